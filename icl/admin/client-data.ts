@@ -1,5 +1,6 @@
 import type { Address, JobId } from '../../lib/codecs.ts'
 import { kuboRowOf } from '../blobs/kubo.ts'
+import { noteErased } from '../records/erased.ts'
 import { isSettled, type Job } from '../rules/job.ts'
 import type { Erasable, Position, Store } from '../store/store.ts'
 import type { AdminContext } from './context.ts'
@@ -58,10 +59,11 @@ export async function findClientData(
  * Erases what `findClientData` found: blobs, then the jobs that name them, then the client, so that a run that was interrupted can
  * be repeated. A client with other jobs keeps its record. Returns how many jobs and blobs went.
  */
-export async function eraseClientData({ store }: AdminContext, data: ClientData) {
+export async function eraseClientData({ store, clock }: AdminContext, data: ClientData) {
   let jobs = 0
   let blobs = 0
   for (const cid of data.blobs) {
+    if (store.shared) await noteErased(store, cid, clock.now())
     const here = await store.erase({ kind: 'blob', cid })
     // The ICL unpins within the hour what the store no longer knows.
     const inKubo = await store.erase({ kind: 'blob', cid: kuboRowOf(cid) })

@@ -26,6 +26,8 @@ type KeyParts = {
   readonly enrollment: readonly [Address, nonce: string]
   /** The event that has brought a member of an agreement a gain on a day. */
   readonly gain: readonly [day: number, members: string, Address]
+  /** A blob that the operator has erased. */
+  readonly erased: readonly [cid: string]
   /** Some replica was there: its end says when. */
   readonly 'icl-seen': readonly []
   readonly 'keyring:generation': readonly [generation: number]

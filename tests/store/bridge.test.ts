@@ -1,10 +1,13 @@
 import { describe, expect, it, vi } from 'vitest'
+import { eraseClientData, findClientData } from '../../icl/admin/client-data.ts'
 import { joinReplicas } from '../../icl/records/replicas.ts'
+import type { Client } from '../../icl/rules/client.ts'
 import { attestedNode, type Certificate } from '../../icl/rules/eligibility.ts'
 import type { Job } from '../../icl/rules/job.ts'
 import type { Store, Write } from '../../icl/store/store.ts'
 import type { JobId } from '../../lib/codecs.ts'
 import { emptyFold } from '../../lib/reputation.ts'
+import { systemRandom } from '../../lib/system.ts'
 import { aJobId } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
 import { createFakeChain } from '../icl/fake-chain.ts'
@@ -367,6 +370,37 @@ describe('a store with others on its database', () => {
     await world.clock.advance(10_000)
     world.connection.cut = 'before'
     expect((await store.listKeys('ban:', 0)).map(({ key: name }) => name)).toEqual(['ban:b'])
+  })
+
+  it('forgets what a command of the operator erased, and keeps the rest', async () => {
+    const { world, store } = await start()
+    const over = { phase: 'cancelled', settledAt: 1, outbox: [] } as const
+    const other = { client: nodeA, promptCid: 'd' }
+    await insert(store, '1', { ...over, promptCid: 'c' })
+    await insert(store, '2', { ...over, ...other })
+    await insert(store, '3', other)
+    const client: Client = { address: one.client, firstAcceptedAt: 1 }
+    await store.save({ kind: 'client', client, base: 0 })
+    for (const cid of ['c', 'd']) {
+      const bytes = new TextEncoder().encode(cid)
+      await store.save({ kind: 'blob', cid, bytes, uploader: 'wallet', until: 1e15 })
+    }
+    const { database, clock } = world
+    const admin = {
+      store: { ...database, shared: true },
+      clock,
+      random: systemRandom,
+      operator: 'o',
+    }
+    await eraseClientData(admin, await findClientData(admin, one.client))
+    await joinReplicas(world.database, 'guest', world.clock.now())
+    await world.clock.advance(10_000)
+    world.connection.cut = 'before'
+    expect(await store.findJob(one.id)).toBeUndefined()
+    expect(await store.findClient(one.client)).toBeUndefined()
+    expect(await codeOf(store.findBlob('c'))).toBe('unavailable')
+    for (const digit of ['2', '3']) expect(await store.findJob(jobOf(digit).id)).toBeDefined()
+    expect(await store.findBlob('d')).toBeDefined()
   })
 
   it('has no copy, and waits while the database is away', async () => {

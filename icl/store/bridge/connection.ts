@@ -2,6 +2,7 @@ import { elapsedSince } from '../../../lib/clock.ts'
 import { toBase64Url } from '../../../lib/digest.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { takeDatabaseLock } from '../../records/database-lock.ts'
+import { listErased } from '../../records/erased.ts'
 import { joinReplicas, newestReplicaKey, renewReplicaMs } from '../../records/replicas.ts'
 import { createFailures } from '../../telemetry/failures.ts'
 import { forever } from '../forever.ts'
@@ -228,7 +229,12 @@ export async function keepCopy(bridge: Bridge): Promise<void> {
   if (!bridge.isWhole && elapsedSince(clock, bridge.filledAt) < refillMs) return
   bridge.isWhole &&= isCurrent
   bridge.filledAt = clock.monotonic()
-  if (!isCurrent) await copy.clear(bridge.isContinuous ? 'keys' : 'all')
+  if (!isCurrent) {
+    await copy.clear(bridge.isContinuous ? 'removable' : 'all')
+    for (const cid of await askPrimary(bridge, (store) => listErased(store, now))) {
+      await copy.store.erase({ kind: 'blob', cid })
+    }
+  }
   // What comes with a later token may not be in what is read now.
   const value = newest ?? (await join(bridge))
   await fill(bridge)

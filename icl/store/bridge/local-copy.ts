@@ -81,8 +81,12 @@ export function createLocalCopy(store: SqliteStore) {
       store.transact((all) => {
         for (const record of records) if (!isNewer(record)) all.put(record)
       }),
-    /** Forgets the keys, which others may have released, or all but the blobs and what waits. */
-    clear: (what: 'keys' | 'all'): Promise<void> => store.transact((all) => all.clear(what)),
+    /** Forgets what others may have removed, or all but the blobs and what waits. */
+    clear: (what: 'removable' | 'all'): Promise<void> => {
+      // What an operator erases is overwritten here, too.
+      db.exec('PRAGMA secure_delete = ON')
+      return store.transact((all) => all.clear(what))
+    },
     /** Gives saves that wait, after `seq`, as what they come to, in their order; not those that are being sent. */
     takePending: (seq: number, limit: number): Promise<readonly Merged[]> =>
       store.transact(() => pending.take(seq, limit)),

@@ -26,7 +26,7 @@ it('what a node did counts once, however often and by whomever it is noted', asy
 it('of many events those are read that came since the fold, also by replicas, and all after a conflict', async () => {
   const shared = createShared()
   const reads: number[] = []
-  let isTaken = false
+  const conflicts = new Set<string>()
   const icl = await createReplica(shared, {
     store: {
       ...shared.store,
@@ -37,21 +37,19 @@ it('of many events those are read that came since the fold, also by replicas, an
       },
       saveAll: async (writes, id) => {
         const node = writes.find((write) => write.kind === 'node')
-        if (!isTaken || !node) return shared.store.saveAll(writes, id)
-        isTaken = false
+        if (!node || !conflicts.delete(node.kind)) return shared.store.saveAll(writes, id)
         return node
       },
     },
   })
   const { address: node } = await joinNode(icl, 'n1')
-  const note = (fence: number) =>
-    scoreNode(icl.deps, job, { node, fence, code: 'answer-differed' })
+  const note = (fence: number) => scoreNode(icl.deps, job, { node, fence, code: 'answer-differed' })
   for (let fence = 0; fence < 20; fence++) await note(fence)
   await icl.clock.advance(700_000)
   await note(20)
   reads.length = 0
   await note(21)
-  isTaken = true
+  conflicts.add('node')
   await note(22)
   expect(reads.map((since) => since > 0)).toEqual([true, true, false])
   expect((await icl.deps.store.findNode(node))?.document.standing.completed).toBe(23)
