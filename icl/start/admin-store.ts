@@ -3,6 +3,7 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { dayMs } from '../../lib/time.ts'
 import { listCommands, recordCommand } from '../admin/audit.ts'
 import type { AdminContext } from '../admin/context.ts'
+import { recountNodes } from '../admin/nodes.ts'
 import { listBans } from '../records/bans.ts'
 import { breakDatabaseLock } from '../records/database-lock.ts'
 import { prefixOf } from '../records/keys.ts'
@@ -110,6 +111,7 @@ async function restore(context: AdminContext, file: string, merge: boolean) {
   }
   await recordCommand(context, `restore ${file}${merge ? ' --merge' : ''}`)
   const { restored, leftOut } = await restoreBackup(store, file)
+  if (merge) await recountNodes(context)
   return done(
     `${restored} of ${records} records are restored${leftOut > 0 ? `; ${leftOut} were there already` : ''}`,
     { records, restored, left_out: leftOut },

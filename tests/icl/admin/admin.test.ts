@@ -10,6 +10,7 @@ import { attestedNode } from '../../../icl/rules/eligibility.ts'
 import { runAdmin } from '../../../icl/start/admin.ts'
 import { openSqliteStore } from '../../../icl/store/sqlite/file.ts'
 import type { Store, StoreRecord } from '../../../icl/store/store.ts'
+import { emptyFold, standingOf } from '../../../lib/reputation.ts'
 import { systemClock } from '../../../lib/system.ts'
 import { nodeA, nodeB, sampleJob } from '../rules/sample-job.ts'
 
@@ -354,6 +355,24 @@ describe('a backup', () => {
     expect([again.code, again.error]).toEqual([1, expect.stringContaining('not empty')])
     const merged = await admin(['restore', backup, '--merge', '--json'], `sqlite:${other}`)
     expect(JSON.parse(merged.text)).toMatchObject({ restored: 0, left_out: records })
+  })
+
+  it('that is merged counts for the nodes that are there, however old its events are', async () => {
+    await fill()
+    const backup = join(folder, 'backup')
+    await admin(['backup', backup])
+    const [event] = await store.listReputationEvents(nodeA, { limit: 1 })
+    const other = await openSqliteStore(join(folder, 'other.db'))
+    const before = Math.ceil(event!.at / 1000) + 1
+    const node = { ...attestedNode(nodeA, certificate(0)), folded: { ...emptyFold, before } }
+    await other.save({ kind: 'node', node, base: 0 })
+    await other.close()
+    await admin(['restore', backup, '--merge'], `sqlite:${join(folder, 'other.db')}`)
+    const merged = await openSqliteStore(join(folder, 'other.db'))
+    const { document } = (await merged.findNode(nodeA))!
+    await merged.close()
+    expect(document.standing).toEqual(standingOf([event!]))
+    expect(document.folded).toBeUndefined()
   })
 
   it('is refused by a database that an ICL uses', async () => {
