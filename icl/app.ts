@@ -28,10 +28,13 @@ export function createApp(deps: Dependencies, authenticate = bySignature) {
     const barrier = deps.store.commits.barrier()
     await next()
     await barrier().catch((error: unknown) => {
-      // The headers of the answer that is not given must not be those of the problem.
+      // A stream that is not given has to end, and the headers of the answer must not be those of the problem.
+      void c.res.body?.cancel()
       c.res = undefined
       throw error
     })
+    // Nobody reads it: Hono makes a new response of its head.
+    if (c.req.method === 'HEAD') void c.res.body?.cancel()
   })
   app.use(async (c, next) => {
     checkForm(c.req.raw)

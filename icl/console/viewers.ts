@@ -6,9 +6,7 @@ const mostPerAddress = 16
 
 /** Counts who follows the console. */
 export type Viewers = {
-  /** Throws `rate-limited` when as many follow as may. */
-  check(address: string): void
-  /** Counts one more; the function that it returns ends it. */
+  /** Counts one more; the function that it returns ends it. Throws `rate-limited` when as many follow as may. */
   enter(address: string): () => void
 }
 
@@ -17,17 +15,14 @@ export function createViewers(metrics: Metrics): Viewers {
   const viewers = new Map<string, number>()
   let all = 0
   return {
-    check: (address) => {
-      if (all < mostViewers && (viewers.get(address) ?? 0) < mostPerAddress) return
-      throw new ProblemError(
-        'rate-limited',
-        'Too many viewers follow the console. Try again later',
-        {
-          retryAfterSeconds: 15,
-        },
-      )
-    },
     enter: (address) => {
+      if (all >= mostViewers || (viewers.get(address) ?? 0) >= mostPerAddress) {
+        throw new ProblemError(
+          'rate-limited',
+          'Too many viewers follow the console. Try again later',
+          { retryAfterSeconds: 15 },
+        )
+      }
       all += 1
       viewers.set(address, (viewers.get(address) ?? 0) + 1)
       metrics.held('events', 1)

@@ -8,9 +8,7 @@ const mostPerCaller = 32
 export type ConnectionLimit = {
   /** Whether a caller holds as many as it may. */
   isFull(caller: string): boolean
-  /** Throws `rate-limited` when it does. */
-  check(caller: string): void
-  /** Counts one more; the function that it returns ends it. */
+  /** Counts one more; the function that it returns ends it. Throws `rate-limited` when it holds as many as it may. */
   enter(kind: HeldKind, caller: string): () => void
 }
 
@@ -20,15 +18,14 @@ export function createConnectionLimit(metrics: Metrics): ConnectionLimit {
   const isFull = (caller: string) => (held.get(caller) ?? 0) >= mostPerCaller
   return {
     isFull,
-    check: (caller) => {
-      if (!isFull(caller)) return
-      throw new ProblemError(
-        'rate-limited',
-        `At most ${mostPerCaller} requests may be held open at once. End one first`,
-        { retryAfterSeconds: 5 },
-      )
-    },
     enter: (kind, caller) => {
+      if (isFull(caller)) {
+        throw new ProblemError(
+          'rate-limited',
+          `At most ${mostPerCaller} requests may be held open at once. End one first`,
+          { retryAfterSeconds: 5 },
+        )
+      }
       held.set(caller, (held.get(caller) ?? 0) + 1)
       metrics.held(kind, 1)
       return () => {
@@ -49,7 +46,6 @@ export async function laterWithinLimit<T>(
   work: () => Promise<Later<T>> | Later<T>,
 ): Promise<Later<T>> {
   if (waitMs === 0) return work()
-  connections.check(caller)
   const leave = connections.enter('poll', caller)
   try {
     const { later } = await work()

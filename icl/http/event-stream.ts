@@ -3,8 +3,9 @@ import { isPassing } from '../telemetry/failures.ts'
 import type { Log } from '../telemetry/log.ts'
 
 /**
- * A stream of server-sent events, given as text, each once all that it tells of lasts; `signal` and `enter`'s answer end with it. What fails ends the stream as if there
- * were nothing more to say, with one line in the log: the caller connects again and goes on after the last event that it has.
+ * A stream of server-sent events, given as text, each once all that it tells of lasts. `enter` is called at once, and may refuse; its answer
+ * is called when the stream has ended, was cancelled, or `signal` aborts. What fails ends the stream as if there were nothing more to say, with
+ * one line in the log: the caller connects again and goes on after the last event that it has.
  */
 export function eventStreamAnswer(
   {
@@ -16,9 +17,14 @@ export function eventStreamAnswer(
   chunksUntil: (gone: AbortSignal) => AsyncGenerator<string>,
 ): Response {
   const encoder = new TextEncoder()
+  const leave = enter()
   const left = new AbortController()
+  const end = () => left.abort()
+  left.signal.addEventListener('abort', leave, { once: true })
+  signal.addEventListener('abort', end, { once: true })
+  if (signal.aborted) end()
   const barrier = store.commits.barrier()
-  const chunks = counted(enter, chunksUntil(AbortSignal.any([signal, left.signal])))
+  const chunks = chunksUntil(left.signal)
   // Read only as fast as the caller does: an answer that nobody reads costs nothing.
   const stream = new ReadableStream<Uint8Array>(
     {
@@ -34,11 +40,13 @@ export function eventStreamAnswer(
           else log.error(note, what)
           return { value: undefined, done: true }
         })
-        if (done) controller.close()
-        else controller.enqueue(encoder.encode(value))
+        if (done) {
+          end()
+          controller.close()
+        } else controller.enqueue(encoder.encode(value))
       },
       cancel: async () => {
-        left.abort()
+        end()
         await chunks.return(undefined)
       },
     },
@@ -51,17 +59,4 @@ export function eventStreamAnswer(
       'x-accel-buffering': 'no',
     },
   })
-}
-
-/** Counts a stream from when it is first read until it ends. */
-async function* counted(
-  enter: () => () => void,
-  chunks: AsyncGenerator<string>,
-): AsyncGenerator<string> {
-  const leave = enter()
-  try {
-    yield* chunks
-  } finally {
-    leave()
-  }
 }

@@ -25,7 +25,6 @@ export function followConsole(
   address: string,
   signal: AbortSignal,
 ): Response {
-  sources.viewers.check(address)
   return eventStreamAnswer(
     deps,
     signal,

@@ -28,7 +28,6 @@ export async function followJob(
   if (hasEnded(known) && lastSeq > 0 && (known.events.at(-1)?.seq ?? 0) <= lastSeq) {
     return new Response(null, { status: 204, headers: { 'cache-control': 'no-store' } })
   }
-  connections.check(jobId)
   return eventStreamAnswer(
     deps,
     signal,

@@ -197,7 +197,7 @@ describe('those who follow', () => {
   it('are 16 of one address at most, and 256 in all', async () => {
     const held: number[] = []
     const viewers = createViewers({ ...noMetrics, held: (_, change) => held.push(change) })
-    const codeFor = (address: string) => codeOf((async () => viewers.check(address))())
+    const codeFor = (address: string) => codeOf((async () => viewers.enter(address)())())
     const leaves = Array.from({ length: 16 }, () => viewers.enter('a'))
     expect(await codeFor('a')).toBe('rate-limited')
     expect(await codeFor('b')).not.toBe('rate-limited')
@@ -205,7 +205,23 @@ describe('those who follow', () => {
     expect(await codeFor('a')).not.toBe('rate-limited')
     for (let index = 0; index < 241; index++) viewers.enter(`c${index}`)
     expect(await codeFor('d')).toBe('rate-limited')
-    expect(held.filter((change) => change === 1)).toHaveLength(257)
-    expect(held.filter((change) => change === -1)).toHaveLength(1)
+    expect(held.filter((change) => change === 1)).toHaveLength(259)
+    expect(held.filter((change) => change === -1)).toHaveLength(3)
+  })
+
+  it('counts from when it is opened until it ends, read or not', async () => {
+    const icl = await createTestIcl()
+    const open = async (init?: RequestInit) =>
+      icl.fetch(new Request(`${origin}/v1/console/events`, init))
+    for (let index = 0; index < 20; index++) {
+      expect((await open({ method: 'HEAD' })).status).toBe(200)
+      const gone = new AbortController()
+      expect((await open({ signal: gone.signal })).status).toBe(200)
+      gone.abort()
+      await (await open()).body?.cancel()
+    }
+    const answers = await Promise.all(Array.from({ length: 40 }, () => open()))
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(16)
+    await icl.stop()
   })
 })
