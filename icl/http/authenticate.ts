@@ -40,9 +40,9 @@ export type Caller =
   | { readonly kind: 'reader' }
 
 /** A request as far as authentication looks at it. */
-type IncomingRequest = SignableRequest & {
-  /** Undefined when it was too large to be read. */
-  readonly body: Uint8Array<ArrayBuffer> | undefined
+type IncomingRequest = Omit<SignableRequest, 'hasBody'> & {
+  /** Reads the body, once it is known who signed its digest; undefined when it is too large to be read. */
+  readonly body: () => Promise<Uint8Array<ArrayBuffer> | undefined>
   /** The job in the path, for read tokens. */
   readonly jobId: string | undefined
   /** Its operation uses the nonce of a wallet up, in one save with what it changes. */
@@ -69,9 +69,9 @@ export const authenticate: Authenticate = async (deps, auth, request) => {
   }
   const label = isByWallet(auth, request.headers) ? signatureLabels.wallet : signatureLabels.node
   const parsed = parse(request, label)
-  await checkCoverage(request, parsed)
+  checkCoverage({ ...request, hasBody: false }, parsed)
   return label === signatureLabels.node
-    ? authenticateNode(deps, parsed)
+    ? authenticateNode(deps, parsed, request)
     : authenticateWallet(deps, parsed, request)
 }
 
@@ -85,7 +85,7 @@ export function isByWallet(auth: Auth, headers: Headers): boolean {
 function parse(request: IncomingRequest, label: string): ParsedSignature {
   let parsed: ParsedSignature | undefined
   try {
-    parsed = parseSignature(request, label)
+    parsed = parseSignature({ ...request, hasBody: false }, label)
   } catch (error) {
     throw new ProblemError(
       'signature-invalid',
@@ -96,7 +96,7 @@ function parse(request: IncomingRequest, label: string): ParsedSignature {
   throw new ProblemError('signature-missing', `The request needs a signature named "${label}"`)
 }
 
-async function checkCoverage(request: IncomingRequest, parsed: ParsedSignature): Promise<void> {
+function checkCoverage(request: SignableRequest, parsed: ParsedSignature): void {
   const missing = requiredComponents(request).filter((name) => !parsed.components.includes(name))
   if (missing.length > 0) {
     throw new ProblemError(
@@ -104,13 +104,18 @@ async function checkCoverage(request: IncomingRequest, parsed: ParsedSignature):
       `The signature does not cover ${missing.join(', ')}`,
     )
   }
-  // A body that is too large is refused in any case, once it is known who sent it.
-  if (!request.hasBody || !request.body) return
+}
+
+async function checkBody(request: IncomingRequest, parsed: ParsedSignature): Promise<void> {
+  const body = await request.body()
+  checkCoverage({ ...request, hasBody: body?.length !== 0 }, parsed)
+  // One that is too large is refused in any case, now that it is known who sent it.
+  if (!body?.length) return
   const claimed = sha256Digest(request.headers.get('content-digest') ?? '')
   if (claimed === undefined) {
     throw new ProblemError('signature-invalid', 'Content-Digest needs a sha-256 of the body')
   }
-  if (!equalBytes(utf8(claimed), utf8(await contentDigest(request.body)))) {
+  if (!equalBytes(utf8(claimed), utf8(await contentDigest(body)))) {
     throw new ProblemError('signature-invalid', 'The body is not the one that was signed')
   }
 }
@@ -137,7 +142,7 @@ function checkFreshness(
 async function authenticateWallet(
   deps: Dependencies,
   parsed: ParsedSignature,
-  { takesNonce }: IncomingRequest,
+  request: IncomingRequest,
 ): Promise<Caller> {
   const keyId = parseWalletKeyId(parsed.keyId)
   if (!keyId || parsed.nonce === undefined || parsed.nonce === '' || parsed.expires === undefined) {
@@ -153,16 +158,21 @@ async function authenticateWallet(
   if (!(await verifyWalletSignature(keyId.address, parsed, deps.recover))) {
     throw new ProblemError('signature-invalid', 'The wallet did not sign this request')
   }
+  await checkBody(request, parsed)
   const nonce = {
     key: keyOf('nonce', keyId.address, parsed.nonce.slice(0, 128)),
     value: crypto.randomUUID(),
     expiresAt: (parsed.expires + freshnessSeconds) * 1000,
   }
-  await (takesNonce ? checkNonce(deps, nonce) : takeNonce(deps, nonce))
+  await (request.takesNonce ? checkNonce(deps, nonce) : takeNonce(deps, nonce))
   return { kind: 'wallet', address: keyId.address, signedAt: parsed.created, nonce }
 }
 
-async function authenticateNode(deps: Dependencies, parsed: ParsedSignature): Promise<Caller> {
+async function authenticateNode(
+  deps: Dependencies,
+  parsed: ParsedSignature,
+  request: IncomingRequest,
+): Promise<Caller> {
   const keyId = parseNodeKeyId(parsed.keyId)
   if (!keyId) {
     throw new ProblemError(
@@ -186,6 +196,7 @@ async function authenticateNode(deps: Dependencies, parsed: ParsedSignature): Pr
   if (!(await verifyNodeSignature(run.session.key, parsed))) {
     throw new ProblemError('signature-invalid', 'The session key did not sign this request')
   }
+  await checkBody(request, parsed)
   await checkRun(deps, node, keyId.thumbprint, parsed.created)
   if (certificate.expiresAt <= deps.clock.now()) {
     throw new ProblemError('certificate-expired', 'The certificate has expired. Attest again')

@@ -68,8 +68,13 @@ export function mount<E extends Endpoint>(
     if (isWrittenOut(c.req.path) && c.req.path !== endpoint.path) return c.notFound()
     c.set('operation', operation)
     gate.throttle.arrive(c, endpoint)
-    const body = await bodyOf(endpoint, c)
-    const caller = await recognise(c, gate, endpoint, body)
+    let reading: ReturnType<typeof bodyOf> | undefined
+    const readBody = () => {
+      reading ??= bodyOf(endpoint, c)
+      return reading
+    }
+    const caller = await recognise(c, gate, endpoint, readBody)
+    const body = endpoint.body ? await readBody() : undefined
     const deps = c.get('deps')
     let input: Record<string, unknown>
     try {
@@ -147,7 +152,7 @@ async function recognise(
   c: Context<RequestEnv>,
   { throttle, authenticate }: Gate,
   endpoint: Endpoint,
-  body: Uint8Array<ArrayBuffer> | undefined,
+  body: () => ReturnType<typeof bodyOf>,
 ): Promise<Caller> {
   const deps = c.get('deps')
   const named = c.req.param('jobId')
@@ -157,7 +162,6 @@ async function recognise(
     // The address as callers know it: what a proxy made of it on the way does not count.
     url: new URL(publicOrigin(deps.network) + targetOf(c.req.url)),
     headers: c.req.raw.headers,
-    hasBody: body === undefined || body.length > 0,
     body,
     jobId,
     takesNonce: takesNonce(c),

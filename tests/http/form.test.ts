@@ -4,7 +4,10 @@ import { createApp } from '../../icl/app.ts'
 import { isHeld, listen } from '../../icl/start/listen.ts'
 import type { Endpoint } from '../../lib/endpoint.ts'
 import { endpoints, maxBlobBytes } from '../../lib/endpoints.ts'
-import { createTestIcl, type TestIcl } from '../icl/test-icl.ts'
+import { type RequestSigner, signedHeaders } from '../../lib/request-signature.ts'
+import { signingKeyFromSeed } from '../../lib/session-key.ts'
+import { systemRandom } from '../../lib/system.ts'
+import { createTestIcl, origin, type TestIcl, walletOf } from '../icl/test-icl.ts'
 
 let icl: TestIcl
 let served: Parameters<typeof listen>[0]
@@ -50,6 +53,28 @@ const sendRaw = (text: string, { port } = server): Promise<string> =>
     socket.on('close', () => resolve(answer))
     socket.on('error', reject)
   })
+
+const wallet = () => walletOf('client').signer
+
+/** The headers of an upload that is signed. */
+const signedUpload = (signer: RequestSigner = wallet(), age = 0): Promise<Headers> => {
+  const body = new TextEncoder().encode('abcdefghi')
+  const url = new URL('/v1/blobs', origin)
+  const created = Math.floor(icl.clock.now() / 1000) - age
+  const nonce = systemRandom.bytes(16)
+  return signedHeaders({ method: 'POST', url, headers: new Headers(), body }, signer, {
+    created,
+    nonce,
+  })
+}
+
+/** An upload whose body does not come to its end. */
+const cutUpload = (headers: Headers): string =>
+  [
+    ...['POST /v1/blobs HTTP/1.1', 'host: icl.test', 'connection: close', 'content-length: 9'],
+    ...[...headers].map((header) => header.join(': ')),
+    ...['', 'abc'],
+  ].join('\r\n')
 
 /** Resolves once a request for a path has reached the application. */
 const arrival = async (path: string): Promise<void> => {
@@ -166,19 +191,17 @@ describe('a body that is too large', () => {
         if (sent >= 64 * maxBlobBytes) controller.close()
       },
     })
-    const headers = { 'signature-input': 'eth=()' }
+    const headers = await signedUpload()
+    headers.set('content-type', 'application/octet-stream')
     const init = { method: 'POST', headers, body, duplex: 'half' } as RequestInit
-    // Nobody signed it: what matters here is that the rest of it is not taken in.
     const response = await call('/v1/blobs', init)
-    expect(await problemOf(response)).toBe('401 signature-missing')
+    expect(await problemOf(response)).toBe('413 body-too-large')
     expect(sent).toBeLessThan(16 * maxBlobBytes)
   })
 
   it('has to arrive within half a minute', async () => {
     arrived.length = 0
-    const answer = sendRaw(
-      'POST /v1/blobs HTTP/1.1\r\nhost: icl.test\r\nconnection: close\r\nsignature-input: eth=()\r\ncontent-length: 9\r\n\r\nabc',
-    )
+    const answer = sendRaw(cutUpload(await signedUpload()))
     await arrival('/v1/blobs')
     await icl.clock.advance(30_000)
     expect(await answer).toContain('"code":"request-timeout"')
@@ -188,10 +211,7 @@ describe('a body that is too large', () => {
     arrived.length = 0
     const impatient = listen(served, { hostname: '127.0.0.1', port: 0 }, 1)
     try {
-      const answer = sendRaw(
-        'POST /v1/blobs HTTP/1.1\r\nhost: icl.test\r\nconnection: close\r\nsignature-input: eth=()\r\ncontent-length: 9\r\n\r\nabc',
-        impatient,
-      )
+      const answer = sendRaw(cutUpload(await signedUpload()), impatient)
       await arrival('/v1/blobs')
       // Idle from a later time on, and ended by the server itself.
       await sendRaw('GET /livez HTTP/1.1\r\nhost: icl.test\r\n\r\n', impatient)
@@ -204,17 +224,38 @@ describe('a body that is too large', () => {
 
   it('that is broken off is no failure of the ICL', async () => {
     arrived.length = 0
-    const socket = connect(server.port!, '127.0.0.1', () =>
-      socket.write(
-        'POST /v1/blobs HTTP/1.1\r\nhost: icl.test\r\nsignature-input: eth=()\r\ncontent-length: 9\r\n\r\nabc',
-      ),
-    )
+    const upload = cutUpload(await signedUpload())
+    const socket = connect(server.port!, '127.0.0.1', () => socket.write(upload))
     await arrival('/v1/blobs')
     const before = icl.logged.length
     socket.destroy()
     const ended = () => icl.logged.slice(before).find((line) => line.includes('"putBlob"'))
     while (!ended()) await new Promise((resolve) => setTimeout(resolve, 5))
     expect(ended()).toMatch(/^request .*"status":400/)
+  })
+
+  it('is not waited for when the headers do not say who signed it', async () => {
+    const malformed = await signedUpload()
+    malformed.set('signature', 'eth=:AAAA')
+    const forged = await signedUpload()
+    forged.set('signature', `eth=:${'A'.repeat(86)}==:`)
+    const partly = await signedUpload()
+    partly.set('signature-input', partly.get('signature-input')!.replace('"@method" ', ''))
+    const key = await signingKeyFromSeed(new Uint8Array(32).fill(7))
+    const unknown = { kind: 'node', address: walletOf('nobody').address, key } as const
+    const uploads: Record<string, Headers> = {
+      'signature-missing': new Headers(),
+      'signature-invalid malformed': malformed,
+      'signature-invalid forged': forged,
+      'signature-invalid partly': partly,
+      'signature-stale': await signedUpload(wallet(), 400),
+      'not-attested': await signedUpload(unknown),
+    }
+    for (const [name, headers] of Object.entries(uploads)) {
+      const answer = await sendRaw(cutUpload(headers))
+      expect(answer).toContain('HTTP/1.1 401')
+      expect(answer).toContain(`"code":"${name.split(' ')[0]}"`)
+    }
   })
 
   it('is not read at all, when its length is told', async () => {

@@ -64,8 +64,7 @@ describe('signature headers', () => {
             method: 'GET',
             url,
             headers,
-            hasBody: false,
-            body: new Uint8Array(),
+            body: async () => new Uint8Array(),
             jobId: undefined,
           }
           const refused = await authenticate(icl.deps, isNode ? 'node' : 'wallet', request).catch(
