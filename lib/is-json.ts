@@ -1,6 +1,7 @@
-const maxDepth = 64
+/** How deep a value may be nested: what can be read, checked and written again without end of the stack. */
+export const maxDepth = 64
 
-/** True for a value that is JSON, holds no half of a surrogate pair, and is nested at most 64 deep: what can be read, checked and written again without end of the stack. */
+/** True for a value that is JSON, holds no half of a surrogate pair, and is nested at most `maxDepth` deep. */
 export function isJson(value: unknown, depth = 0): boolean {
   if (value === null || typeof value === 'boolean') return true
   if (typeof value === 'number') return Number.isFinite(value)
@@ -22,12 +23,17 @@ const isPlain = (value: object): boolean => {
 export const isContainer = (value: unknown): value is object =>
   typeof value === 'object' && value !== null
 
+/** Whether a value that was parsed is nested deeper than `maxDepth`, however deep. */
+export const isTooDeep = (value: unknown, depth = 0): boolean =>
+  isContainer(value) &&
+  (depth === maxDepth || Object.values(value).some((one) => isTooDeep(one, depth + 1)))
+
 /** A JSON text with all its strings empty. */
 export const withoutStrings = (text: string): string => text.replace(stringsOfJson, '""')
 
 const stringsOfJson = /"[^"\\]*(?:\\.[^"\\]*)*"/gs
 
-/** Whether an object in a JSON text has two members of one name: readers take one or the other. `value` is what was parsed of the text. */
+/** Whether an object in a JSON text has two members of one name: readers take one or the other. `value` is what was parsed of the text, and not too deep. */
 export const hasNameTwice = (text: string, value: unknown): boolean =>
   countMembers(value) !== withoutStrings(text).split(':').length - 1
 

@@ -11,7 +11,7 @@ import {
   rawBytes,
 } from '../../lib/endpoint.ts'
 import { endpoints, maxBlobBytes, maxBodyBytes, type OperationId } from '../../lib/endpoints.ts'
-import { hasNameTwice } from '../../lib/is-json.ts'
+import { hasNameTwice, isTooDeep, maxDepth } from '../../lib/is-json.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { readLimited } from '../../lib/read-limited.ts'
 import { publicOrigin } from '../../lib/schemas/network.ts'
@@ -237,15 +237,26 @@ function parseBody(
 }
 
 function parseJson(bytes: Uint8Array): unknown {
+  let text: string
+  let value: unknown
   try {
-    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
-    const value: unknown = JSON.parse(text)
-    if (!hasNameTwice(text, value)) return value
-  } catch {
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+    value = JSON.parse(text)
+  } catch (error) {
+    // The stack of some runtimes ends before the text does.
+    if (error instanceof RangeError) throw tooDeep()
     throw new ProblemError('invalid-request', 'The body is not JSON in UTF-8')
   }
+  if (isTooDeep(value)) throw tooDeep()
+  if (!hasNameTwice(text, value)) return value
   throw new ProblemError('invalid-request', 'An object in the body has two members of one name')
 }
+
+const tooDeep = () =>
+  new ProblemError(
+    'invalid-request',
+    `The body is nested too deep: lists and objects may be ${maxDepth} deep in one another`,
+  )
 
 function parse<T extends z.ZodType>(schema: T, value: unknown, part: string): z.output<T> {
   const parsed = schema.safeParse(value)

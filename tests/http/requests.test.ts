@@ -211,6 +211,20 @@ it('a body that says a thing twice is refused, since readers take one or the oth
   }
 })
 
+it('a body that is nested too deep is refused as such, however deep', async () => {
+  const nested = (depth: number) =>
+    send(endpoints.postHeartbeat, {
+      signer: node.signer,
+      body: json(`{"x":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`),
+    })
+  for (const depth of [65, 5_000, 100_000]) {
+    const answer = await nested(depth)
+    expect(codeOf(endpoints.postHeartbeat, answer)).toBe('invalid-request')
+    expect(answer.text).toContain('64 deep')
+  }
+  expect((await nested(64)).text).not.toContain('deep')
+})
+
 it('a number in a query has one spelling', async () => {
   for (const tier of ['0x1', '1e0', '', '0.5', '-1', '+1', '01', ' 1', '256']) {
     const query = new URLSearchParams({ min_tier: tier })
