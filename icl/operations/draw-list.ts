@@ -89,7 +89,10 @@ export async function drawListOf(
   return { body, key: tally.publicKey, signature: await tally.sign(statementBytes(body)) }
 }
 
-/** Nodes that are left, or serve the model no more, are not waited for: the client learns that at once. */
+/**
+ * Nodes that are left, or serve the model no more, are not waited for: a draw without a quorum of others is refused at once. Its job would
+ * take those that are left before their turn, and wait for the rest.
+ */
 async function awaitTurn(
   deps: Dependencies,
   queue: DrawQueue,
@@ -101,7 +104,7 @@ async function awaitTurn(
 ): Promise<void> {
   const states = await memberStates(deps, members, demand)
   const nodes = members.filter((_, index) => states[index] === 'fit' || states[index] === 'busy')
-  if (nodes.length < draw.quorum) return
+  if (nodes.length < draw.quorum) throw tooFewServe(draw.quorum, nodes.length)
   if (queue.waitedMs(draw.name) === 0 && queue.waitingOf(draw.client) >= mostDrawsWaiting) {
     throw new ProblemError(
       'too-many-jobs',
@@ -125,6 +128,12 @@ const tooFew = ({ quorum, model_id }: Terms, left: number) =>
   new ProblemError(
     'not-enough-nodes',
     `The pool of the terms has ${left} nodes that can serve ${model_id}, and ${quorum} are needed. Take a newer pool and store another key`,
+  )
+
+const tooFewServe = (quorum: number, left: number) =>
+  new ProblemError(
+    'not-enough-nodes',
+    `Of the list, ${left} nodes serve the model now, and ${quorum} are needed. Ask again later, or take a newer pool and store another key`,
   )
 
 /** What shows without asking the chain. */

@@ -5,7 +5,8 @@
  * Idea: a draw goes ahead once enough nodes of its list have room and its client has a place left. Until then it has a place
  * in a queue. Clients take turns: the first draw of each client comes before the second of any, and of two clients the one
  * comes first whose last turn is longer ago. So a client that is alone waits for one draw of each other client, however many
- * draws these have.
+ * draws these have. An owner of 100 wallets is 100 clients, and goes ahead 100 times of one who comes later. Each of these draws has
+ * stored a key on chain, and nothing that the ICL sees tells owners apart: many share an address.
  *
  * Invariants:
  * - A turn is kept for 60 s until its client asks. From then on the room that goes with it is kept until the nodes of the job

@@ -24,6 +24,7 @@ import {
   type Outside,
   origin,
   type TestIcl,
+  type TestNode,
   walletOf,
 } from './test-icl.ts'
 
@@ -34,6 +35,14 @@ async function world(count: number) {
   const { nodes, ...shared } = await pair()
   nodes.push(...(await joinNodes(shared.a, count - 3, 4)))
   return { ...shared, nodes }
+}
+
+/** Nodes that were silent are heard again. */
+async function beThere(icl: TestIcl, nodes: readonly TestNode[]) {
+  for (const node of nodes) {
+    await beat(icl, node)
+    await node.api.getAssignments({ params: { address: node.address }, query: { wait: 0 } })
+  }
 }
 
 const currentPool = async (icl: TestIcl) => {
@@ -97,7 +106,7 @@ describe('the list of a stored key', () => {
     const { keys } = await a.api().getJwks()
     for (const icl of [a, b, a, b]) {
       await clock.advance(400_000)
-      for (const node of nodes) await beat(icl, node)
+      await beThere(icl, nodes)
       const signed = await key.api.drawList({ body: key.request })
       const { body, signature } = signed
       expect(body.list).toEqual(key.list.body.list)
@@ -215,14 +224,14 @@ describe('a list is refused', () => {
     const { a, clock, nodes } = await world(3)
     const request = await storeUnder(a, termsOf(await currentPool(a)))
     await clock.jump(1_800_000)
-    for (const node of nodes) await beat(a, node)
+    await beThere(a, nodes)
     expect(await codeOf(ask(a, request))).toBeUndefined()
     await clock.advance(1_000)
     expect(await codeOf(ask(a, request))).toBe('key-expired')
   })
 
   it('for a pool that was published after the key, long before it, or never', async () => {
-    const { a, clock } = await world(3)
+    const { a, clock, nodes } = await world(3)
     const pool = await currentPool(a)
     const at = unixSeconds(clock)
     const storedAt = async (seconds: number) =>
@@ -231,10 +240,21 @@ describe('a list is refused', () => {
     expect(await storedAt(at - 62)).toBe('terms-refused')
     // It is the current one for 30 s, and may be named for 300 s more.
     await clock.jump(400_000)
+    await beThere(a, nodes)
     expect(await storedAt(at + 329)).toBeUndefined()
     expect(await storedAt(at + 331)).toBe('terms-refused')
     const unknown = await storeUnder(a, termsOf(`bafkrei${'a'.repeat(52)}`))
     expect(await codeOf(ask(a, unknown))).toBe('terms-refused')
+  })
+
+  it('to a draw of which too few nodes are there: it would overtake those that wait for the others', async () => {
+    const { a, clock, nodes } = await world(4)
+    const request = await storeUnder(a, termsOf(await currentPool(a), { quorum: 4 }))
+    await clock.advance(160_000)
+    await beThere(a, nodes.slice(1))
+    expect(await codeOf(ask(a, request))).toBe('not-enough-nodes')
+    await beThere(a, nodes)
+    expect(await codeOf(ask(a, request))).toBeUndefined()
   })
 
   it('to a client that has as many jobs as it may, until one of them has settled', async () => {
