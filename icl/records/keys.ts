@@ -24,10 +24,10 @@ type KeyParts = {
   readonly ek: readonly [ek: string]
   /** An enrolment that waits for its first quote. */
   readonly enrollment: readonly [Address, nonce: string]
-  /** The event that has brought a member of an agreement a gain on a day. */
-  readonly gain: readonly [day: number, members: string, Address]
   /** A blob that the operator has erased. */
   readonly erased: readonly [cid: string]
+  /** The event that has brought a member of an agreement a gain on a day. */
+  readonly gain: readonly [day: number, members: string, Address]
   /** Some replica was there: its end says when. */
   readonly 'icl-seen': readonly []
   readonly 'keyring:generation': readonly [generation: number]

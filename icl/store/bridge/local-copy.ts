@@ -26,6 +26,8 @@ import { openPending } from './pending.ts'
 /** A copy of the database, and what that may not have. */
 export type LocalCopy = ReturnType<typeof createLocalCopy>
 
+const jobsAtOnce = 200
+
 const table =
   'CREATE TABLE IF NOT EXISTS own (name TEXT PRIMARY KEY NOT NULL, value TEXT NOT NULL) STRICT'
 
@@ -81,11 +83,12 @@ export function createLocalCopy(store: SqliteStore) {
       store.transact((all) => {
         for (const record of records) if (!isNewer(record)) all.put(record)
       }),
-    /** Forgets what others may have removed, or all but the blobs and what waits. */
-    clear: (what: 'removable' | 'all'): Promise<void> => {
-      // What an operator erases is overwritten here, too.
-      db.exec('PRAGMA secure_delete = ON')
-      return store.transact((all) => all.clear(what))
+    /** Forgets what others may have removed (keys, clients, jobs that are over), or all but the blobs and what waits. */
+    clear: async (what: 'removable' | 'all'): Promise<void> => {
+      await store.transact((all) => all.clear(what))
+      // Few at a time, so that nobody waits for it.
+      const over = { now: 0, settledBefore: Number.MAX_SAFE_INTEGER, limit: jobsAtOnce }
+      while ((await store.prune(over)) > 0);
     },
     /** Gives saves that wait, after `seq`, as what they come to, in their order; not those that are being sent. */
     takePending: (seq: number, limit: number): Promise<readonly Merged[]> =>

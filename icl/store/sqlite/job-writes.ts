@@ -22,9 +22,6 @@ const jobColumns = [
 ] as const
 const columns = [...headColumns, ...jobColumns]
 
-/** What holds for the row of a job that has settled and has nothing left to deliver. */
-export const isOver = 'settled_at IS NOT NULL AND effects_due_at IS NULL'
-
 const valuesOf = (index: JobIndex): readonly SqliteValue[] => [
   index.client,
   index.phase,
@@ -63,12 +60,14 @@ export function createJobWrites(db: SqliteDatabase, documents: Documents<Job>) {
   const prune = db.prepare(`
     DELETE FROM jobs WHERE rowid IN (
       SELECT rowid FROM jobs
-      WHERE ${isOver} AND settled_at < ?
+      WHERE settled_at IS NOT NULL AND effects_due_at IS NULL AND settled_at < ?
       ORDER BY settled_at LIMIT ?)`)
   return {
     find: db.prepare('SELECT version, write_id FROM jobs WHERE id = ?'),
     documents,
-    erase: db.prepare(`DELETE FROM jobs WHERE id = ? AND ${isOver}`),
+    erase: db.prepare(
+      'DELETE FROM jobs WHERE id = ? AND settled_at IS NOT NULL AND effects_due_at IS NULL',
+    ),
     put: (job: Job, version: number, writeId: string | undefined): void => {
       const before = documents.known(job.id)?.document
       const known = before && indexOfJob(before)

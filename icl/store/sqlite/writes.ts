@@ -14,7 +14,7 @@ import {
 } from '../store.ts'
 import { didChange, type SqliteDatabase } from './database.ts'
 import type { AllDocuments, Documents } from './documents.ts'
-import { createJobWrites, isOver } from './job-writes.ts'
+import { createJobWrites } from './job-writes.ts'
 import { createBlobWrites, createKeyWrites } from './key-writes.ts'
 
 /** Every change of the database; each runs within a transaction of its caller. */
@@ -113,14 +113,13 @@ function removing(
   documents: AllDocuments,
 ) {
   return {
-    /** Forgets all that others may remove (keys, clients, jobs that are over), or all but the blobs. */
+    /** Forgets what others may remove at any time, keys and clients, or all but the blobs. */
     clear: (what: 'removable' | 'all'): void => {
       documents.forget()
       const others = ['jobs', 'occupied_slots', 'nodes', 'events']
       for (const table of [...(what === 'all' ? others : []), 'keys', 'clients']) {
         db.exec(`DELETE FROM ${table}`)
       }
-      db.exec(`DELETE FROM jobs WHERE ${isOver}`)
     },
     prune: (options: Parameters<Store['prune']>[0]): number => {
       documents.forget()
