@@ -4,10 +4,10 @@ import { createApp } from '../../icl/app.ts'
 import { isHeld, listen } from '../../icl/start/listen.ts'
 import type { Endpoint } from '../../lib/endpoint.ts'
 import { endpoints, maxBlobBytes } from '../../lib/endpoints.ts'
-import { type RequestSigner, signedHeaders } from '../../lib/request-signature.ts'
+import type { RequestSigner } from '../../lib/request-signature.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
-import { systemRandom } from '../../lib/system.ts'
 import { createTestIcl, origin, type TestIcl, walletOf } from '../icl/test-icl.ts'
+import { cutUpload, signedUpload } from './cut-upload.ts'
 
 let icl: TestIcl
 let served: Parameters<typeof listen>[0]
@@ -54,27 +54,9 @@ const sendRaw = (text: string, { port } = server): Promise<string> =>
     socket.on('error', reject)
   })
 
-const wallet = () => walletOf('client').signer
-
-/** The headers of an upload that is signed. */
-const signedUpload = (signer: RequestSigner = wallet(), age = 0): Promise<Headers> => {
-  const body = new TextEncoder().encode('abcdefghi')
-  const url = new URL('/v1/blobs', origin)
-  const created = Math.floor(icl.clock.now() / 1000) - age
-  const nonce = systemRandom.bytes(16)
-  return signedHeaders({ method: 'POST', url, headers: new Headers(), body }, signer, {
-    created,
-    nonce,
-  })
-}
-
-/** An upload whose body does not come to its end. */
-const cutUpload = (headers: Headers): string =>
-  [
-    ...['POST /v1/blobs HTTP/1.1', 'host: icl.test', 'connection: close', 'content-length: 9'],
-    ...[...headers].map((header) => header.join(': ')),
-    ...['', 'abc'],
-  ].join('\r\n')
+/** The headers of an upload, signed so many seconds ago. */
+const signed = (signer?: RequestSigner, age = 0): Promise<Headers> =>
+  signedUpload(origin, Math.floor(icl.clock.now() / 1000) - age, signer)
 
 /** Resolves once a request for a path has reached the application. */
 const arrival = async (path: string): Promise<void> => {
@@ -191,7 +173,7 @@ describe('a body that is too large', () => {
         if (sent >= 64 * maxBlobBytes) controller.close()
       },
     })
-    const headers = await signedUpload()
+    const headers = await signed()
     headers.set('content-type', 'application/octet-stream')
     const init = { method: 'POST', headers, body, duplex: 'half' } as RequestInit
     const response = await call('/v1/blobs', init)
@@ -201,7 +183,7 @@ describe('a body that is too large', () => {
 
   it('has to arrive within half a minute', async () => {
     arrived.length = 0
-    const answer = sendRaw(cutUpload(await signedUpload()))
+    const answer = sendRaw(cutUpload(await signed()))
     await arrival('/v1/blobs')
     await icl.clock.advance(30_000)
     expect(await answer).toContain('"code":"request-timeout"')
@@ -211,7 +193,7 @@ describe('a body that is too large', () => {
     arrived.length = 0
     const impatient = listen(served, { hostname: '127.0.0.1', port: 0 }, 1)
     try {
-      const answer = sendRaw(cutUpload(await signedUpload()), impatient)
+      const answer = sendRaw(cutUpload(await signed()), impatient)
       await arrival('/v1/blobs')
       // Idle from a later time on, and ended by the server itself.
       await sendRaw('GET /livez HTTP/1.1\r\nhost: icl.test\r\n\r\n', impatient)
@@ -224,7 +206,7 @@ describe('a body that is too large', () => {
 
   it('that is broken off is no failure of the ICL', async () => {
     arrived.length = 0
-    const upload = cutUpload(await signedUpload())
+    const upload = cutUpload(await signed())
     const socket = connect(server.port!, '127.0.0.1', () => socket.write(upload))
     await arrival('/v1/blobs')
     const before = icl.logged.length
@@ -235,11 +217,11 @@ describe('a body that is too large', () => {
   })
 
   it('is not waited for when the headers do not say who signed it', async () => {
-    const malformed = await signedUpload()
+    const malformed = await signed()
     malformed.set('signature', 'eth=:AAAA')
-    const forged = await signedUpload()
+    const forged = await signed()
     forged.set('signature', `eth=:${'A'.repeat(86)}==:`)
-    const partly = await signedUpload()
+    const partly = await signed()
     partly.set('signature-input', partly.get('signature-input')!.replace('"@method" ', ''))
     const key = await signingKeyFromSeed(new Uint8Array(32).fill(7))
     const unknown = { kind: 'node', address: walletOf('nobody').address, key } as const
@@ -248,8 +230,8 @@ describe('a body that is too large', () => {
       'signature-invalid malformed': malformed,
       'signature-invalid forged': forged,
       'signature-invalid partly': partly,
-      'signature-stale': await signedUpload(wallet(), 400),
-      'not-attested': await signedUpload(unknown),
+      'signature-stale': await signed(undefined, 400),
+      'not-attested': await signed(unknown),
     }
     for (const [name, headers] of Object.entries(uploads)) {
       const answer = await sendRaw(cutUpload(headers))

@@ -4,7 +4,9 @@ import type { AddressInfo } from 'node:net'
 import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
+import { systemClock } from '../../lib/system.ts'
 import { sampleSettings } from '../sample-settings.ts'
+import { cutUpload, restOfUpload, signedUpload } from './cut-upload.ts'
 
 const main = join(import.meta.dirname, '..', '..', 'icl', 'start', 'bun.ts')
 const running: ChildProcess[] = []
@@ -61,12 +63,11 @@ async function openUpload(port: number) {
   })
   const closed = new Promise<string>((resolve) => socket.once('close', () => resolve(answer)))
   socket.on('error', () => {})
-  socket.write(
-    'POST /v1/blobs HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 4\r\n\r\nab',
-  )
+  const now = Math.floor(systemClock.now() / 1000)
+  socket.write(cutUpload(await signedUpload(`http://127.0.0.1:${port}`, now)))
   // The request has arrived once its first bytes have been read: another one that is answered later proves it.
   await (await fetch(`http://127.0.0.1:${port}/livez`)).text()
-  return { finish: () => socket.write('cd'), closed }
+  return { finish: () => socket.write(restOfUpload), closed }
 }
 
 const isRefused = (port: number): Promise<boolean> =>
@@ -88,7 +89,7 @@ describe('stopping the ICL', () => {
     while (!(await isRefused(icl.port))) await new Promise((resolve) => setTimeout(resolve, 20))
     expect(icl.child.exitCode).toBeNull()
     upload.finish()
-    expect(await upload.closed).toContain('"code":"signature-missing"')
+    expect(await upload.closed).toContain('"code":"unsupported-media-type"')
     expect(await icl.exited).toBe(0)
     expect(icl.log()).toContain('ICL stopped')
     expect(icl.log()).not.toContain('under way')
@@ -113,7 +114,7 @@ describe('stopping the ICL', () => {
     icl.child.kill('SIGHUP')
     while (!(await isRefused(icl.port))) await new Promise((resolve) => setTimeout(resolve, 20))
     upload.finish()
-    expect(await upload.closed).toContain('"code":"signature-missing"')
+    expect(await upload.closed).toContain('"code":"unsupported-media-type"')
     expect(await icl.exited).toBe(0)
   })
 
