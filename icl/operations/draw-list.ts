@@ -133,7 +133,7 @@ const tooFew = ({ quorum, model_id }: Terms, left: number) =>
 const tooFewServe = (quorum: number, left: number) =>
   new ProblemError(
     'not-enough-nodes',
-    `Of the list, ${left} nodes serve the model now, and ${quorum} are needed. Ask again later, or take a newer pool and store another key`,
+    `${left} nodes of the list serve the model now, and ${quorum} are needed. Ask again later, or take a newer pool and store another key`,
   )
 
 /** What shows without asking the chain. */

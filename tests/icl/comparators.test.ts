@@ -76,7 +76,7 @@ describe('what a prompt needs', () => {
     // One that takes less by now is passed over.
     await at.clock.advance(1_100)
     await tell(able[0]!, [])
-    const { passed } = (await listedKey(at, { needs: { parts: ['stop'] } })).list.body
+    const { passed } = (await listedKey(at, { needs: { parts: ['seed'] } })).list.body
     expect(passed.map(({ reason }) => reason)).toEqual(['no-model'])
   })
 })

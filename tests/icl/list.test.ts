@@ -18,13 +18,13 @@ import { useReplicas } from './replica-set.ts'
 import { listedKey, submit } from './test-client.ts'
 import {
   beat,
+  beThere,
   chainId,
   joinNodes,
   modelId,
   type Outside,
   origin,
   type TestIcl,
-  type TestNode,
   walletOf,
 } from './test-icl.ts'
 
@@ -35,14 +35,6 @@ async function world(count: number) {
   const { nodes, ...shared } = await pair()
   nodes.push(...(await joinNodes(shared.a, count - 3, 4)))
   return { ...shared, nodes }
-}
-
-/** Nodes that were silent are heard again. */
-async function beThere(icl: TestIcl, nodes: readonly TestNode[]) {
-  for (const node of nodes) {
-    await beat(icl, node)
-    await node.api.getAssignments({ params: { address: node.address }, query: { wait: 0 } })
-  }
 }
 
 const currentPool = async (icl: TestIcl) => {

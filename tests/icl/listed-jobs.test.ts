@@ -9,7 +9,7 @@ import { claim, commitTo, deliver, offersOf, reveal } from './node-steps.ts'
 import { at, useReplicas } from './replica-set.ts'
 import { checkAll, delivererOf } from './run-job.ts'
 import { listedKey, submissionOf, submit } from './test-client.ts'
-import { beat, joinNodes, modelId, type TestIcl, type TestNode } from './test-icl.ts'
+import { beat, beThere, joinNodes, modelId, type TestIcl, type TestNode } from './test-icl.ts'
 
 const { start, pair } = useReplicas()
 
@@ -95,7 +95,7 @@ describe('a submission', () => {
     }
     expect(await tried({ until: body.until - 700 })).toBe('invalid-request')
     await clock.jump(601_000)
-    for (const node of nodes) await beat(a, node)
+    await beThere(a, nodes)
     const until = body.until + 601
     expect(await tried({ until })).toBe('list-refused')
     const fresh = await key.api.drawList({ body: key.request })

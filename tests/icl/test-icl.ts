@@ -277,3 +277,11 @@ export const beat = (icl: Outside, node: TestNode, freeSlots = 2) =>
       supported_model_ids: [modelId],
     },
   })
+
+/** Nodes that were silent are heard again. */
+export async function beThere(icl: Outside, nodes: readonly TestNode[]) {
+  for (const node of nodes) {
+    await beat(icl, node)
+    await node.api.getAssignments({ params: { address: node.address }, query: { wait: 0 } })
+  }
+}
