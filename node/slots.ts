@@ -14,6 +14,9 @@ export type Slots = {
   start(id: AssignmentId, job: (freeSlot: () => void) => Promise<void>): void
 }
 
+/** So many jobs at most have not ended: those that have committed hold no slot, but memory. */
+export const mostUnended = 256
+
 const rememberedAssignments = 1_000
 
 /** Makes `count` slots. */
@@ -24,7 +27,7 @@ export function createSlots(count: number): Slots {
   const nameOf = ({ jobId, fence }: AssignmentId) => `${jobId}:${fence}`
   return {
     // Jobs that are resumed may be more than there are slots now.
-    free: () => Math.max(0, count - holding.size),
+    free: () => Math.max(0, Math.min(count - holding.size, mostUnended - running.size)),
     running: () => [...running],
     isTaken: (id) => taken.has(nameOf(id)),
     start(id, job) {
