@@ -11,10 +11,9 @@
  * - What the ICL has taken without this node having heard so is sent again, also when all is over: see fetch-acks.ts.
  *
  * Failure cases: the ICL is away or another was faster (asks for the next step); this node cannot reveal (gives the assignment back); the job
- * does not end within an hour (gives it back).
+ * does not end in the time of a job (job-time.ts gives it back).
  */
 
-import { withDeadline } from '../../lib/deadline.ts'
 import { errorText } from '../../lib/host/explain-error.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { ClaimResult, OwnAssignment } from '../../lib/schemas/assignments.ts'
@@ -33,28 +32,25 @@ import { endingOf, type Own, type Taken } from './own.ts'
 import { reveal } from './reveal.ts'
 import { openScore } from './score-delivery.ts'
 
-const longestJobMs = 3_600_000
 const pauseMs = 2_000
 
 /** A node's work after its commitment, step by step, until its part in the job is over; `told` is what the ICL said of the next one. */
-export function afterCommit(
+export async function afterCommit(
   deps: JobDeps,
   claim: ClaimResult,
   own: Own,
   signal: AbortSignal,
   told: OwnAssignment | undefined,
 ): Promise<Ending> {
-  return withDeadline(deps.clock, longestJobMs, signal, endless, async (ended) => {
-    const refused = new Set<string>()
-    let last: string | undefined
-    for (let known = told; ; ) {
-      const next = await awaitStep(deps, claim, { known, last, refused }, ended)
-      await fetchAcks(deps, claim, own, 'over' in next ? 'over' : next.step, ended)
-      if ('over' in next) return whenOver(deps, claim, own.taken, next.over)
-      last = next.key
-      known = await take(deps, claim, own, next, refused, ended)
-    }
-  })
+  const refused = new Set<string>()
+  let last: string | undefined
+  for (let known = told; ; ) {
+    const next = await awaitStep(deps, claim, { known, last, refused }, signal)
+    await fetchAcks(deps, claim, own, 'over' in next ? 'over' : next.step, signal)
+    if ('over' in next) return whenOver(deps, claim, own.taken, next.over)
+    last = next.key
+    known = await take(deps, claim, own, next, refused, signal)
+  }
 }
 
 /** What became of a job of which nothing is left to do. */
@@ -148,8 +144,3 @@ const past: readonly string[] = ['not-your-turn', 'already-answered', 'statement
 
 const isPast = (error: unknown): boolean =>
   isGone(error) || (error instanceof ProblemError && past.includes(error.code))
-
-const endless = (): SvcError =>
-  new SvcError('node-failed', 'the job did not end within an hour', {
-    hint: 'Tell the operator of the ICL: no job may last so long.',
-  })

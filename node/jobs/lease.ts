@@ -6,6 +6,7 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { messages } from '../log-messages.ts'
 import { isPassing } from './abort-reason.ts'
 import type { AssignmentId, JobDeps } from './job-deps.ts'
+import { longestJobMs } from './job-time.ts'
 
 // The ICL has to hear of a job given back before it takes it away itself.
 const reserveMs = 2_000
@@ -81,7 +82,12 @@ type Term = ReturnType<typeof termOf>
 
 /** When a lease ends: as the ICL said last, and not while it is asked or away. */
 function termOf(clock: Clock, seconds: number) {
-  let told = { ms: seconds * 1000 - reserveMs, at: clock.monotonic() }
+  // No timer takes all that an ICL may say.
+  const toldOf = (seconds: number) => ({
+    ms: Math.min(seconds * 1000, longestJobMs) - reserveMs,
+    at: clock.monotonic(),
+  })
+  let told = toldOf(seconds)
   let askedAt: MonotonicMs | undefined
   let awaySince: MonotonicMs | undefined
   const left = (ms: number, mark: MonotonicMs | undefined) => ms - elapsedSince(clock, mark)
@@ -97,9 +103,7 @@ function termOf(clock: Clock, seconds: number) {
       askedAt = undefined
     },
     answered: (secondsLeft: number | undefined) => {
-      if (secondsLeft !== undefined) {
-        told = { ms: secondsLeft * 1000 - reserveMs, at: clock.monotonic() }
-      }
+      if (secondsLeft !== undefined) told = toldOf(secondsLeft)
       askedAt = undefined
       awaySince = undefined
     },

@@ -32,6 +32,7 @@ import { workOn } from './do-work.ts'
 import { fetchAcks } from './fetch-acks.ts'
 import type { JobDeps, JobSteps } from './job-deps.ts'
 import { type Ending, toItsEnd } from './job-end.ts'
+import { inJobTime } from './job-time.ts'
 import type { Own, Taken } from './own.ts'
 
 const firstRetryMs = 2_000
@@ -61,7 +62,9 @@ export async function resumeJob(
         // Of what the killed daemon sent last, the ICL tells only whether it has the answer.
         return whenOver(deps, assignment, taken, found.over)
       }
-      return await goOn(deps, entry, found, signal, { ...steps, onUsage })
+      return await inJobTime(deps.clock, signal, (ended) =>
+        goOn(deps, entry, found, ended, { ...steps, onUsage }),
+      )
     })
   } finally {
     steps.onClaimed()

@@ -4,6 +4,7 @@ import { messages } from '../log-messages.ts'
 import { workOn } from './do-work.ts'
 import type { JobDeps, JobSteps } from './job-deps.ts'
 import { giveBack, toItsEnd } from './job-end.ts'
+import { inJobTime } from './job-time.ts'
 import { signedBefore } from './signed-before.ts'
 
 /** Runs one assignment, which a poll may have claimed, to its end (spec 3.3); never rejects: a failure gives the assignment back and is logged. */
@@ -25,7 +26,9 @@ export async function runJob(
     }
     await toItsEnd(deps, { ...assignment, startedAt: at }, signal, async (onUsage) => {
       deps.journal.note({ step: 'started', jobId, fence, at, assignment })
-      return await workOn(deps, assignment, signal, { ...steps, onUsage }, claim)
+      return await inJobTime(deps.clock, signal, (ended) =>
+        workOn(deps, assignment, ended, { ...steps, onUsage }, claim),
+      )
     })
   } finally {
     steps.onClaimed()

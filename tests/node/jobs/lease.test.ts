@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { ProblemError } from '../../../lib/problem.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { createOpenAi } from '../../../node/inference/openai.ts'
+import { longestJobMs } from '../../../node/jobs/job-time.ts'
 import { runJob } from '../../../node/jobs/run-job.ts'
 import { modelId } from '../fakes.ts'
 import { createJobWorld, type JobWorld } from '../job-world.ts'
@@ -72,6 +73,42 @@ describe('a provider call that lasts longer than the lease of the claim', () => 
     await world.clock.until(runJob(world.deps, world.assignment, never, steps))
     expect(reasons(world)).toEqual(['provider-silent'])
     expect(Math.round((world.clock.now() - begun) / 1000)).toBe(118)
+  })
+
+  for (const [when, aheadSeconds] of [
+    ['each time that it is asked', 120],
+    ['in years', 90_000_000_000],
+  ] as const) {
+    it(`ends with the longest time of a job, though the ICL says that the lease ends later: ${when}`, async () => {
+      const world = await nodeWith(() => new Promise<never>(() => {}))
+      const begun = world.clock.now()
+      const { claim, view } = world
+      Object.assign(claim, { claimDeadline: claim.server_time + aheadSeconds })
+      world.api.getAssignment.mockImplementation(async () => ({
+        ...view,
+        status: 'claimed',
+        deadline: view.server_time + aheadSeconds,
+      }))
+      await world.clock.until(runJob(world.deps, world.assignment, never, steps))
+      expect(world.api.abortAssignment).toHaveBeenCalledTimes(1)
+      expect(world.clock.now() - begun).toBe(longestJobMs)
+      expect(world.api.getAssignment.mock.calls.length).toBeLessThan(20)
+    })
+  }
+})
+
+describe('a job that the ICL does not end', () => {
+  it('is given back after the longest time of a job, its work before the commitment counted', async () => {
+    const world = await nodeWith(async ({ clock }, signal) => {
+      await clock.sleep(60_000, signal)
+      return answered(200, four)
+    })
+    const begun = world.clock.now()
+    world.api.getAssignment.mockImplementation(async () => ({ ...world.look(), step: 'wait' }))
+    world.api.commitAssignment.mockRejectedValue(away)
+    await world.clock.until(runJob(world.deps, world.assignment, never, steps))
+    expect(reasons(world)).toEqual(['node-failed'])
+    expect(world.clock.now() - begun).toBe(longestJobMs)
   })
 })
 
