@@ -18,17 +18,29 @@ export interface Acks {
 const daySeconds = 86_400
 /** How long an acknowledgement is kept: as long as an ICL keeps the job at least. */
 const keptSeconds = 30 * daySeconds
+/** Of one file, of which there are two: about 65,000 acknowledgements. */
+const maxFileBytes = 32 * 1_048_576
 
 /** The place of the acknowledgements: beside the configuration. */
 export const acksPathOf = (configPath: string): string => join(dirname(configPath), 'acks.jsonl')
 
-/** Opens the file of acknowledgements (mode 0600), one a line, and drops those older than 30 days now and once a day; throws SvcError `acks-unusable`. */
-export function openAcks(path: string, clock: Pick<Clock, 'now'>): Acks & { close(): void } {
+/**
+ * Opens the file of acknowledgements (mode 0600), one a line, and drops those older than 30 days now and once a day. A full file becomes `.1` in place of
+ * the one before. Throws SvcError `acks-unusable`.
+ */
+export function openAcks(
+  path: string,
+  clock: Pick<Clock, 'now'>,
+  maxBytes = maxFileBytes,
+): Acks & { close(): void } {
+  const prune = (now: number) => {
+    for (const file of [`${path}.1`, path]) pruneFile(file, now)
+  }
   let prunedAt = unixSeconds(clock)
   let file: RotatingFile
   try {
-    prune(path, prunedAt)
-    file = openRotatingFile({ path, maxBytes: Number.POSITIVE_INFINITY, oldFiles: 0 })
+    prune(prunedAt)
+    file = openRotatingFile({ path, maxBytes, oldFiles: 1 })
   } catch (error) {
     throw unusable(path, error)
   }
@@ -37,7 +49,7 @@ export function openAcks(path: string, clock: Pick<Clock, 'now'>): Acks & { clos
       const now = unixSeconds(clock)
       if (now - prunedAt > daySeconds) {
         prunedAt = now
-        prune(path, now)
+        prune(now)
       }
       file.append(JSON.stringify(z.encode(Ack, ack)))
     },
@@ -45,7 +57,7 @@ export function openAcks(path: string, clock: Pick<Clock, 'now'>): Acks & { clos
   }
 }
 
-function prune(path: string, now: number): void {
+function pruneFile(path: string, now: number): void {
   const { records, skipped } = parseLines(readText(path), Ack)
   const kept = records.filter(({ body }) => body.at > now - keptSeconds)
   if (kept.length === records.length && skipped === 0) return

@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -31,8 +31,8 @@ const ackOf = (fence: number): Ack => ({
   key: iclKey.publicKey,
   signature,
 })
-const fencesOf = () =>
-  readFileSync(path, 'utf8')
+const fencesOf = (file = path) =>
+  readFileSync(file, 'utf8')
     .trimEnd()
     .split('\n')
     .map((line) => Ack.parse(JSON.parse(line)).body.fence)
@@ -60,6 +60,28 @@ describe('the acknowledgements of the ICL', () => {
     await clock.advance(20 * dayMs)
     openAcks(path, clock).close()
     expect(fencesOf()).toEqual([3])
+  })
+
+  it('take no more room than two files, whatever the ICL says that the time is', () => {
+    const acks = openAcks(path, clock, 2_000)
+    for (let fence = 1; fence <= 20; fence++) {
+      const ack = ackOf(fence)
+      acks.keep({ ...ack, body: { ...ack.body, at: 99_999_999_999 } })
+    }
+    acks.close()
+    expect(fencesOf().at(-1)).toBe(20)
+    expect(fencesOf(`${path}.1`).at(-1)).toBe(fencesOf()[0]! - 1)
+    expect(readdirSync(folder).toSorted()).toEqual(['acks.jsonl', 'acks.jsonl.1'])
+    for (const file of [path, `${path}.1`]) expect(statSync(file).size).toBeLessThanOrEqual(2_000)
+  })
+
+  it('go after 30 days from the older file, too', async () => {
+    const acks = openAcks(path, clock, 700)
+    for (const fence of [1, 2, 3]) acks.keep(ackOf(fence))
+    acks.close()
+    await clock.advance(31 * dayMs)
+    openAcks(path, clock, 700).close()
+    for (const file of [path, `${path}.1`]) expect(statSync(file).size).toBe(0)
   })
 
   it('say which file cannot be used', async () => {
