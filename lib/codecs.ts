@@ -65,6 +65,9 @@ const base64Url32 = new RegExp(`^[A-Za-z0-9_-]{42}${lastOfThree}$`)
 /** 32 bytes in base64url. */
 export const Base64Url32 = z.string().regex(base64Url32, 'must be 32 bytes in base64url')
 
+/** Where the next page of a list begins; null after the last one. */
+export const NextCursor = Base64Url(256).nullable()
+
 /** Seconds since the Unix epoch. */
 export const UnixSeconds = z.int().min(0).max(99_999_999_999)
 

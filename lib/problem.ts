@@ -1,17 +1,18 @@
 import { z } from 'zod'
+import { UnixSeconds } from './codecs.ts'
 import { type ProblemCode, problemCodes } from './problem-codes.ts'
 
 /** An error as it crosses the wire: RFC 9457 problem+json with the code and whether trying again can help. */
 export const Problem = z
   .object({
-    type: z.string(),
-    title: z.string(),
+    type: z.string().max(256),
+    title: z.string().max(256),
     status: z.int(),
-    code: z.string(),
+    code: z.string().max(64),
     retryable: z.boolean(),
-    detail: z.string().optional(),
-    request_id: z.string().optional(),
-    server_time: z.int().optional(),
+    detail: z.string().max(10_000).optional(),
+    request_id: z.string().max(256).optional(),
+    server_time: UnixSeconds.optional(),
     queue: z.object({ place: z.int(), waiting: z.int() }).optional(),
   })
   .meta({ id: 'Problem' })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ModelId, QueryInt } from '../codecs.ts'
+import { ModelId, NextCursor, QueryInt } from '../codecs.ts'
 import { defineEndpoint, textOf } from '../endpoint.ts'
 import { NodeFaults } from '../schemas/fault.ts'
 import { PublishedPools } from '../schemas/list.ts'
@@ -94,7 +94,7 @@ export const publicEndpoints = {
       min_tier: QueryInt(0, 255).default(0),
       cursor: Cursor.optional(),
     }),
-    response: z.object({ nodes: z.array(ActiveNode), next_cursor: z.string().nullable() }),
+    response: z.object({ nodes: z.array(ActiveNode).max(1_000), next_cursor: NextCursor }),
     problems: ['invalid-request', 'chain-unavailable'],
   }),
   getNode: defineEndpoint({

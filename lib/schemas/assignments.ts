@@ -15,6 +15,7 @@ import { AbortReason, AssignmentStatus, JobPhase, Parameters, Role } from './job
 import { ListMembers, ListPosition } from './list.ts'
 import { Ack, Fence, SignedAnswer, SignedDelivery, TurnNumber } from './statements.ts'
 import { TeacherScore } from './teacher.ts'
+import { maxListLength } from './terms.ts'
 
 const ServerTime = UnixSeconds.describe(
   "The ICL's clock, so that a node whose own is wrong knows how long it has",
@@ -55,7 +56,7 @@ export const ClaimResult = z
     check: CheckId.optional(),
     parameters: Parameters.required(),
     list: ListMembers.describe('With activator and until: what the client committed to on chain'),
-    position: z.int().min(0).describe('Of this node on the list, from 0'),
+    position: ListPosition.describe('Of this node on the list, from 0'),
     activator: Address,
     until: UnixSeconds,
   })
@@ -65,9 +66,10 @@ export type ClaimResult = z.output<typeof ClaimResult>
 /** What a poll brings. */
 export const AssignmentOffers = z
   .object({
-    assignments: z.array(AssignmentOffer),
+    assignments: z.array(AssignmentOffer).max(256),
     claims: z
       .array(ClaimResult)
+      .max(256)
       .optional()
       .describe(
         'With `claim`: what the poll has claimed. `claimDeadline` is that of an offer until the node claims it, too',
@@ -112,6 +114,7 @@ export const OwnAssignment = z
     turn: TurnNumber.optional().describe('With `deliver`, `check` and `differ`: whose it is'),
     checkers: z
       .array(ListPosition)
+      .max(maxListLength)
       .optional()
       .describe(
         'With `deliver`: the positions on the list that have to read the output key, besides the client. They are the bits of the mask of `storeOutputKey`',

@@ -70,7 +70,7 @@ export const ReleaseRequest = z
 
 /** The TPMs that were freed; the address has no certificate any more. */
 export const ReleaseAnswer = z
-  .object({ released: z.array(EkHash) })
+  .object({ released: z.array(EkHash).max(1_000) })
   .meta({ id: 'AttestationReleaseAnswer' })
 
 /** The wallet's word that a session key speaks for it at one ICL until `not_after`. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Address, Hash32, JobId, Uint256, UnixSeconds } from '../codecs.ts'
+import { Address, Hash32, JobId, NextCursor, Uint256, UnixSeconds } from '../codecs.ts'
 import { SignedAnswer, SignedDelivery, SignedVerdict } from './statements.ts'
 
 /** What a node can be proven to have done wrong: two contradictory signed statements, or a verdict that its own evidence refutes. */
@@ -55,13 +55,13 @@ export const FaultView = z
       })
       .optional(),
     /** What the last try to slash failed with. */
-    slash_error: z.string().optional(),
+    slash_error: z.string().max(10_000).optional(),
   })
   .meta({ id: 'FaultView' })
 export type FaultView = z.output<typeof FaultView>
 
 /** A node's faults, newest first, as far as their jobs are still kept. */
 export const NodeFaults = z
-  .object({ faults: z.array(FaultView).max(20), next_cursor: z.string().nullable() })
+  .object({ faults: z.array(FaultView).max(20), next_cursor: NextCursor })
   .meta({ id: 'NodeFaults' })
 export type NodeFaults = z.output<typeof NodeFaults>

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { Cid, Hash32, JobId, ModelId, UnixSeconds } from '../codecs.ts'
-import { JobPhase, JobReason } from './jobs.ts'
+import { Cid, Hash32, JobId, ModelId, NextCursor, UnixSeconds } from '../codecs.ts'
+import { JobPhase, JobReason, ReadToken } from './jobs.ts'
 
 /** Which of one's own jobs to list. */
 export const JobListQuery = z.object({ status: JobPhase.optional() })
@@ -18,12 +18,12 @@ const JobSummary = z
     created_at: UnixSeconds,
     deadline: UnixSeconds,
     settled_at: UnixSeconds.optional(),
-    read_token: z.string(),
+    read_token: ReadToken,
   })
   .meta({ id: 'JobSummary' })
 export type JobSummary = z.output<typeof JobSummary>
 
 /** A page of one's own jobs, newest first. */
 export const JobList = z
-  .object({ jobs: z.array(JobSummary).max(50), next_cursor: z.string().nullable() })
+  .object({ jobs: z.array(JobSummary).max(50), next_cursor: NextCursor })
   .meta({ id: 'JobList' })

@@ -160,14 +160,17 @@ export const SubmitJob = z
   .meta({ id: 'SubmitJob' })
 export type SubmitJob = z.output<typeof SubmitJob>
 
+/** Reads and cancels one job. */
+export const ReadToken = z.string().max(1_024)
+
 /** The job that a submission made or found; the token reads it without a wallet. */
 export const SubmittedJob = z
   .object({
     jobId: JobId,
     status: JobPhase,
-    read_token: z.string(),
+    read_token: ReadToken,
     /** Verifies the messages to the webhook's URL: the same for each job of this client that names the URL. */
-    webhook_secret: z.string().optional(),
+    webhook_secret: z.string().max(1_024).optional(),
   })
   .meta({ id: 'SubmittedJob' })
 
@@ -197,9 +200,9 @@ export const AnswerPair = z
     nodes: z.tuple([Address, Address]),
     outcome: z.enum(['match', 'no-match', 'inconclusive']),
     /** The comparator's reason. */
-    why: z.string().optional(),
+    why: z.string().max(1_000).optional(),
     /** By channel, in thousandths. */
-    similarities: z.record(z.string(), z.int()).optional(),
+    similarities: z.record(z.string().max(64), z.int()).optional(),
   })
   .meta({ id: 'AnswerPair' })
 export type AnswerPair = z.output<typeof AnswerPair>
@@ -212,13 +215,16 @@ export const AgreementView = z
     needed: z.int(),
     answers: z.int(),
     /** The nodes whose answers match one another, by batch and position; none when no group was large enough. */
-    group: z.array(Address),
+    group: z.array(Address).max(7),
     /** The member whose answer was delivered. */
     deliverer: Address.optional(),
-    pairs: z.array(AnswerPair),
+    pairs: z.array(AnswerPair).max(21),
   })
   .meta({ id: 'AgreementView' })
 export type AgreementView = z.output<typeof AgreementView>
+
+/** Of one job: each seat is tried three times, and nodes that leave or stay full come on top. */
+export const mostAssignments = 256
 
 /** A job as its client sees it. */
 export const JobView = z
@@ -233,7 +239,7 @@ export const JobView = z
     comparator: ComparatorId,
     created_at: UnixSeconds,
     deadline: UnixSeconds,
-    quorum: z.array(AssignmentView),
+    quorum: z.array(AssignmentView).max(mostAssignments),
     /** The nodes that may answer, in their order, with all that drawing it again takes. */
     list: JobListView,
     /** Only once the job has settled. */
@@ -244,7 +250,7 @@ export const JobView = z
     outLowHandle: Uint256.optional(),
     receipt_hash: Hash32.optional(),
     commit_tx: Hash32.optional(),
-    commit_error: z.string().optional(),
+    commit_error: z.string().max(10_000).optional(),
     /** What became of the message to the client's server; its URL is not shown. */
     webhook: z
       .object({
@@ -265,6 +271,7 @@ export const JobEvent = z
     at: UnixSeconds,
     type: z
       .string()
+      .max(64)
       .describe(
         '`submitted`, `chosen`, `awaiting-grant`, `offered`, `node-busy`, `claimed`, `committed`, `revealed`, `aborted`, `lapsed`, `seats-added`, `not-enough-nodes`, `time-away`, `agreed`, `to-deliver`, `delivered`, `verdict-match`, `verdict-no-match`, `delivery-failed`, `fault-found`, `slash-proposed`, `slash-answered`, or the phase in which it settles. Others may be added',
       ),
@@ -272,7 +279,7 @@ export const JobEvent = z
     node: Address.optional(),
     role: Role.optional(),
     fence: z.int().optional(),
-    detail: z.string().optional(),
+    detail: z.string().max(1_000).optional(),
   })
   .meta({ id: 'JobEvent' })
 export type JobEvent = z.output<typeof JobEvent>

@@ -44,7 +44,7 @@ const PublishedPool = z
 
 /** The pools of the last hour, newest first. */
 export const PublishedPools = z
-  .object({ pools: z.array(PublishedPool) })
+  .object({ pools: z.array(PublishedPool).max(10_000) })
   .meta({ id: 'PublishedPools' })
 
 /** Why a node on a list is not seated in its turn. */

@@ -36,11 +36,16 @@ export const RateName = z.enum([
 ])
 export type RateName = z.output<typeof RateName>
 
+/** Clients and nodes wait as long as this says: no step, and no job, may take more than an hour. */
+const StepSeconds = z.int().min(0).max(3_600)
+
+const Count = z.int().min(0).max(1_000_000_000)
+
 /** Where everything is and what the limits are: all that a node or a client must know of a deployment. */
 export const Network = z
   .object({
-    version: z.string(),
-    public_url: z.url(),
+    version: z.string().max(64),
+    public_url: z.url().max(2_048),
     chain_id: z.int().positive(),
     contracts: z.object({
       node_registry: Address,
@@ -50,34 +55,34 @@ export const Network = z
     coordinator: Address,
     /** Where the operator says that the coprocessor is: for information; nodes and clients take no ICL's word for it. */
     coprocessor: CoprocessorUrls.optional(),
-    attestation_backends: z.array(z.enum(['mock', 'tpm'])),
-    comparators: z.array(ComparatorId),
+    attestation_backends: z.array(z.enum(['mock', 'tpm'])).max(16),
+    comparators: z.array(ComparatorId).max(16),
     /** What compares the answers of a job that names none. */
     default_comparator: ComparatorId,
     limits: z.object({
-      body_bytes: z.int(),
-      blob_bytes: z.int(),
-      prompt_bytes: z.int(),
-      wait_seconds: z.int(),
-      offer_seconds: z.int(),
-      lease_seconds: z.int(),
-      reveal_seconds: z.int(),
-      job_seconds: z.int(),
-      deliver_seconds: z.int(),
-      check_seconds: z.int(),
+      body_bytes: Count,
+      blob_bytes: Count,
+      prompt_bytes: Count,
+      wait_seconds: StepSeconds,
+      offer_seconds: StepSeconds,
+      lease_seconds: StepSeconds,
+      reveal_seconds: StepSeconds,
+      job_seconds: StepSeconds,
+      deliver_seconds: StepSeconds,
+      check_seconds: StepSeconds,
       /** Jobs of one client that run at the same time. */
-      jobs_at_once: z.int(),
+      jobs_at_once: Count,
       /** Draws of one client that wait for their turn. */
-      draws_waiting: z.int(),
+      draws_waiting: Count,
       /** Jobs of one client in one day (UTC); null for no limit. */
-      jobs_per_day: z.int().nullable(),
+      jobs_per_day: Count.nullable(),
       /** What is not named is not limited. */
       rates: z.partialRecord(RateName, Rate),
     }),
     /** Whether only clients that the operator named may submit. */
     client_allow_list: z.boolean(),
     /** How long a settled job, its evidence and its blobs are kept. */
-    blob_retention_days: z.int(),
+    blob_retention_days: Count,
     /** What the ICL proposes to take of the stake for a fault; 0 or absent when it proposes nothing. */
     slash_wei: Uint256.optional(),
   })
@@ -91,17 +96,20 @@ export const publicOrigin = ({ public_url }: Pick<Network, 'public_url'>): strin
 /** The ICL's public signing keys as a JSON Web Key Set (RFC 7517). */
 export const JsonWebKeySet = z
   .object({
-    keys: z.array(
-      z.object({
-        kty: z.string(),
-        crv: z.string(),
-        x: z.string(),
-        y: z.string().optional(),
-        kid: z.string(),
-        alg: z.string(),
-        use: z.literal('sig'),
-      }),
-    ),
+    keys: z
+      .array(
+        z.object({
+          kty: z.string().max(16),
+          crv: z.string().max(16),
+          x: z.string().max(128),
+          y: z.string().max(128).optional(),
+          kid: z.string().max(128),
+          alg: z.string().max(16),
+          use: z.literal('sig'),
+        }),
+      )
+      // All that were ever used stay.
+      .max(10_000),
   })
   .refine(
     ({ keys }) =>

@@ -5,6 +5,7 @@ import {
   JobId,
   ModelId,
   ModelTier,
+  NextCursor,
   SessionPublicKey,
   SessionSignature,
   UnixSeconds,
@@ -19,8 +20,8 @@ export type AttestationBackend = z.output<typeof AttestationBackend>
 export const ActiveNode = z
   .object({
     operator_address: Address,
-    model_tiers: z.array(ModelTier),
-    supported_model_ids: z.array(ModelId),
+    model_tiers: z.array(ModelTier).max(256),
+    supported_model_ids: z.array(ModelId).max(64),
     reputation_score: z.int(),
     last_heartbeat: UnixSeconds,
     attestation: z.object({ backend: AttestationBackend, expires_at: UnixSeconds }),
@@ -31,7 +32,7 @@ export const ActiveNode = z
 export const NodeRecord = z
   .object({
     operator_address: Address,
-    model_tiers: z.array(ModelTier),
+    model_tiers: z.array(ModelTier).max(256),
     active: z.boolean(),
     metrics: z.object({
       tasks_completed: z.int(),
@@ -82,21 +83,23 @@ export const ReputationEvents = z
         }),
       )
       .max(100),
-    next_cursor: z.string().nullable(),
+    next_cursor: NextCursor,
   })
   .meta({ id: 'ReputationEvents' })
 
 /** The models served now. */
 export const Models = z
   .object({
-    models: z.array(
-      z.object({
-        model_id: ModelId,
-        nodes: z.int(),
-        /** How many of them take each part of a prompt document; none of those left out. */
-        takes: z.partialRecord(PromptPart, z.int()).optional(),
-      }),
-    ),
+    models: z
+      .array(
+        z.object({
+          model_id: ModelId,
+          nodes: z.int(),
+          /** How many of them take each part of a prompt document; none of those left out. */
+          takes: z.partialRecord(PromptPart, z.int()).optional(),
+        }),
+      )
+      .max(10_000),
   })
   .meta({ id: 'Models' })
 
@@ -151,6 +154,6 @@ export const HeartbeatResponse = z
     status: z.enum(['ok', 'ignored']),
     certificate_expires_at: UnixSeconds,
     eligible: z.boolean(),
-    reasons: z.array(IneligibleReason),
+    reasons: z.array(IneligibleReason).max(IneligibleReason.options.length),
   })
   .meta({ id: 'HeartbeatResponse' })

@@ -58,7 +58,7 @@ const FailedDelivery = z.object({
 /** What a receipt says without the ICL's signature. */
 export const ReceiptRecord = z.object({
   version: z.literal(3),
-  icl_origin: z.string(),
+  icl_origin: z.string().max(2_048),
   chain_id: z.int().positive(),
   jobId: JobId,
   client: Address,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Address, Hash32, UnixSeconds } from '../codecs.ts'
 import { FaultView } from './fault.ts'
-import { AssignmentView, DeliveryReason, JobEvent, JobView } from './jobs.ts'
+import { AssignmentView, DeliveryReason, JobEvent, JobView, mostAssignments } from './jobs.ts'
 import { SignedAnswer, SignedDelivery, SignedTurnAbort, SignedVerdict } from './statements.ts'
 import { AttestedScore } from './teacher.ts'
 
@@ -16,9 +16,9 @@ const DeliveryRecord = z
     /** With which the deliverer gave its turn back. */
     abort: SignedTurnAbort.optional(),
     delivery: SignedDelivery.optional(),
-    verdicts: z.array(SignedVerdict),
+    verdicts: z.array(SignedVerdict).max(6),
     /** How likely the delivered text is, by those that said so. */
-    attested: z.array(AttestedScore).optional(),
+    attested: z.array(AttestedScore).max(6).optional(),
   })
   .meta({ id: 'DeliveryRecord' })
 
@@ -30,17 +30,17 @@ const AssignmentRecord = AssignmentView.extend({
   commitment: Hash32.optional(),
   answer: SignedAnswer.optional(),
   /** Codes of the reputation events that it brought its node. */
-  scores: z.array(z.string()),
+  scores: z.array(z.string().max(64)).max(64),
 }).meta({ id: 'AssignmentRecord' })
 
 /** What the ICL still has to do for the job outside, and why it has not. */
 const PendingWork = z
   .object({
-    type: z.string(),
+    type: z.string().max(64),
     node: Address.optional(),
     due_at: UnixSeconds,
     attempts: z.int(),
-    error: z.string().optional(),
+    error: z.string().max(10_000).optional(),
   })
   .meta({ id: 'PendingWork' })
 
@@ -49,20 +49,20 @@ export const JobRecord = z
   .object({
     job: JobView,
     settled_at: UnixSeconds.optional(),
-    assignments: z.array(AssignmentRecord),
+    assignments: z.array(AssignmentRecord).max(mostAssignments),
     /** In the order of their turns. */
-    deliveries: z.array(DeliveryRecord),
+    deliveries: z.array(DeliveryRecord).max(7),
     /** The latest 200. */
-    events: z.array(JobEvent),
-    faults: z.array(FaultView),
+    events: z.array(JobEvent).max(200),
+    faults: z.array(FaultView).max(1_000),
     commit: z.object({
       state: z.enum(['not-needed', 'pending', 'done']),
       tx: Hash32.optional(),
       /** Sent last, deep enough or not. */
       sent_tx: Hash32.optional(),
-      error: z.string().optional(),
+      error: z.string().max(10_000).optional(),
     }),
-    pending: z.array(PendingWork),
+    pending: z.array(PendingWork).max(10_000),
   })
   .meta({ id: 'JobRecord' })
 export type JobRecord = z.output<typeof JobRecord>
