@@ -14,6 +14,8 @@ const relaxedPollMs = 10_000
 const graceMs = 30_000
 // An ICL that was away adds as much to its jobs' deadlines.
 const longestOutageMs = 300_000
+// All of them together add no more.
+const mostOutageMs = 600_000
 
 const settledPhases: readonly JobPhase[] = ['accepted', 'disputed', 'expired', 'cancelled']
 
@@ -56,7 +58,8 @@ export async function followJob(context: ClientContext, follow: Follow): Promise
   const stuckFor = stuckTimer(clock)
   const isPatient = follow.giveUpWhenStuckMs === undefined
   const beganAt = clock.monotonic()
-  let allowedMs = context.network.limits.job_seconds * 1000 + graceMs
+  const jobMs = context.network.limits.job_seconds * 1000
+  let allowedMs = jobMs + graceMs
   try {
     for (;;) {
       const view = await look(context, follow, beganAt, allowedMs + longestOutageMs)
@@ -66,7 +69,8 @@ export async function followJob(context: ClientContext, follow: Follow): Promise
         if (stuckFor(view) >= (follow.giveUpWhenStuckMs ?? Number.POSITIVE_INFINITY)) {
           throw stuckJobError(view)
         }
-        allowedMs = Math.max(allowedMs, (view.deadline - view.created_at) * 1000 + graceMs)
+        const givenMs = Math.min((view.deadline - view.created_at) * 1000, jobMs + mostOutageMs)
+        allowedMs = Math.max(allowedMs, givenMs + graceMs)
         if (elapsedSince(clock, beganAt) > allowedMs) throw overdue()
       }
       const patient = streaming && isPatient

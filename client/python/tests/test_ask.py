@@ -17,6 +17,7 @@ from .vectors import read
 class Ask(unittest.TestCase):
     def setUp(self):
         self.vector, self.asked, self.is_active, self.chain_id = read("lists")["draws"][0], [], 1, 31_337
+        self.job_seconds = 600
         self.passed, self.members, self.signer = [], self.vector["list"], Ed25519PrivateKey.generate()
         self.terms = {}
         self.published = to_base64url(self.signer.public_key().public_bytes_raw())
@@ -27,7 +28,7 @@ class Ask(unittest.TestCase):
     def get(self, path, token):
         self.asked.append(path)
         contracts = {name: self.vector["store"] for name in ("node_registry", "prompt_key_store", "result_registry")}
-        limits, own = {"job_seconds": 600}, {"public_url": "https://icl.test", "contracts": contracts}
+        limits, own = {"job_seconds": self.job_seconds}, {"public_url": "https://icl.test", "contracts": contracts}
         found = {
             "/v1/network": {"chain_id": self.chain_id, "limits": limits, **own},
             "/.well-known/jwks.json": {"keys": [{"kty": "OKP", "crv": "Ed25519", "x": self.published}]},
@@ -71,6 +72,12 @@ class Ask(unittest.TestCase):
         changed(is_active=0)
         changed(terms={"min_matches": 2})
         changed(published=self.signed({})["key"])
+
+    def test_no_job_may_take_longer_than_an_hour(self):
+        for self.job_seconds in ("600", 600.5, -1, 3_601):
+            with self.assertRaises(SvcError) as refused:
+                self.draw()
+            self.assertEqual(refused.exception.code, "answer-wrong")
 
     def test_elsewhere_the_gateway_is_named_and_nothing_is_sent(self):
         self.chain_id = 1

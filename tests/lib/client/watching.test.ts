@@ -252,6 +252,14 @@ describe('following a job', () => {
     expect(tookMs).toBeGreaterThan((network.limits.job_seconds + 150) * 1_000)
   })
 
+  it('waits no longer than outages may add, whatever the ICL says', async () => {
+    const { outcome, tookMs } = await follow([view({ created_at: 1, deadline: 99_999 })])
+    expect(outcome).toMatchObject({ code: 'job-overdue' })
+    const limitMs = (network.limits.job_seconds + 600 + 30) * 1_000
+    expect(tookMs).toBeGreaterThan(limitMs)
+    expect(tookMs).toBeLessThan(limitMs + 2_000)
+  })
+
   it('ends with the reason of who gives up', async () => {
     const reason = new Error('enough')
     const caller = new AbortController()

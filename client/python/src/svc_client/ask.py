@@ -94,7 +94,9 @@ class _Service:
         network = get_json(f"{icl}/v1/network")
         try:
             self.chain_id, self.origin = network["chain_id"], network["public_url"]
-            self.job_s = int(network["limits"]["job_seconds"])
+            self.job_s = network["limits"]["job_seconds"]
+            if type(self.job_s) is not int or not 0 <= self.job_s <= 3_600:
+                raise ValueError("job_seconds of at most an hour")
             names = ("result_registry", "prompt_key_store", "node_registry")
             self.results, self.store, self.nodes = (network["contracts"][name].lower() for name in names)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
