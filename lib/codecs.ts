@@ -22,6 +22,9 @@ export type Hash32 = z.output<typeof Hash32>
 export const JobId = branded(64, 'JobId')
 export type JobId = z.output<typeof JobId>
 
+/** The origin of an ICL, as URLs spell it: text with one form in every encoding. */
+export const IclOrigin = z.string().regex(/^[\x21-\x7e]{1,512}$/, 'must be an origin')
+
 /** A uint256: decimal or 0x text in, decimal text out, because JSON numbers lose precision above 2^53. */
 export const Uint256 = z.codec(
   z.string().regex(/^(0x[0-9a-fA-F]{1,64}|0|[1-9][0-9]{0,77})$/),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Address, Hash32, JobId, NextCursor, Uint256, UnixSeconds } from '../codecs.ts'
+import { Address, Hash32, IclOrigin, JobId, NextCursor, Uint256, UnixSeconds } from '../codecs.ts'
 import { SignedAnswer, SignedDelivery, SignedVerdict } from './statements.ts'
 
 /** What a node can be proven to have done wrong: two contradictory signed statements, or a verdict that its own evidence refutes. */
@@ -18,7 +18,7 @@ export const FaultEvidence = z
   .object({
     version: z.literal(2),
     kind: FaultKind,
-    icl_origin: z.string().max(512),
+    icl_origin: IclOrigin,
     chain_id: z.int().positive(),
     jobId: JobId,
     fence: z.int().min(1),

@@ -3,6 +3,7 @@ import {
   Address,
   Cid,
   Hash32,
+  IclOrigin,
   JobId,
   SessionPublicKey,
   SessionSignature,
@@ -58,7 +59,7 @@ const FailedDelivery = z.object({
 /** What a receipt says without the ICL's signature. */
 export const ReceiptRecord = z.object({
   version: z.literal(3),
-  icl_origin: z.string().max(2_048),
+  icl_origin: IclOrigin,
   chain_id: z.int().positive(),
   jobId: JobId,
   client: Address,

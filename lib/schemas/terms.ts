@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Base64Url32, Cid, ComparatorId, ModelId, ModelTier } from '../codecs.ts'
+import { Base64Url32, Cid, ComparatorId, IclOrigin, ModelId, ModelTier } from '../codecs.ts'
 import { PromptNeeds } from './prompt-needs.ts'
 
 /** The fewest and the most nodes on a list: PromptKeyStore takes no others. */
@@ -17,7 +17,7 @@ export type AgreementRule = z.output<typeof AgreementRule>
 export const Terms = z
   .strictObject({
     /** The only ICL that may use the key. */
-    icl_origin: z.string().max(2_048),
+    icl_origin: IclOrigin,
     /** The published pool that the list is drawn from. */
     pool_cid: Cid,
     model_id: ModelId,

@@ -217,6 +217,13 @@ class Vectors(unittest.TestCase):
             # Not for its form: that would hide what the vector is about.
             self.assertEqual(refused.exception.code, "receipt-invalid")
 
+    def test_receipts_of_another_form(self):
+        valid = {one["name"]: one["receipt"] for one in read("receipts-valid")["receipts"]}
+        for one in self.each(read("receipts-invalid")["malformed"]):
+            with self.assertRaises(SvcError) as refused:
+                verify_receipt(changed(valid[one["of"]], one["changes"]))
+            self.assertEqual(refused.exception.code, "receipt-form")
+
 
 def purpose_of(vector):
     purpose = vector["purpose"]

@@ -123,6 +123,12 @@ export const answerCases: readonly Case[] = [
     )
     same('the objection', objection, `The receipt does not hold: ${why}`)
   }),
+  caseOf('receipts of another form', invalid.malformed, ({ of, changes }) => {
+    const good = valid.receipts.find(({ name }) => name === of)
+    check(good !== undefined, 'there is no such receipt')
+    const json = changed(good?.receipt, changes as unknown as readonly Change[])
+    check(!Receipt.safeParse(json).success, 'it has the form of a receipt')
+  }),
 ]
 
 function textOf(value: unknown): string {

@@ -104,10 +104,23 @@ export async function falseReceipts(): Promise<object> {
   const all = [...falseRecords, ...falseAnswers, ...falseDeliveries, ...falseChecks]
   return {
     about:
-      'Each is the receipt named `of` in receipts-valid.json after `changes`, in order: [path, value] sets what the JSON pointer (RFC 6901) names, [path] removes it. `why` is what this service says, and no part of the protocol. The keys of the ICL are those of the valid receipt, or `iclKeys`.',
+      'Each is the receipt named `of` in receipts-valid.json after `changes`, in order: [path, value] sets what the JSON pointer (RFC 6901) names, [path] removes it. `why` is what this service says, and no part of the protocol. The keys of the ICL are those of the valid receipt, or `iclKeys`. The `malformed` ones are refused for their form, before any signature is looked at.',
     receipts: await Promise.all(all.map((one) => falseVector(one, known))),
+    malformed: notOrigins.map((origin) => ({
+      of: samples.good[0],
+      changes: ['/icl_origin', '/list/terms/icl_origin'].map((pointer) => [pointer, origin]),
+    })),
   }
 }
+
+const notOrigins = [
+  'https://icl.test\ud800',
+  'https://icl.test\udc00',
+  'https://icl.te\u0301st',
+  'https://icl.test ',
+  '',
+  `https://${'a'.repeat(505)}`,
+]
 
 async function falseVector({ of, why, make, iclKeys }: FalseReceipt, known: Samples) {
   const receipt = known[of]

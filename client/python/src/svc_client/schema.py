@@ -76,6 +76,7 @@ _last2, _last3 = "[AQgw]", "[AEIMQUYcgkosw048]"
 address = text("0x[0-9a-f]{40}")
 hash32 = text("0x[0-9a-f]{64}")
 uint256 = text("0|[1-9][0-9]{0,77}", lambda digits: int(digits) < 2**256)
+icl_origin = text(r"[\x21-\x7e]{1,512}")
 cid = text("bafkrei[a-z2-7]{52}")
 base64url32 = text(f"[A-Za-z0-9_-]{{42}}{_last3}")
 base64url = text(
@@ -109,7 +110,7 @@ pass_reasons = (
 ).split()
 
 terms = record(
-    icl_origin=text("(?s).*", lambda origin: len(origin.encode("utf-16-le")) <= 2 * 2_048),
+    icl_origin=icl_origin,
     pool_cid=cid,
     model_id=model_id,
     min_tier=integer(0, 255),
@@ -234,7 +235,7 @@ _delivery = _signed(delivery_statement)
 _verdicts = array(_signed(verdict_statement), 0, 6)
 receipt = record(
     version=one_of(3),
-    icl_origin=text("(?s).*"),
+    icl_origin=icl_origin,
     chain_id=integer(1, 2**53 - 1),
     jobId=hash32,
     client=address,
