@@ -3,6 +3,7 @@
 import http.client
 import ipaddress
 import json
+import re
 import time
 import urllib.error
 import urllib.parse
@@ -15,6 +16,7 @@ from .keccak import abi_encode, keccak256
 _timeout_s = 20
 _attempts = 3
 _most_bytes = 4_194_304
+_most_wait_s = 60
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -46,14 +48,17 @@ def request(
     if token is not None:
         headers["authorization"] = f"Bearer {token}"
     data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+    asked_s = 0
     for attempt in range(_attempts):
         if attempt:
-            time.sleep(0.5 * 2**attempt)
+            time.sleep(max(0.5 * 2**attempt, min(asked_s, _most_wait_s)))
+        asked_s = 0
         try:
             signed = {} if sign is None else sign("GET" if data is None else "POST", url, data)
             asked = urllib.request.Request(url, data=data, headers={**headers, **signed})
+            until = time.monotonic() + _timeout_s
             with _opener.open(asked, timeout=_timeout_s) as answer:
-                read = answer.read(most_bytes + 1)
+                read = _read(answer, most_bytes + 1, until)
             if len(read) > most_bytes:
                 raise SvcError("answer-too-large", f"{host} sent more than {most_bytes} bytes", "Ask another.")
             return read
@@ -61,9 +66,24 @@ def request(
             if error.code not in (429, 502, 503, 504):
                 raise SvcError("http-refused", _told(host, error), "Correct the request.") from error
             why: Exception = error
+            wait = error.headers.get("retry-after", "")
+            asked_s = int(wait) if re.fullmatch("[0-9]{1,9}", wait) else 0
         except (OSError, http.client.HTTPException) as error:
             why = error
     raise SvcError("unreachable", f"{host} cannot be reached: {why}", "Try again later.", retryable=True) from why
+
+
+def _read(answer: http.client.HTTPResponse, most_bytes: int, until: float) -> bytes:
+    """The timeout of a socket is for each piece of a body; this is for all of it."""
+    read = b""
+    while len(read) < most_bytes:
+        piece = answer.read1(min(most_bytes - len(read), 65_536))
+        if not piece:
+            break
+        read += piece
+        if time.monotonic() > until:
+            raise TimeoutError("its answer does not end")
+    return read
 
 
 def _told(host: str, error: urllib.error.HTTPError) -> str:
