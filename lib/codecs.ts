@@ -22,8 +22,12 @@ export type Hash32 = z.output<typeof Hash32>
 export const JobId = branded(64, 'JobId')
 export type JobId = z.output<typeof JobId>
 
-/** The origin of an ICL, as URLs spell it: text with one form in every encoding. */
-export const IclOrigin = z.string().regex(/^[\x21-\x7e]{1,512}$/, 'must be an origin')
+/** Visible ASCII: text with one form in every encoding. */
+export const Visible = (maxLength: number) =>
+  z.string().regex(new RegExp(`^[\\x21-\\x7e]{1,${maxLength}}$`), 'must be visible ASCII')
+
+/** The origin of an ICL, as URLs spell it. */
+export const IclOrigin = Visible(512)
 
 /** A uint256: decimal or 0x text in, decimal text out, because JSON numbers lose precision above 2^53. */
 export const Uint256 = z.codec(

@@ -71,7 +71,7 @@ export const Network = z
       deliver_seconds: StepSeconds,
       check_seconds: StepSeconds,
       /** Jobs of one client that run at the same time. */
-      jobs_at_once: Count,
+      jobs_at_once: Count.min(1),
       /** Draws of one client that wait for their turn. */
       draws_waiting: Count,
       /** Jobs of one client in one day (UTC); null for no limit. */

@@ -9,6 +9,7 @@ import {
   SessionPublicKey,
   SessionSignature,
   UnixSeconds,
+  Visible,
 } from '../codecs.ts'
 import { ModelTakes, PromptPart } from './prompt-needs.ts'
 
@@ -54,10 +55,10 @@ export const NodeRecord = z
 export const ReputationStatement = z
   .object({
     statement: z.literal('svc-reputation-v2'),
-    id: z.string().max(256),
+    id: Visible(256),
     address: Address,
     jobId: JobId,
-    code: z.string().max(64),
+    code: Visible(64),
     at: UnixSeconds,
     /** Of `slashed`: what the node lost. */
     amount_gwei: z.int().min(0).optional(),

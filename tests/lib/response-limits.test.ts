@@ -4,6 +4,8 @@ import { isRawAnswer, rawBytes } from '../../lib/endpoint.ts'
 import { endpoints } from '../../lib/endpoints.ts'
 import { Problem } from '../../lib/problem.ts'
 import { JobEvent } from '../../lib/schemas/jobs.ts'
+import { Network } from '../../lib/schemas/network.ts'
+import { ReputationStatement } from '../../lib/schemas/nodes.ts'
 
 type Part = { readonly [name: string]: unknown }
 
@@ -42,4 +44,18 @@ describe('what an ICL says', () => {
       expect(unlimitedIn(json, '')).toEqual([])
     })
   }
+
+  it('lets a client wait for its turn only where it may have one', () => {
+    const { limits } = Network.shape
+    expect(limits.shape.jobs_at_once.safeParse(0).success).toBe(false)
+    expect(limits.shape.job_seconds.safeParse(3_601).success).toBe(false)
+  })
+
+  it('has no half of a surrogate pair where it is signed', () => {
+    const { id, code } = ReputationStatement.shape
+    for (const part of [id, code]) {
+      expect(part.safeParse('a').success).toBe(true)
+      expect(part.safeParse('a\ud800').success).toBe(false)
+    }
+  })
 })
