@@ -25,6 +25,7 @@
  */
 
 import { causes } from '../../lib/causes.ts'
+import { mostAssignments } from '../../lib/schemas/jobs.ts'
 import { currentTurn } from './agreed.ts'
 import { neverRevealed, vacated } from './assignments.ts'
 import type { MemberState } from './commands.ts'
@@ -126,9 +127,6 @@ function lapseOne(job: Job, assignment: Assignment, now: number): Change {
     effects: [{ type: 'score-node', node, fence, code }],
   }
 }
-
-/** A receipt names each of them. A node that leaves and comes back uses none of a seat's attempts up. */
-const mostAssignments = 64
 
 function fillSeats(
   job: Job,

@@ -223,8 +223,8 @@ export const AgreementView = z
   .meta({ id: 'AgreementView' })
 export type AgreementView = z.output<typeof AgreementView>
 
-/** Of one job: each seat is tried three times, and nodes that leave or stay full come on top. */
-export const mostAssignments = 256
+/** Of one job: a receipt names each of them. A node that leaves and comes back uses none of a seat's attempts up. */
+export const mostAssignments = 64
 
 /** A job as its client sees it. */
 export const JobView = z

@@ -10,7 +10,7 @@ import {
   Uint256,
   UnixSeconds,
 } from '../codecs.ts'
-import { AssignmentReason, DeliveryReason, MaxOutputTokens } from './jobs.ts'
+import { AssignmentReason, DeliveryReason, MaxOutputTokens, mostAssignments } from './jobs.ts'
 import { JobListView, ListPosition } from './list.ts'
 import {
   Fence,
@@ -75,7 +75,7 @@ export const ReceiptRecord = z.object({
     .min(3)
     .max(7),
   /** In time order. */
-  over: z.array(SeatOver).max(64),
+  over: z.array(SeatOver).max(mostAssignments),
   failed_deliveries: z.array(FailedDelivery).max(6),
   delivery: SignedDelivery,
   /** On the delivery: those of the group, and those of the other nodes that came in time. */
