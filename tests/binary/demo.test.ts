@@ -1,29 +1,21 @@
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { runCommand } from '../../lib/host/run-command.ts'
 import { builtBinary, inEmptyFolder, root } from './executable.ts'
 
-describe('npm run demo -- --binary', () => {
-  it('runs a job with executables as the nodes and says so', async () => {
-    await builtBinary()
-    await inEmptyFolder(async (folder) => {
-      const demo = [
-        'node',
-        join(root, 'scripts', 'demo.mjs'),
-        '--binary',
-        '--json',
-        'Hello',
-      ] as const
-      const env = { PATH: process.env.PATH, HOME: folder, TMPDIR: folder }
-      const { code, stdout, stderr } = await runCommand(demo, {
-        cwd: root,
-        env,
-        timeoutMs: 200_000,
-      })
-      expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('match') })
-      expect(JSON.parse(stdout)).toMatchObject({ status: 'accepted' })
-      expect(stderr).toContain(`The nodes run ${join('dist', 'svc-node')}`)
-      expect(stderr).not.toContain('Building')
+it('npm run demo -- --binary runs a job with executables as the nodes and says so', async () => {
+  await builtBinary()
+  await inEmptyFolder(async (folder) => {
+    const demo = ['node', join(root, 'scripts', 'demo.mjs'), '--binary', '--json', 'Hello'] as const
+    const env = { PATH: process.env.PATH, HOME: folder, TMPDIR: folder }
+    const { code, stdout, stderr } = await runCommand(demo, {
+      cwd: root,
+      env,
+      timeoutMs: 200_000,
     })
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('match') })
+    expect(JSON.parse(stdout)).toMatchObject({ status: 'accepted' })
+    expect(stderr).toContain(`The nodes run ${join('dist', 'svc-node')}`)
+    expect(stderr).not.toContain('Building')
   })
 })

@@ -46,31 +46,29 @@ describe('the systemd unit', () => {
   )
 })
 
-describe('svc-node-as-service', () => {
-  it('passes the arguments on as they are, with the password from the credential', async () => {
-    await inEmptyFolder(async (folder) => {
-      // Stands in for systemd: runs what is behind `--`.
-      const standIn = `#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done; shift\nCREDENTIALS_DIRECTORY=/run/credentials exec "$@"\n`
-      const program = `#!/bin/sh\nprintf '<%s>' "$SVC_KEY_PASSWORD_FILE" "$@"\n`
-      const script = (await readText('systemd', 'svc-node-as-service')).replace(
-        '/usr/local/bin/svc-node',
-        join(folder, 'svc-node'),
-      )
-      for (const [name, text] of [
-        ['systemd-run', standIn],
-        ['svc-node', program],
-        ['as-service', script],
-      ] as const) {
-        await writeFile(join(folder, name), text)
-        await chmod(join(folder, name), 0o755)
-      }
-      const command = [join(folder, 'as-service'), 'init', '--models', "it's a; $HOME"] as const
-      const env = { PATH: `${folder}:${process.env.PATH}` }
-      expect(await runCommand(command, { env, timeoutMs })).toEqual({
-        code: 0,
-        stdout: "</run/credentials/password><init><--models><it's a; $HOME>",
-        stderr: '',
-      })
+it('svc-node-as-service passes the arguments on as they are, with the password from the credential', async () => {
+  await inEmptyFolder(async (folder) => {
+    // Stands in for systemd: runs what is behind `--`.
+    const standIn = `#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done; shift\nCREDENTIALS_DIRECTORY=/run/credentials exec "$@"\n`
+    const program = `#!/bin/sh\nprintf '<%s>' "$SVC_KEY_PASSWORD_FILE" "$@"\n`
+    const script = (await readText('systemd', 'svc-node-as-service')).replace(
+      '/usr/local/bin/svc-node',
+      join(folder, 'svc-node'),
+    )
+    for (const [name, text] of [
+      ['systemd-run', standIn],
+      ['svc-node', program],
+      ['as-service', script],
+    ] as const) {
+      await writeFile(join(folder, name), text)
+      await chmod(join(folder, name), 0o755)
+    }
+    const command = [join(folder, 'as-service'), 'init', '--models', "it's a; $HOME"] as const
+    const env = { PATH: `${folder}:${process.env.PATH}` }
+    expect(await runCommand(command, { env, timeoutMs })).toEqual({
+      code: 0,
+      stdout: "</run/credentials/password><init><--models><it's a; $HOME>",
+      stderr: '',
     })
   })
 })
@@ -87,21 +85,19 @@ const copiedBy = (containerfile: string): readonly string[] =>
         .filter((word) => !word.startsWith('--')),
     )
 
-describe('the container files', () => {
-  it('give the ICL all that it needs', async () => {
-    const copied = copiedBy(await readText('containers', 'icl.Containerfile'))
-    const ignored = await readText('containers', 'icl.Containerfile.dockerignore')
-    const allowed = ignored.trim().split('\n').slice(1)
-    expect(new Set(allowed.map((line) => line.slice(1)))).toEqual(new Set(copied))
-    await inEmptyFolder(async (folder) => {
-      const app = join(folder, 'app')
-      await mkdir(app)
-      for (const path of copied) await cp(join(root, path), join(app, path), { recursive: true })
-      await symlink(join(root, 'node_modules'), join(app, 'node_modules'))
-      const command = [process.execPath, '--no-env-file', 'icl/start/bun.ts', '--help'] as const
-      const { code, stdout } = await runCommand(command, { cwd: app, env: {}, timeoutMs })
-      expect(code).toBe(0)
-      expect(stdout).toContain('SVC_ICL_PORT')
-    })
+it('the container files give the ICL all that it needs', async () => {
+  const copied = copiedBy(await readText('containers', 'icl.Containerfile'))
+  const ignored = await readText('containers', 'icl.Containerfile.dockerignore')
+  const allowed = ignored.trim().split('\n').slice(1)
+  expect(new Set(allowed.map((line) => line.slice(1)))).toEqual(new Set(copied))
+  await inEmptyFolder(async (folder) => {
+    const app = join(folder, 'app')
+    await mkdir(app)
+    for (const path of copied) await cp(join(root, path), join(app, path), { recursive: true })
+    await symlink(join(root, 'node_modules'), join(app, 'node_modules'))
+    const command = [process.execPath, '--no-env-file', 'icl/start/bun.ts', '--help'] as const
+    const { code, stdout } = await runCommand(command, { cwd: app, env: {}, timeoutMs })
+    expect(code).toBe(0)
+    expect(stdout).toContain('SVC_ICL_PORT')
   })
 })

@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { runCommand } from '../../lib/host/run-command.ts'
 import { version } from '../../lib/host/version.ts'
 import { builtBinary, inEmptyFolder, root } from './executable.ts'
@@ -32,24 +32,22 @@ const command = await unshare()
 // In CI a missing tool is a failure.
 const cannot = command === undefined && process.env.CI !== 'true'
 
-describe('svc-node where the sources and node_modules are not', () => {
-  it.skipIf(cannot)(
-    `works${cannot ? ' (skipped: `unshare -m` and mounting are not allowed here)' : ''}`,
-    async () => {
-      if (command === undefined) throw new Error('`unshare -m` and mounting are not allowed here')
-      const built = await builtBinary()
-      await inEmptyFolder(async (folder) => {
-        const empty = join(folder, 'empty')
-        const binary = join(folder, 'svc-node')
-        await mkdir(empty)
-        await Bun.write(binary, Bun.file(built), { mode: 0o755 })
-        const env = { PATH: process.env.PATH, ROOT: root, EMPTY: empty, BINARY: binary }
-        const options = { env, timeoutMs: 50_000 }
-        const { code, stdout, stderr } = await runCommand([...command, 'sh', '-c', script], options)
-        expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-        expect(stdout).toMatch(new RegExp(`^${RegExp.escape(version)}\\n`))
-        expect(stdout).toContain('fhe    ok, in a worker')
-      })
-    },
-  )
-})
+it.skipIf(cannot)(
+  `svc-node where the sources and node_modules are not works${cannot ? ' (skipped: `unshare -m` and mounting are not allowed here)' : ''}`,
+  async () => {
+    if (command === undefined) throw new Error('`unshare -m` and mounting are not allowed here')
+    const built = await builtBinary()
+    await inEmptyFolder(async (folder) => {
+      const empty = join(folder, 'empty')
+      const binary = join(folder, 'svc-node')
+      await mkdir(empty)
+      await Bun.write(binary, Bun.file(built), { mode: 0o755 })
+      const env = { PATH: process.env.PATH, ROOT: root, EMPTY: empty, BINARY: binary }
+      const options = { env, timeoutMs: 50_000 }
+      const { code, stdout, stderr } = await runCommand([...command, 'sh', '-c', script], options)
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+      expect(stdout).toMatch(new RegExp(`^${RegExp.escape(version)}\\n`))
+      expect(stdout).toContain('fhe    ok, in a worker')
+    })
+  },
+)

@@ -214,43 +214,41 @@ describe(`the console in a browser${browserNote}`, () => {
   })
 })
 
-describe(`the console on a phone${browserNote}`, () => {
-  itInBrowser(
-    'needs no more than 320 px, and opens nodes and jobs in place of their lists',
-    async () => {
-      world = await startConsoleWorld({ nodes: 8, jobs: 30 })
-      const { icl } = world
-      const createdAt = icl.clock.now() - 200_000
-      const waiting = sampleJob({ id: idAt(9_002), createdAt, deadline: createdAt + 600_000 })
-      const job = { ...waiting, tickAt: createdAt + 900_000, outbox: [] }
-      await icl.deps.store.save({ kind: 'job', job, base: 0 })
-      const unserved = 'model_id=openai:nobody-serves-it'
-      await fetch(`${world.origin}/v1/inference/quorum-preview?${unserved}`)
-      const { page, problems, close } = await open('', { width: 320, height: 640 })
-      await page.getByText('for 3 min').waitFor()
-      await page.getByText('1 not enough nodes').waitFor()
-      const isWithin = () =>
-        page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth)
-      await rowsOf(page, 8)
-      expect(await isWithin()).toBe(true)
-      await page.setViewportSize({ width: 360, height: 900 })
-      await keepPicture(page, 'phone')
-      await page.goto(`${world.origin}/console#/jobs?phase=open`)
-      await rows(page).filter({ hasText: 'open' }).first().getByRole('link').click()
-      await page.getByText('Until the job has settled').waitFor()
-      await keepPicture(page, 'waiting')
-      await page.setViewportSize({ width: 320, height: 640 })
-      for (const place of ['nodes', 'jobs', 'own']) {
-        await page.goto(`${world.origin}/console#/${place}`)
-        await page.getByRole('heading', { level: 2 }).first().waitFor()
-        expect([place, await isWithin()]).toEqual([place, true])
-      }
-      await page.goto(`${world.origin}/console#/nodes/${nodeAt(3)}`)
-      await page.getByRole('heading', { name: /^Node 0xa7/ }).waitFor()
-      await rows(page).first().waitFor({ state: 'hidden' })
-      expect(await isWithin()).toBe(true)
-      expect(problems).toEqual([])
-      await close()
-    },
-  )
-})
+itInBrowser(
+  `the console on a phone${browserNote} needs no more than 320 px, and opens nodes and jobs in place of their lists`,
+  async () => {
+    world = await startConsoleWorld({ nodes: 8, jobs: 30 })
+    const { icl } = world
+    const createdAt = icl.clock.now() - 200_000
+    const waiting = sampleJob({ id: idAt(9_002), createdAt, deadline: createdAt + 600_000 })
+    const job = { ...waiting, tickAt: createdAt + 900_000, outbox: [] }
+    await icl.deps.store.save({ kind: 'job', job, base: 0 })
+    const unserved = 'model_id=openai:nobody-serves-it'
+    await fetch(`${world.origin}/v1/inference/quorum-preview?${unserved}`)
+    const { page, problems, close } = await open('', { width: 320, height: 640 })
+    await page.getByText('for 3 min').waitFor()
+    await page.getByText('1 not enough nodes').waitFor()
+    const isWithin = () =>
+      page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth)
+    await rowsOf(page, 8)
+    expect(await isWithin()).toBe(true)
+    await page.setViewportSize({ width: 360, height: 900 })
+    await keepPicture(page, 'phone')
+    await page.goto(`${world.origin}/console#/jobs?phase=open`)
+    await rows(page).filter({ hasText: 'open' }).first().getByRole('link').click()
+    await page.getByText('Until the job has settled').waitFor()
+    await keepPicture(page, 'waiting')
+    await page.setViewportSize({ width: 320, height: 640 })
+    for (const place of ['nodes', 'jobs', 'own']) {
+      await page.goto(`${world.origin}/console#/${place}`)
+      await page.getByRole('heading', { level: 2 }).first().waitFor()
+      expect([place, await isWithin()]).toEqual([place, true])
+    }
+    await page.goto(`${world.origin}/console#/nodes/${nodeAt(3)}`)
+    await page.getByRole('heading', { name: /^Node 0xa7/ }).waitFor()
+    await rows(page).first().waitFor({ state: 'hidden' })
+    expect(await isWithin()).toBe(true)
+    expect(problems).toEqual([])
+    await close()
+  },
+)

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { type LocalServer, startServer } from '../local-server.ts'
 import { bundle } from '../runtimes/inside/bundle.ts'
 import type { CaseResult } from '../runtimes/inside/case.ts'
@@ -30,29 +30,27 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-describe(`a page in a browser without a network${browserNote}`, () => {
-  itInBrowser(
-    'does the same as every other runtime: it checks receipts of every rule, signatures and attestations',
-    async () => {
-      if (!browser) throw new TypeError('There is no browser')
-      const file = join(folder, 'cases.js')
-      await bundle('page.ts', 'iife', file)
-      const context = await browser.newContext()
-      const page = await context.newPage()
-      await page.goto(server.url)
-      await context.setOffline(true)
-      const isReached = await page.evaluate(() =>
-        fetch('/').then(
-          () => true,
-          () => false,
-        ),
-      )
-      expect(isReached).toBe(false)
-      await page.evaluate(await readFile(file, 'utf8'))
-      const results = await page.evaluate<readonly CaseResult[]>('runCases()')
-      expect(results.filter(({ error }) => error !== undefined)).toEqual([])
-      expect(results.map(({ name }) => name)).toEqual(cases.map(({ name }) => name))
-      await context.close()
-    },
-  )
-})
+itInBrowser(
+  `a page in a browser without a network${browserNote} does the same as every other runtime: it checks receipts of every rule, signatures and attestations`,
+  async () => {
+    if (!browser) throw new TypeError('There is no browser')
+    const file = join(folder, 'cases.js')
+    await bundle('page.ts', 'iife', file)
+    const context = await browser.newContext()
+    const page = await context.newPage()
+    await page.goto(server.url)
+    await context.setOffline(true)
+    const isReached = await page.evaluate(() =>
+      fetch('/').then(
+        () => true,
+        () => false,
+      ),
+    )
+    expect(isReached).toBe(false)
+    await page.evaluate(await readFile(file, 'utf8'))
+    const results = await page.evaluate<readonly CaseResult[]>('runCases()')
+    expect(results.filter(({ error }) => error !== undefined)).toEqual([])
+    expect(results.map(({ name }) => name)).toEqual(cases.map(({ name }) => name))
+    await context.close()
+  },
+)

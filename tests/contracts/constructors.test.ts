@@ -8,7 +8,7 @@ import {
   RpcRequestError,
   toHex,
 } from 'viem'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { buildContracts } from '../../contracts/build.ts'
 import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
 import { resultRegistryAbi } from '../../lib/abi/result-registry.ts'
@@ -42,18 +42,16 @@ const refusalOf = async (contract: string, abi: Abi, args: readonly unknown[]): 
 
 const role = (name: string) => pad(toHex(name), { dir: 'right', size: 32 })
 
-describe('a construction', () => {
-  it('refuses a role without a holder, and one account as coordinator and arbiter', async () => {
-    const [one, two, three] = [4, 5, 6].map((index) => chain.addressOf(index))
-    const nodes = (...args: readonly unknown[]) =>
-      refusalOf('NodeRegistry', nodeRegistryAbi, [...args, 1n])
-    expect(await nodes(one, two, three)).toBe('no refusal')
-    expect(await nodes(nobody, two, three)).toBe(`invalidholder ${role('coordinator')} ${nobody}`)
-    expect(await nodes(one, nobody, three)).toBe(`invalidholder ${role('arbiter')} ${nobody}`)
-    expect(await nodes(one, two, nobody)).toBe(`invalidholder ${role('treasury')} ${nobody}`)
-    expect(await nodes(one, one, three)).toBe(`invalidholder ${role('arbiter')} ${one}`)
-    expect(await refusalOf('ResultRegistry', resultRegistryAbi, [nobody])).toBe(
-      `invalidholder ${role('coordinator')} ${nobody}`,
-    )
-  })
+it('a construction refuses a role without a holder, and one account as coordinator and arbiter', async () => {
+  const [one, two, three] = [4, 5, 6].map((index) => chain.addressOf(index))
+  const nodes = (...args: readonly unknown[]) =>
+    refusalOf('NodeRegistry', nodeRegistryAbi, [...args, 1n])
+  expect(await nodes(one, two, three)).toBe('no refusal')
+  expect(await nodes(nobody, two, three)).toBe(`invalidholder ${role('coordinator')} ${nobody}`)
+  expect(await nodes(one, nobody, three)).toBe(`invalidholder ${role('arbiter')} ${nobody}`)
+  expect(await nodes(one, two, nobody)).toBe(`invalidholder ${role('treasury')} ${nobody}`)
+  expect(await nodes(one, one, three)).toBe(`invalidholder ${role('arbiter')} ${one}`)
+  expect(await refusalOf('ResultRegistry', resultRegistryAbi, [nobody])).toBe(
+    `invalidholder ${role('coordinator')} ${nobody}`,
+  )
 })

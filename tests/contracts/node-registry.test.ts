@@ -111,56 +111,52 @@ describe('registration', () => {
   })
 })
 
-describe('liveness', () => {
-  it('lasts 11 days from the last heartbeat', async () => {
-    await as(4, 'heartbeat')
-    expect(await read<bigint>(chain, call('lastHeartbeat', [chain.addressOf(4)]))).toBe(
-      BigInt(await chain.now()),
-    )
-    await chain.increaseTime(11 * DAY_S - 60)
-    expect(await isActive(4)).toBe(true)
-    await chain.increaseTime(120)
-    expect(await isActive(4)).toBe(false)
-    await as(4, 'heartbeat')
-    expect(await isActive(4)).toBe(true)
-  })
+it('liveness lasts 11 days from the last heartbeat', async () => {
+  await as(4, 'heartbeat')
+  expect(await read<bigint>(chain, call('lastHeartbeat', [chain.addressOf(4)]))).toBe(
+    BigInt(await chain.now()),
+  )
+  await chain.increaseTime(11 * DAY_S - 60)
+  expect(await isActive(4)).toBe(true)
+  await chain.increaseTime(120)
+  expect(await isActive(4)).toBe(false)
+  await as(4, 'heartbeat')
+  expect(await isActive(4)).toBe(true)
 })
 
-describe('leaving', () => {
-  it('takes seven days, can be called off, and pays the whole stake', async () => {
-    const operator = chain.wallet(4).walletClient.account.address
-    expect(await revertOf(as(4, 'withdraw'))).toEqual(['NotUnbonding', chain.addressOf(4)])
-    expect(await revertOf(as(4, 'cancelUnbonding'))).toEqual(['NotUnbonding', chain.addressOf(4)])
-    await as(4, 'beginUnbonding')
-    expect(await isActive(4)).toBe(false)
-    expect(await revertOf(as(4, 'beginUnbonding'))).toEqual(['Unbonding', chain.addressOf(4)])
-    expect(await revertOf(as(4, 'addStake', [], 1n))).toEqual(['Unbonding', chain.addressOf(4)])
-    expect(eventsOf(await as(4, 'cancelUnbonding'), nodeRegistryAbi)).toEqual([
-      { name: 'UnbondingCancelled', operator },
-    ])
-    expect(await isActive(4)).toBe(true)
+it('leaving takes seven days, can be called off, and pays the whole stake', async () => {
+  const operator = chain.wallet(4).walletClient.account.address
+  expect(await revertOf(as(4, 'withdraw'))).toEqual(['NotUnbonding', chain.addressOf(4)])
+  expect(await revertOf(as(4, 'cancelUnbonding'))).toEqual(['NotUnbonding', chain.addressOf(4)])
+  await as(4, 'beginUnbonding')
+  expect(await isActive(4)).toBe(false)
+  expect(await revertOf(as(4, 'beginUnbonding'))).toEqual(['Unbonding', chain.addressOf(4)])
+  expect(await revertOf(as(4, 'addStake', [], 1n))).toEqual(['Unbonding', chain.addressOf(4)])
+  expect(eventsOf(await as(4, 'cancelUnbonding'), nodeRegistryAbi)).toEqual([
+    { name: 'UnbondingCancelled', operator },
+  ])
+  expect(await isActive(4)).toBe(true)
 
-    const begun = await as(4, 'beginUnbonding')
-    const withdrawableAt = BigInt((await chain.now()) + 7 * DAY_S)
-    expect(eventsOf(begun, nodeRegistryAbi)).toEqual([
-      { name: 'UnbondingBegun', operator, withdrawableAt },
-    ])
-    await chain.increaseTime(7 * DAY_S - 60)
-    expect(await revertOf(as(4, 'withdraw'))).toEqual(['TooEarly', withdrawableAt])
-    await chain.increaseTime(60)
-    const { publicClient } = chain.wallet(4)
-    const before = await publicClient.getBalance({ address: operator })
-    const receipt = await as(4, 'withdraw')
-    const gasPaid = receipt.gasUsed * receipt.effectiveGasPrice
-    expect((await publicClient.getBalance({ address: operator })) - before + gasPaid).toBe(
-      MIN_STAKE + 5n,
-    )
-    expect(eventsOf(receipt, nodeRegistryAbi)).toEqual([
-      { name: 'Withdrawn', operator, amount: MIN_STAKE + 5n },
-    ])
-    expect((await nodeOf(4)).registeredAt).toBe(0n)
-    expect(await read<bigint>(chain, call('totalStake'))).toBe(0n)
-    await as(4, 'register', [[0]], MIN_STAKE)
-    expect(await isActive(4)).toBe(true)
-  })
+  const begun = await as(4, 'beginUnbonding')
+  const withdrawableAt = BigInt((await chain.now()) + 7 * DAY_S)
+  expect(eventsOf(begun, nodeRegistryAbi)).toEqual([
+    { name: 'UnbondingBegun', operator, withdrawableAt },
+  ])
+  await chain.increaseTime(7 * DAY_S - 60)
+  expect(await revertOf(as(4, 'withdraw'))).toEqual(['TooEarly', withdrawableAt])
+  await chain.increaseTime(60)
+  const { publicClient } = chain.wallet(4)
+  const before = await publicClient.getBalance({ address: operator })
+  const receipt = await as(4, 'withdraw')
+  const gasPaid = receipt.gasUsed * receipt.effectiveGasPrice
+  expect((await publicClient.getBalance({ address: operator })) - before + gasPaid).toBe(
+    MIN_STAKE + 5n,
+  )
+  expect(eventsOf(receipt, nodeRegistryAbi)).toEqual([
+    { name: 'Withdrawn', operator, amount: MIN_STAKE + 5n },
+  ])
+  expect((await nodeOf(4)).registeredAt).toBe(0n)
+  expect(await read<bigint>(chain, call('totalStake'))).toBe(0n)
+  await as(4, 'register', [[0]], MIN_STAKE)
+  expect(await isActive(4)).toBe(true)
 })

@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { startAnvil } from '../../contracts/local/anvil.ts'
 
-describe('the chain of the demo', () => {
-  it.skipIf(process.platform === 'win32')('is out of reach of Ctrl-C in the terminal', async () => {
+it.skipIf(process.platform === 'win32')(
+  'the chain of the demo is out of reach of Ctrl-C in the terminal',
+  async () => {
     const { pid, stop } = await startAnvil()
     try {
       const group = execFileSync('ps', ['-o', 'pgid=', '-p', String(pid)], { encoding: 'utf8' })
@@ -11,5 +12,5 @@ describe('the chain of the demo', () => {
     } finally {
       await stop()
     }
-  })
-})
+  },
+)

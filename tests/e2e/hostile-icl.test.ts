@@ -144,27 +144,25 @@ const lyingInReceipts =
     }
   }
 
-describe('an honest ICL', () => {
-  it('has its answer taken, with one of four that differs', async () => {
-    let receipt: Receipt | undefined
-    let list: SignedList['body'] | undefined
-    front.decide = ({ path }) =>
-      path.endsWith('/receipt') || path === '/v1/inference/list'
-        ? {
-            change: (json) => {
-              if (path.endsWith('/receipt')) receipt = Receipt.parse(json)
-              else list = SignedList.parse(json).body
-              return json
-            },
-          }
-        : 'pass'
-    const { exitCode, told } = await infer()
-    expect(told.output).toBe('The ferry leaves at noon')
-    expect(exitCode).toBe(0)
-    if (!receipt || !list) throw new Error('It asked for no receipt or no list')
-    means.earlier = { receipt, list }
-    expect(receipt.answers).toHaveLength(4)
-  })
+it('an honest ICL has its answer taken, with one of four that differs', async () => {
+  let receipt: Receipt | undefined
+  let list: SignedList['body'] | undefined
+  front.decide = ({ path }) =>
+    path.endsWith('/receipt') || path === '/v1/inference/list'
+      ? {
+          change: (json) => {
+            if (path.endsWith('/receipt')) receipt = Receipt.parse(json)
+            else list = SignedList.parse(json).body
+            return json
+          },
+        }
+      : 'pass'
+  const { exitCode, told } = await infer()
+  expect(told.output).toBe('The ferry leaves at noon')
+  expect(exitCode).toBe(0)
+  if (!receipt || !list) throw new Error('It asked for no receipt or no list')
+  means.earlier = { receipt, list }
+  expect(receipt.answers).toHaveLength(4)
 })
 
 describe('an ICL that lies about the list', () => {

@@ -57,19 +57,17 @@ describe('a chain RPC that hangs', () => {
   })
 })
 
-describe('a chain RPC that fails', () => {
-  it('is named to callers without its own words', async () => {
-    const node = await icl.clock.until(joinNode(icl, 'a'))
-    await icl.clock.advance(20_000)
-    icl.chain.down = new SvcError('chain-rpc-failed', 'reading: it fails (project 1234abcd)', {
-      hint: '',
-      retryable: true,
-      cause: new Error('project 1234abcd'),
-    })
-    const { outcome } = await timed(icl.api().getNode({ params: { address: node.address } }))
-    expect(outcome).toMatchObject({ code: 'chain-unavailable' })
-    expect((outcome as ProblemError).message).toBe('the chain RPC fails inside')
+it('a chain RPC that fails is named to callers without its own words', async () => {
+  const node = await icl.clock.until(joinNode(icl, 'a'))
+  await icl.clock.advance(20_000)
+  icl.chain.down = new SvcError('chain-rpc-failed', 'reading: it fails (project 1234abcd)', {
+    hint: '',
+    retryable: true,
+    cause: new Error('project 1234abcd'),
   })
+  const { outcome } = await timed(icl.api().getNode({ params: { address: node.address } }))
+  expect(outcome).toMatchObject({ code: 'chain-unavailable' })
+  expect((outcome as ProblemError).message).toBe('the chain RPC fails inside')
 })
 
 describe('a blob store that hangs', () => {

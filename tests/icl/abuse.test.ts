@@ -37,25 +37,23 @@ afterEach(() => icl.stop())
 const nodeAt = (address: string) => nodes.find((node) => node.address === address)!
 const query = { model_id: modelId, min_tier: 0, verifier_count: 2 }
 
-describe('a node that delivers', () => {
-  it('cannot slip a delivery past the check of its output key by posting it while its turn begins', async () => {
-    const job = await submit(icl)
-    const { jobId } = job
-    const seated = job.first.map(nodeAt)
-    for (const node of seated) await commitTo(node, await claim(node), 'yes')
-    const bodies = await Promise.all(seated.map((node) => deliveryOf(icl, node, jobId, [])))
-    for (const node of seated.slice(1)) await reveal(node, jobId)
-    const [taken, ...codes] = await Promise.all([
-      codeOf(reveal(seated[0]!, jobId)),
-      ...seated.flatMap((node, index) =>
-        [1, 2, 3].map(() => codeOf(node.api.postResult({ body: bodies[index]! }))),
-      ),
-    ])
-    expect(taken).toBeUndefined()
-    for (const code of codes) expect(['not-your-turn', 'output-key-unreadable']).toContain(code)
-    const { agreement } = (await icl.deps.store.findJob(jobId))!.document
-    expect(agreement?.turns.map(({ delivery }) => delivery)).toEqual([undefined])
-  })
+it('a node that delivers cannot slip a delivery past the check of its output key by posting it while its turn begins', async () => {
+  const job = await submit(icl)
+  const { jobId } = job
+  const seated = job.first.map(nodeAt)
+  for (const node of seated) await commitTo(node, await claim(node), 'yes')
+  const bodies = await Promise.all(seated.map((node) => deliveryOf(icl, node, jobId, [])))
+  for (const node of seated.slice(1)) await reveal(node, jobId)
+  const [taken, ...codes] = await Promise.all([
+    codeOf(reveal(seated[0]!, jobId)),
+    ...seated.flatMap((node, index) =>
+      [1, 2, 3].map(() => codeOf(node.api.postResult({ body: bodies[index]! }))),
+    ),
+  ])
+  expect(taken).toBeUndefined()
+  for (const code of codes) expect(['not-your-turn', 'output-key-unreadable']).toContain(code)
+  const { agreement } = (await icl.deps.store.findJob(jobId))!.document
+  expect(agreement?.turns.map(({ delivery }) => delivery)).toEqual([undefined])
 })
 
 describe('a client', () => {

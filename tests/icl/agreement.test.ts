@@ -107,51 +107,47 @@ describe('a job is accepted', () => {
   }
 })
 
-describe('a job is disputed', () => {
-  it('when a pool of four cannot bring three to agree any more', async () => {
-    const nodes = await join(4)
-    const answers = ['a', 'b', 'c']
-    const { job, jobId, seated, view } = await answerJob(icl, nodes, answers)
-    await icl.clock.advance(2_000)
-    const { status, reason, agreement } = await view()
-    expect([status, reason]).toEqual(['disputed', 'quorum-disagreed'])
-    expect(agreement).toMatchObject({ needed: 3, answers: answers.length, group: [] })
-    expect(icl.chain.committed).toEqual([])
-    expect(seated).toHaveLength(answers.length)
-    for (const node of nodes) expect(await offersOf(node)).toEqual([])
-    const receipt = job.api.getReceipt({ params: { jobId } }, { readToken: job.readToken })
-    expect(await codeOf(receipt)).toBe('receipt-not-ready')
-    for (const { address } of nodes) {
-      const { events } = await icl.api().getNodeEvents({ params: { address }, query: {} })
-      const codes = events.map(({ body }) => body.code)
-      const hasAnswered = seated.some((node) => node.address === address)
-      expect(codes).toEqual(hasAnswered ? ['answer-undecided'] : [])
-    }
-  })
+it('a job is disputed when a pool of four cannot bring three to agree any more', async () => {
+  const nodes = await join(4)
+  const answers = ['a', 'b', 'c']
+  const { job, jobId, seated, view } = await answerJob(icl, nodes, answers)
+  await icl.clock.advance(2_000)
+  const { status, reason, agreement } = await view()
+  expect([status, reason]).toEqual(['disputed', 'quorum-disagreed'])
+  expect(agreement).toMatchObject({ needed: 3, answers: answers.length, group: [] })
+  expect(icl.chain.committed).toEqual([])
+  expect(seated).toHaveLength(answers.length)
+  for (const node of nodes) expect(await offersOf(node)).toEqual([])
+  const receipt = job.api.getReceipt({ params: { jobId } }, { readToken: job.readToken })
+  expect(await codeOf(receipt)).toBe('receipt-not-ready')
+  for (const { address } of nodes) {
+    const { events } = await icl.api().getNodeEvents({ params: { address }, query: {} })
+    const codes = events.map(({ body }) => body.code)
+    const hasAnswered = seated.some((node) => node.address === address)
+    expect(codes).toEqual(hasAnswered ? ['answer-undecided'] : [])
+  }
 })
 
-describe('a node that joins later', () => {
-  it('commits and reveals as the first ones do, while these wait', async () => {
-    const nodes = await join(5)
-    const { jobId, seated } = await answerJob(icl, nodes, ['a', 'b', 'a'])
-    await icl.clock.advance(2_000)
-    const late = (
-      await Promise.all(nodes.map(async (node) => ({ node, offers: await offersOf(node) })))
-    )
-      .filter(({ offers }) => offers.length > 0)
-      .map(({ node }) => node)
-    expect(late).toHaveLength(1)
-    const [fourth] = late
-    expect(await ownAssignment(seated[0]!, jobId)).toMatchObject({ step: 'wait' })
-    const claimed = await claim(fourth!)
-    expect(claimed).toMatchObject({ role: 'verifier', position: 3 })
-    await commitTo(fourth!, claimed, 'a')
-    expect(await ownAssignment(fourth!, jobId)).toMatchObject({ step: 'reveal' })
-    await reveal(fourth!, jobId)
-    const steps = await Promise.all(
-      [...seated, fourth!].map(async (node) => (await ownAssignment(node, jobId)).step),
-    )
-    expect(steps.toSorted()).toEqual(['deliver', 'wait', 'wait', 'wait'])
-    expect(steps[1]).toBe('wait')
-  })
+it('a node that joins later commits and reveals as the first ones do, while these wait', async () => {
+  const nodes = await join(5)
+  const { jobId, seated } = await answerJob(icl, nodes, ['a', 'b', 'a'])
+  await icl.clock.advance(2_000)
+  const late = (
+    await Promise.all(nodes.map(async (node) => ({ node, offers: await offersOf(node) })))
+  )
+    .filter(({ offers }) => offers.length > 0)
+    .map(({ node }) => node)
+  expect(late).toHaveLength(1)
+  const [fourth] = late
+  expect(await ownAssignment(seated[0]!, jobId)).toMatchObject({ step: 'wait' })
+  const claimed = await claim(fourth!)
+  expect(claimed).toMatchObject({ role: 'verifier', position: 3 })
+  await commitTo(fourth!, claimed, 'a')
+  expect(await ownAssignment(fourth!, jobId)).toMatchObject({ step: 'reveal' })
+  await reveal(fourth!, jobId)
+  const steps = await Promise.all(
+    [...seated, fourth!].map(async (node) => (await ownAssignment(node, jobId)).step),
+  )
+  expect(steps.toSorted()).toEqual(['deliver', 'wait', 'wait', 'wait'])
+  expect(steps[1]).toBe('wait')
 })

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { loadJob } from '../../icl/operations/change-job.ts'
 import { createMemoryStore } from '../../icl/store/memory/store.ts'
 import type { Store, Write } from '../../icl/store/store.ts'
@@ -30,35 +30,33 @@ function telling<T extends Store>(store: T, note: (what: string, isRefused: bool
   })
 }
 
-describe('the saves of a command', () => {
-  it('are one for each, besides the nonce of an upload, and blobs before what names them', async () => {
-    const icl = await createTestIcl()
-    const saves: string[] = []
-    const counting = telling(icl.deps.store, (what, isRefused) => {
-      if (!isRefused) saves.push(what)
-    })
-    const cost = await jobCosts(icl, counting, async (work): Promise<readonly string[]> => {
-      saves.length = 0
-      await work()
-      return [...saves]
-    })
-    await icl.stop()
-    expect(cost).toEqual({
-      heartbeat: ['node'],
-      upload: ['key', 'key', 'blob'],
-      submission: ['key + key + key + keep-blob + keep-blob + job'],
-      'repeated submission': ['key'],
-      claim: ['job'],
-      commit: ['job'],
-      reveal: ['job'],
-      delivery: ['keep-blob + job'],
-      contradiction: ['job'],
-      verdict: ['job'],
-      'own assignment': [],
-      score: ['key + event + node'],
-      effect: ['job'],
-      pool: ['blob', 'key + key'],
-    })
+it('the saves of a command are one for each, besides the nonce of an upload, and blobs before what names them', async () => {
+  const icl = await createTestIcl()
+  const saves: string[] = []
+  const counting = telling(icl.deps.store, (what, isRefused) => {
+    if (!isRefused) saves.push(what)
+  })
+  const cost = await jobCosts(icl, counting, async (work): Promise<readonly string[]> => {
+    saves.length = 0
+    await work()
+    return [...saves]
+  })
+  await icl.stop()
+  expect(cost).toEqual({
+    heartbeat: ['node'],
+    upload: ['key', 'key', 'blob'],
+    submission: ['key + key + key + keep-blob + keep-blob + job'],
+    'repeated submission': ['key'],
+    claim: ['job'],
+    commit: ['job'],
+    reveal: ['job'],
+    delivery: ['keep-blob + job'],
+    contradiction: ['job'],
+    verdict: ['job'],
+    'own assignment': [],
+    score: ['key + event + node'],
+    effect: ['job'],
+    pool: ['blob', 'key + key'],
   })
 })
 

@@ -216,26 +216,20 @@ describe('a turn that comes to nothing', () => {
   }
 })
 
-describe('a delivery', () => {
-  it('waits for no node outside the agreement, whose word is kept when it comes in time', async () => {
-    for (const isInTime of [true, false]) {
-      const { jobId, deliverer, checkers, others, view, receipt } = await agreed([
-        'no',
-        'yes',
-        'yes',
-      ])
-      await deliver(icl, deliverer, jobId)
-      if (isInTime) await check(others[0]!, jobId)
-      expect((await view()).status).toBe('running')
-      await check(checkers[0]!, jobId)
-      expect((await view()).status).toBe('accepted')
-      const signed = await receipt()
-      await expectValid(signed)
-      expect(signed.verdicts.map(({ body }) => body.reason)).toEqual(
-        isInTime ? ['different-answer', undefined] : [undefined],
-      )
-      expect(await codesOf(others[0]!)).toEqual(['answer-differed'])
-      if (isInTime) await icl.stop()
-    }
-  })
+it('a delivery waits for no node outside the agreement, whose word is kept when it comes in time', async () => {
+  for (const isInTime of [true, false]) {
+    const { jobId, deliverer, checkers, others, view, receipt } = await agreed(['no', 'yes', 'yes'])
+    await deliver(icl, deliverer, jobId)
+    if (isInTime) await check(others[0]!, jobId)
+    expect((await view()).status).toBe('running')
+    await check(checkers[0]!, jobId)
+    expect((await view()).status).toBe('accepted')
+    const signed = await receipt()
+    await expectValid(signed)
+    expect(signed.verdicts.map(({ body }) => body.reason)).toEqual(
+      isInTime ? ['different-answer', undefined] : [undefined],
+    )
+    expect(await codesOf(others[0]!)).toEqual(['answer-differed'])
+    if (isInTime) await icl.stop()
+  }
 })

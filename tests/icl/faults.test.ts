@@ -214,36 +214,34 @@ describe('a second, different, signed delivery', () => {
   })
 })
 
-describe('a second, different statement', () => {
-  it('is a proven fault of each node: two answers, two verdicts on one delivery', async () => {
-    const world = await startJob()
-    const { jobId, checkers } = world
-    const [first, second] = checkers as [TestNode, TestNode]
-    const { answer } = givenIn(first, jobId)
-    const salt = toBase64Url(new Uint8Array(32).fill(1))
-    const answers = await changed(first, answer, { salt })
-    expect(await codeOf(first.api.revealAnswer({ body: answers }))).toBe('already-answered')
-    const verdict = await verdictOf(second, jobId)
-    await second.api.postVerdict({ body: verdict })
-    const said = { verdict: 'no-match', reason: 'output-mismatch' } as const
-    const body = await changed(second, verdict, said)
-    expect(await codeOf(second.api.postVerdict({ body }))).toBe('already-answered')
-    await end(world)
-    for (const [node, kind] of [
-      [first, 'svc-answer-v2'],
-      [second, 'svc-verdict-v2'],
-    ] as const) {
-      const [fault, ...more] = await faultsOf(node.address)
-      expect([fault?.kind, more]).toEqual(['equivocated', []])
-      const { evidence } = fault!
-      expect(evidence?.statements.map((each) => each.body.statement)).toEqual([kind, kind])
-      expect(await verifyFault(evidence!)).toBe('equivocated')
-    }
-    await icl.clock.advance(minuteMs)
-    expect(icl.chain.proposals.map(({ operator }) => operator).toSorted()).toEqual(
-      [first.address, second.address].toSorted(),
-    )
-  })
+it('a second, different statement is a proven fault of each node: two answers, two verdicts on one delivery', async () => {
+  const world = await startJob()
+  const { jobId, checkers } = world
+  const [first, second] = checkers as [TestNode, TestNode]
+  const { answer } = givenIn(first, jobId)
+  const salt = toBase64Url(new Uint8Array(32).fill(1))
+  const answers = await changed(first, answer, { salt })
+  expect(await codeOf(first.api.revealAnswer({ body: answers }))).toBe('already-answered')
+  const verdict = await verdictOf(second, jobId)
+  await second.api.postVerdict({ body: verdict })
+  const said = { verdict: 'no-match', reason: 'output-mismatch' } as const
+  const body = await changed(second, verdict, said)
+  expect(await codeOf(second.api.postVerdict({ body }))).toBe('already-answered')
+  await end(world)
+  for (const [node, kind] of [
+    [first, 'svc-answer-v2'],
+    [second, 'svc-verdict-v2'],
+  ] as const) {
+    const [fault, ...more] = await faultsOf(node.address)
+    expect([fault?.kind, more]).toEqual(['equivocated', []])
+    const { evidence } = fault!
+    expect(evidence?.statements.map((each) => each.body.statement)).toEqual([kind, kind])
+    expect(await verifyFault(evidence!)).toBe('equivocated')
+  }
+  await icl.clock.advance(minuteMs)
+  expect(icl.chain.proposals.map(({ operator }) => operator).toSorted()).toEqual(
+    [first.address, second.address].toSorted(),
+  )
 })
 
 describe('a verdict that the evidence of its own answer refutes', () => {

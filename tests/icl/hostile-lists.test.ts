@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import type { ClientContext } from '../../lib/client/context.ts'
 import { askForList } from '../../lib/client/own-list.ts'
 import type { Address, Hash32 } from '../../lib/codecs.ts'
@@ -102,53 +102,51 @@ function contextOf(icl: TestIcl, { api, client, list }: Listed, body: ListStatem
   } as unknown as ClientContext
 }
 
-describe('a thousand tries of an ICL to get another list for a key that a client has stored', () => {
-  it('come to nothing: its client takes the one list of the key, or none', async () => {
-    const { a, clock, nodes: joined } = await pair()
-    for (let index = 4; index <= 20; index++) joined.push(await joinNode(a, `n${index}`))
-    await clock.advance(1_000)
-    // Room for all draws, of which none becomes a job.
-    for (const node of joined) await beat(a, node, 16)
-    const ring = Array.from({ length: 5 }, (_, index) => walletOf(`n${index + 1}`).address)
-    const tries = Object.entries(triesOf(a, ring))
-    const dice = createDice(1)
-    const outcomes = new Map<string, Set<string>>()
-    let attempted = 0
-    for (let index = 0; index < keys; index++) {
-      const listed = await listedKey(a, { client: `wallet ${index}` })
-      const { body } = listed.list
-      const load = (cid: string) => a.api().getBlob({ params: { cid } })
-      const { nodes } = await readPool(body.terms.pool_cid, load)
-      const { highHandle, lowHandle, terms } = listed
-      const stored = { highHandle, lowHandle, txHash: '0x01', block: body.block } as const
-      for (let count = 0; count < triesForEach; count++) {
-        const [name, change] = tries[attempted++ % tries.length]!
-        const lie = await change(body, dice, nodes)
-        const isOther = lie.list.join() !== body.list.join()
-        const taken = await askForList(
-          contextOf(a, listed, lie),
-          { terms, pool: nodes },
-          stored,
-        ).then(
-          ({ signed }) => (signed.body.list.join() === body.list.join() ? 'its list' : 'another'),
-          (error: unknown) => (error instanceof SvcError ? error.code : String(error)),
-        )
-        const what = isOther ? name : 'keeps the list'
-        outcomes.set(what, (outcomes.get(what) ?? new Set()).add(taken))
-      }
+it('a thousand tries of an ICL to get another list for a key that a client has stored come to nothing: its client takes the one list of the key, or none', async () => {
+  const { a, clock, nodes: joined } = await pair()
+  for (let index = 4; index <= 20; index++) joined.push(await joinNode(a, `n${index}`))
+  await clock.advance(1_000)
+  // Room for all draws, of which none becomes a job.
+  for (const node of joined) await beat(a, node, 16)
+  const ring = Array.from({ length: 5 }, (_, index) => walletOf(`n${index + 1}`).address)
+  const tries = Object.entries(triesOf(a, ring))
+  const dice = createDice(1)
+  const outcomes = new Map<string, Set<string>>()
+  let attempted = 0
+  for (let index = 0; index < keys; index++) {
+    const listed = await listedKey(a, { client: `wallet ${index}` })
+    const { body } = listed.list
+    const load = (cid: string) => a.api().getBlob({ params: { cid } })
+    const { nodes } = await readPool(body.terms.pool_cid, load)
+    const { highHandle, lowHandle, terms } = listed
+    const stored = { highHandle, lowHandle, txHash: '0x01', block: body.block } as const
+    for (let count = 0; count < triesForEach; count++) {
+      const [name, change] = tries[attempted++ % tries.length]!
+      const lie = await change(body, dice, nodes)
+      const isOther = lie.list.join() !== body.list.join()
+      const taken = await askForList(
+        contextOf(a, listed, lie),
+        { terms, pool: nodes },
+        stored,
+      ).then(
+        ({ signed }) => (signed.body.list.join() === body.list.join() ? 'its list' : 'another'),
+        (error: unknown) => (error instanceof SvcError ? error.code : String(error)),
+      )
+      const what = isOther ? name : 'keeps the list'
+      outcomes.set(what, (outcomes.get(what) ?? new Set()).add(taken))
     }
-    expect(attempted).toBe(1_000)
-    expect(Object.fromEntries(outcomes)).toEqual({
-      drops: new Set(['quorum-untrusted']),
-      'drops several': new Set(['quorum-untrusted']),
-      reorders: new Set(['quorum-untrusted']),
-      'puts its own in front': new Set(['quorum-untrusted']),
-      'names another block': new Set(['block-differs']),
-      'names another salt': new Set(['quorum-untrusted']),
-      'names another key': new Set(['quorum-untrusted']),
-      'leaves others out of the pool': new Set(['quorum-untrusted']),
-      // Signed again, or with up to four passed over by name and reason.
-      'keeps the list': new Set(['its list', 'quorum-untrusted']),
-    })
+  }
+  expect(attempted).toBe(1_000)
+  expect(Object.fromEntries(outcomes)).toEqual({
+    drops: new Set(['quorum-untrusted']),
+    'drops several': new Set(['quorum-untrusted']),
+    reorders: new Set(['quorum-untrusted']),
+    'puts its own in front': new Set(['quorum-untrusted']),
+    'names another block': new Set(['block-differs']),
+    'names another salt': new Set(['quorum-untrusted']),
+    'names another key': new Set(['quorum-untrusted']),
+    'leaves others out of the pool': new Set(['quorum-untrusted']),
+    // Signed again, or with up to four passed over by name and reason.
+    'keeps the list': new Set(['its list', 'quorum-untrusted']),
   })
 })

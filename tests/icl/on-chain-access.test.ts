@@ -1,6 +1,6 @@
 import { createTestClient, http } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createViemChain } from '../../icl/chain/viem.ts'
 import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
 import { createChainWriter } from '../../lib/chain/clients.ts'
@@ -141,39 +141,37 @@ async function storeUnderTerms() {
   return { api, key, body, commit }
 }
 
-describe('a job over a pool of 20 on a real chain', () => {
-  it('is for the first nodes of its list, who alone can read the key; the coordinator activates a replacement', async () => {
-    const { api, key, body, commit } = await storeUnderTerms()
-    const thief = icl.api(walletOf('thief').signer)
-    expect(await codeOf(thief.submitJob({ body }))).toBe('list-refused')
+it('a job over a pool of 20 on a real chain is for the first nodes of its list, who alone can read the key; the coordinator activates a replacement', async () => {
+  const { api, key, body, commit } = await storeUnderTerms()
+  const thief = icl.api(walletOf('thief').signer)
+  expect(await codeOf(thief.submitJob({ body }))).toBe('list-refused')
 
-    const { jobId, read_token: readToken } = await api.submitJob({ body })
-    const view = () => api.getJob({ params: { jobId } }, { readToken })
-    expect((await view()).quorum.map(({ node }) => node)).toEqual([...key.first])
-    const leader = nodes.find(({ address }) => address === key.first[0])!
-    await until(async () => (await view()).reason)
-    expect(await offersOf(leader)).toEqual([])
-    await commit()
-    const reader = writerOf(clientName)
-    const readersOf = async (handle: bigint) => {
-      const allowed = await Promise.all(
-        nodes.map(({ address }) => isAllowed(reader, handle, address)),
-      )
-      return new Set(nodes.filter((_, index) => allowed[index]).map(({ address }) => address))
-    }
-    for (const handle of [key.highHandle, key.lowHandle]) {
-      expect(await readersOf(handle)).toEqual(new Set(key.first))
-    }
+  const { jobId, read_token: readToken } = await api.submitJob({ body })
+  const view = () => api.getJob({ params: { jobId } }, { readToken })
+  expect((await view()).quorum.map(({ node }) => node)).toEqual([...key.first])
+  const leader = nodes.find(({ address }) => address === key.first[0])!
+  await until(async () => (await view()).reason)
+  expect(await offersOf(leader)).toEqual([])
+  await commit()
+  const reader = writerOf(clientName)
+  const readersOf = async (handle: bigint) => {
+    const allowed = await Promise.all(
+      nodes.map(({ address }) => isAllowed(reader, handle, address)),
+    )
+    return new Set(nodes.filter((_, index) => allowed[index]).map(({ address }) => address))
+  }
+  for (const handle of [key.highHandle, key.lowHandle]) {
+    expect(await readersOf(handle)).toEqual(new Set(key.first))
+  }
 
-    await until(async () => (await offersOf(leader))[0])
-    const claimed = await claim(leader)
-    await leader.api.abortAssignment({
-      body: { jobId, fence: claimed.fence, reason: 'provider-refused' },
-    })
-    const next = nodes.find(({ address }) => address === key.list.body.list[3])!
-    const offer = await until(async () => (await offersOf(next))[0])
-    expect(offer).toMatchObject({ jobId, role: 'leader' })
-    expect((await view()).quorum.at(-1)).toMatchObject({ node: next.address, position: 3 })
-    expect(await readersOf(key.highHandle)).toEqual(new Set([...key.first, next.address]))
+  await until(async () => (await offersOf(leader))[0])
+  const claimed = await claim(leader)
+  await leader.api.abortAssignment({
+    body: { jobId, fence: claimed.fence, reason: 'provider-refused' },
   })
+  const next = nodes.find(({ address }) => address === key.list.body.list[3])!
+  const offer = await until(async () => (await offersOf(next))[0])
+  expect(offer).toMatchObject({ jobId, role: 'leader' })
+  expect((await view()).quorum.at(-1)).toMatchObject({ node: next.address, position: 3 })
+  expect(await readersOf(key.highHandle)).toEqual(new Set([...key.first, next.address]))
 })

@@ -98,50 +98,46 @@ describe('a node that is killed after it has claimed', () => {
   })
 })
 
-describe('jobs whose time has come', () => {
-  it('are seen to soon, also those of a replica that was killed', async () => {
-    const { a, b, clock, nodes, ...shared } = await pair()
-    const others = [b]
-    for (const id of ['c', 'd', 'e', 'f', 'g', 'h', 'i']) {
-      others.push(await start({ clock, ...shared }, id))
-    }
-    await clock.advance(6_000)
-    for (let index = 0; index < 4; index++) {
-      const job = await submit(a, { client: `client ${index}`, commit: false })
-      job.commit()
-    }
-    // Leaders are offered what they have room for, and let it lapse.
-    await clock.advance(1_000)
-    const offered = (
-      await Promise.all(nodes.map((node) => a.deps.store.listJobsOfNode(node.address)))
-    ).flat()
-    expect(offered.length).toBeGreaterThan(1)
-    await clock.advance(16_000)
-    // All but one of nine: most of these jobs were for somebody who still counts as running when they are due.
-    for (const other of others) kill(other)
-    await clock.advance(3_000 + 3_500)
-    for (const { id } of offered) {
-      const { document } = (await a.deps.store.findJob(id))!
-      expect(document.assignments[0]).toMatchObject({ reason: 'offer-lapsed' })
-    }
-  })
+it('jobs whose time has come are seen to soon, also those of a replica that was killed', async () => {
+  const { a, b, clock, nodes, ...shared } = await pair()
+  const others = [b]
+  for (const id of ['c', 'd', 'e', 'f', 'g', 'h', 'i']) {
+    others.push(await start({ clock, ...shared }, id))
+  }
+  await clock.advance(6_000)
+  for (let index = 0; index < 4; index++) {
+    const job = await submit(a, { client: `client ${index}`, commit: false })
+    job.commit()
+  }
+  // Leaders are offered what they have room for, and let it lapse.
+  await clock.advance(1_000)
+  const offered = (
+    await Promise.all(nodes.map((node) => a.deps.store.listJobsOfNode(node.address)))
+  ).flat()
+  expect(offered.length).toBeGreaterThan(1)
+  await clock.advance(16_000)
+  // All but one of nine: most of these jobs were for somebody who still counts as running when they are due.
+  for (const other of others) kill(other)
+  await clock.advance(3_000 + 3_500)
+  for (const { id } of offered) {
+    const { document } = (await a.deps.store.findJob(id))!
+    expect(document.assignments[0]).toMatchObject({ reason: 'offer-lapsed' })
+  }
 })
 
-describe('what is over', () => {
-  it('is forgotten 30 days after it settled, by the replica that leads', async () => {
-    const { a, b, clock, nodes } = await pair()
-    const { job } = await runJob(a, nodes, ['yes', 'yes', 'yes'])
-    const { settledAt } = (await a.deps.store.findJob(job.jobId))!.document
-    const untilAge = async (ms: number) => {
-      await clock.jump(settledAt! + ms - clock.now())
-      // The leadership was lost on the way, is taken again, and then there is a look every minute.
-      await clock.advance(80_000)
-    }
-    await clock.advance(5_000)
-    await untilAge(30 * 86_400_000 - 3_600_000)
-    expect(await b.deps.store.findJob(job.jobId)).toBeDefined()
-    await untilAge(30 * 86_400_000 + 1)
-    expect(await b.deps.store.findJob(job.jobId)).toBeUndefined()
-    expect(await b.deps.store.listKeys('pool:', 0)).toEqual([])
-  })
+it('what is over is forgotten 30 days after it settled, by the replica that leads', async () => {
+  const { a, b, clock, nodes } = await pair()
+  const { job } = await runJob(a, nodes, ['yes', 'yes', 'yes'])
+  const { settledAt } = (await a.deps.store.findJob(job.jobId))!.document
+  const untilAge = async (ms: number) => {
+    await clock.jump(settledAt! + ms - clock.now())
+    // The leadership was lost on the way, is taken again, and then there is a look every minute.
+    await clock.advance(80_000)
+  }
+  await clock.advance(5_000)
+  await untilAge(30 * 86_400_000 - 3_600_000)
+  expect(await b.deps.store.findJob(job.jobId)).toBeDefined()
+  await untilAge(30 * 86_400_000 + 1)
+  expect(await b.deps.store.findJob(job.jobId)).toBeUndefined()
+  expect(await b.deps.store.listKeys('pool:', 0)).toEqual([])
 })

@@ -63,22 +63,20 @@ describe('a run', () => {
   })
 })
 
-describe('daemons that supersede one another', () => {
-  it('are both refused, and may not attest, for ten minutes', async () => {
-    const first = await joinNode(icl, 'n1')
-    const second = await start('n1')
-    expect(await next(first)).toBe('run-superseded')
-    const third = await start('n1')
-    expect(await next(second)).toBe('run-conflict')
-    expect(await next(third)).toBe('run-conflict')
-    expect(await codeOf(start('n1'))).toBe('run-conflict')
-    expect((await icl.api().getActiveNodes({ query: { min_tier: 0 } })).nodes).toEqual([])
-    await icl.clock.advance(10 * 60_000)
-    const fourth = await start('n1')
-    expect(await next(fourth)).toBeUndefined()
-    expect(await next(third)).toBe('run-superseded')
-    expect(await next(fourth)).toBeUndefined()
-  })
+it('daemons that supersede one another are both refused, and may not attest, for ten minutes', async () => {
+  const first = await joinNode(icl, 'n1')
+  const second = await start('n1')
+  expect(await next(first)).toBe('run-superseded')
+  const third = await start('n1')
+  expect(await next(second)).toBe('run-conflict')
+  expect(await next(third)).toBe('run-conflict')
+  expect(await codeOf(start('n1'))).toBe('run-conflict')
+  expect((await icl.api().getActiveNodes({ query: { min_tier: 0 } })).nodes).toEqual([])
+  await icl.clock.advance(10 * 60_000)
+  const fourth = await start('n1')
+  expect(await next(fourth)).toBeUndefined()
+  expect(await next(third)).toBe('run-superseded')
+  expect(await next(fourth)).toBeUndefined()
 })
 
 describe('what a former run signed', () => {

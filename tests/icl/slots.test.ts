@@ -27,78 +27,70 @@ const viewOf = (job: Submitted) =>
   job.api.getJob({ params: { jobId: job.jobId } }, { readToken: job.readToken })
 const spareOf = ({ first }: Submitted) => nodes.find(({ address }) => !first.includes(address))!
 
-describe('a pool of 50', () => {
-  it('works on a job with the first nodes of its list', async () => {
-    nodes.push(...(await joinNodes(icl, 47, 4)))
-    const job = await submit(icl)
-    const quorum = [job.leader, ...job.verifiers]
-    expect((await viewOf(job)).quorum.map(({ node }) => node)).toEqual(quorum)
-    for (const node of nodes) {
-      expect(await offersOf(node)).toHaveLength(quorum.includes(node.address) ? 1 : 0)
-    }
-  })
+it('a pool of 50 works on a job with the first nodes of its list', async () => {
+  nodes.push(...(await joinNodes(icl, 47, 4)))
+  const job = await submit(icl)
+  const quorum = [job.leader, ...job.verifiers]
+  expect((await viewOf(job)).quorum.map(({ node }) => node)).toEqual(quorum)
+  for (const node of nodes) {
+    expect(await offersOf(node)).toHaveLength(quorum.includes(node.address) ? 1 : 0)
+  }
 })
 
-describe('a replacement', () => {
-  it('waits until the coordinator has activated it, and goes on then', async () => {
-    nodes.push(await joinNode(icl, 'n4'))
-    const job = await submit(icl)
-    const spare = spareOf(job)
-    const { activate } = icl.chain
-    icl.chain.activate = () => Promise.reject(new Error('the chain is busy'))
-    const others = job.verifiers.map(nodeAt)
-    for (const node of others) await commitTo(node, await claim(node), 'yes')
-    const leader = nodeAt(job.leader)
-    const { jobId, fence } = await claim(leader)
-    await leader.api.abortAssignment({ body: { jobId, fence, reason: 'provider-refused' } })
-    await icl.clock.advance(5_000)
-    expect((await viewOf(job)).quorum.at(-1)).toMatchObject({
-      node: spare.address,
-      position: 3,
-      status: 'awaiting-grant',
-    })
-    expect(await offersOf(spare)).toEqual([])
-    icl.chain.activate = activate
-    await icl.clock.advance(10_000)
-    expect((await viewOf(job)).reason).toBeUndefined()
-    await commitTo(spare, await claim(spare), 'yes')
-    const seated = [spare, ...others]
-    for (const node of seated) await reveal(node, jobId)
-    await deliver(icl, (await delivererOf(seated, jobId))!, jobId)
-    await checkAll(seated, jobId)
-    expect((await viewOf(job)).status).toBe('accepted')
+it('a replacement waits until the coordinator has activated it, and goes on then', async () => {
+  nodes.push(await joinNode(icl, 'n4'))
+  const job = await submit(icl)
+  const spare = spareOf(job)
+  const { activate } = icl.chain
+  icl.chain.activate = () => Promise.reject(new Error('the chain is busy'))
+  const others = job.verifiers.map(nodeAt)
+  for (const node of others) await commitTo(node, await claim(node), 'yes')
+  const leader = nodeAt(job.leader)
+  const { jobId, fence } = await claim(leader)
+  await leader.api.abortAssignment({ body: { jobId, fence, reason: 'provider-refused' } })
+  await icl.clock.advance(5_000)
+  expect((await viewOf(job)).quorum.at(-1)).toMatchObject({
+    node: spare.address,
+    position: 3,
+    status: 'awaiting-grant',
   })
+  expect(await offersOf(spare)).toEqual([])
+  icl.chain.activate = activate
+  await icl.clock.advance(10_000)
+  expect((await viewOf(job)).reason).toBeUndefined()
+  await commitTo(spare, await claim(spare), 'yes')
+  const seated = [spare, ...others]
+  for (const node of seated) await reveal(node, jobId)
+  await deliver(icl, (await delivererOf(seated, jobId))!, jobId)
+  await checkAll(seated, jobId)
+  expect((await viewOf(job)).status).toBe('accepted')
 })
 
-describe('a node that fills up before it is offered its seat', () => {
-  it('is offered no more than it takes when many jobs may begin at the same moment', async () => {
-    await icl.clock.advance(1_000)
-    for (const node of nodes) await beat(icl, node, 1)
-    const jobs: Submitted[] = []
-    for (const client of ['c1', 'c2']) jobs.push(await submit(icl, { client, commit: false }))
-    for (const job of jobs) job.commit()
-    // All are looked at in one pass.
-    await icl.clock.jump(12_000)
-    await icl.clock.advance(500)
-    for (const node of nodes) expect(await offersOf(node)).toHaveLength(1)
-  })
+it('a node that fills up before it is offered its seat is offered no more than it takes when many jobs may begin at the same moment', async () => {
+  await icl.clock.advance(1_000)
+  for (const node of nodes) await beat(icl, node, 1)
+  const jobs: Submitted[] = []
+  for (const client of ['c1', 'c2']) jobs.push(await submit(icl, { client, commit: false }))
+  for (const job of jobs) job.commit()
+  // All are looked at in one pass.
+  await icl.clock.jump(12_000)
+  await icl.clock.advance(500)
+  for (const node of nodes) expect(await offersOf(node)).toHaveLength(1)
 })
 
-describe('a slot', () => {
-  it('is free again once its node has committed, however long the others take', async () => {
-    await icl.clock.advance(1_000)
-    for (const node of nodes) await beat(icl, node, 1)
-    const first = await submit(icl, { client: 'c1' })
-    const second = await submit(icl, { client: 'c2' })
-    const [node] = nodes as [TestNode]
-    expect((await offersOf(node)).map(({ jobId }) => jobId)).toEqual([first.jobId])
-    const claimed = await claim(node)
-    await icl.clock.advance(2_000)
-    expect(await offersOf(node)).toEqual([])
-    await commitTo(node, claimed, 'yes')
-    await icl.clock.advance(2_000)
-    expect((await offersOf(node)).map(({ jobId }) => jobId)).toEqual([second.jobId])
-  })
+it('a slot is free again once its node has committed, however long the others take', async () => {
+  await icl.clock.advance(1_000)
+  for (const node of nodes) await beat(icl, node, 1)
+  const first = await submit(icl, { client: 'c1' })
+  const second = await submit(icl, { client: 'c2' })
+  const [node] = nodes as [TestNode]
+  expect((await offersOf(node)).map(({ jobId }) => jobId)).toEqual([first.jobId])
+  const claimed = await claim(node)
+  await icl.clock.advance(2_000)
+  expect(await offersOf(node)).toEqual([])
+  await commitTo(node, claimed, 'yes')
+  await icl.clock.advance(2_000)
+  expect((await offersOf(node)).map(({ jobId }) => jobId)).toEqual([second.jobId])
 })
 
 describe('a node that stops', () => {

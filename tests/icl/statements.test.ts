@@ -120,35 +120,31 @@ describe('an answer is refused', () => {
   })
 })
 
-describe('a delivery is refused', () => {
-  it('that names another answer, or comes under another fence', async () => {
-    const { jobId, deliverer } = await agreed()
-    const delivery = await deliveryOf(icl, deliverer, jobId)
-    const post = async (change: object) =>
-      codeOf(deliverer.api.postResult({ body: await changed(deliverer, delivery, change) }))
-    expect(await post({ answer: other })).toBe('statement-mismatch')
-    expect(await post({ fence: delivery.fence + 5 })).toBe('stale-fence')
-    expect(await post({})).toBeUndefined()
-    expect(await post({ output_cid: `bafkrei${'c'.repeat(52)}` })).toBe('already-answered')
-  })
+it('a delivery is refused that names another answer, or comes under another fence', async () => {
+  const { jobId, deliverer } = await agreed()
+  const delivery = await deliveryOf(icl, deliverer, jobId)
+  const post = async (change: object) =>
+    codeOf(deliverer.api.postResult({ body: await changed(deliverer, delivery, change) }))
+  expect(await post({ answer: other })).toBe('statement-mismatch')
+  expect(await post({ fence: delivery.fence + 5 })).toBe('stale-fence')
+  expect(await post({})).toBeUndefined()
+  expect(await post({ output_cid: `bafkrei${'c'.repeat(52)}` })).toBe('already-answered')
 })
 
-describe('a delivery or a verdict is refused', () => {
-  it('with a session that ends before the job: its receipt would not hold', async () => {
-    const { jobId, job, deliverer, checkers, seated } = await agreed()
-    await shortenSession(deliverer)
-    expect(await codeOf(deliver(icl, deliverer, jobId))).toBe('certificate-expired')
-    expect(await codeOf(abortTurn(deliverer, jobId, 'node-failed'))).toBe('certificate-expired')
-    await icl.clock.advance(46_000)
-    const next = (await delivererOf(seated, jobId))!
-    await deliver(icl, next, jobId)
-    expect(await codeOf(check(deliverer, jobId))).toBe('certificate-expired')
-    await check(checkers.find((node) => node !== next)!, jobId)
-    await icl.clock.advance(61_000)
-    const receipt = await job.api.getReceipt({ params: { jobId } }, { readToken: job.readToken })
-    const { keys } = await icl.api().getJwks()
-    await verifyReceipt(receipt, { iclKeys: keys.map(({ x }) => x) })
-  })
+it('a delivery or a verdict is refused with a session that ends before the job: its receipt would not hold', async () => {
+  const { jobId, job, deliverer, checkers, seated } = await agreed()
+  await shortenSession(deliverer)
+  expect(await codeOf(deliver(icl, deliverer, jobId))).toBe('certificate-expired')
+  expect(await codeOf(abortTurn(deliverer, jobId, 'node-failed'))).toBe('certificate-expired')
+  await icl.clock.advance(46_000)
+  const next = (await delivererOf(seated, jobId))!
+  await deliver(icl, next, jobId)
+  expect(await codeOf(check(deliverer, jobId))).toBe('certificate-expired')
+  await check(checkers.find((node) => node !== next)!, jobId)
+  await icl.clock.advance(61_000)
+  const receipt = await job.api.getReceipt({ params: { jobId } }, { readToken: job.readToken })
+  const { keys } = await icl.api().getJwks()
+  await verifyReceipt(receipt, { iclKeys: keys.map(({ x }) => x) })
 })
 
 describe('a verdict is refused', () => {

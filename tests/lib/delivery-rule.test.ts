@@ -40,21 +40,19 @@ describe('who delivers', () => {
   })
 })
 
-describe('a delivery', () => {
-  it.each([
-    [['match'], false, 'settled'],
-    [['no-match'], false, 'failed'],
-    [['match', 'no-match'], false, 'settled'],
-    [['match', 'no-match', 'no-match'], false, 'failed'],
-    [['match', 'match', 'no-match'], false, 'settled'],
-    [['match', undefined], false, 'waiting'],
-    [['no-match', undefined], false, 'waiting'],
-    [['match', undefined], true, 'settled'],
-    [['match', 'no-match', undefined], true, 'settled'],
-    [['no-match', undefined], true, 'failed'],
-    [[undefined, undefined], true, 'failed'],
-    [[undefined, undefined], false, 'waiting'],
-  ] as const)('with the checks %j, time up: %s, is %s', (checks, isTimeUp, outcome) => {
-    expect(settled(checks, isTimeUp)).toBe(outcome)
-  })
+it.each([
+  [['match'], false, 'settled'],
+  [['no-match'], false, 'failed'],
+  [['match', 'no-match'], false, 'settled'],
+  [['match', 'no-match', 'no-match'], false, 'failed'],
+  [['match', 'match', 'no-match'], false, 'settled'],
+  [['match', undefined], false, 'waiting'],
+  [['no-match', undefined], false, 'waiting'],
+  [['match', undefined], true, 'settled'],
+  [['match', 'no-match', undefined], true, 'settled'],
+  [['no-match', undefined], true, 'failed'],
+  [[undefined, undefined], true, 'failed'],
+  [[undefined, undefined], false, 'waiting'],
+] as const)('a delivery with the checks %j, time up: %s, is %s', (checks, isTimeUp, outcome) => {
+  expect(settled(checks, isTimeUp)).toBe(outcome)
 })

@@ -25,20 +25,18 @@ describe('an IP address', () => {
   })
 })
 
-describe('this machine', () => {
-  it.each([
-    ['http://localhost:8545', true],
-    ['http://[::1]:8545/', true],
-    ['ws://127.0.0.1', true],
-    ['https://127.10.200.3/x', true],
-    ['http://localhost.example', false],
-    ['http://128.0.0.1', false],
-    ['http://127.0.0.1.example', false],
-    ['http://x127.0.0.1.example', false],
-    ['http://example/127.0.0.1', false],
-    ['http://[::2]', false],
-    ['http://[::127.0.0.1]', false],
-  ])('%s: %s', (url, isOurs) => {
-    expect(isLoopback(url)).toBe(isOurs)
-  })
+it.each([
+  ['http://localhost:8545', true],
+  ['http://[::1]:8545/', true],
+  ['ws://127.0.0.1', true],
+  ['https://127.10.200.3/x', true],
+  ['http://localhost.example', false],
+  ['http://128.0.0.1', false],
+  ['http://127.0.0.1.example', false],
+  ['http://x127.0.0.1.example', false],
+  ['http://example/127.0.0.1', false],
+  ['http://[::2]', false],
+  ['http://[::127.0.0.1]', false],
+])('this machine %s: %s', (url, isOurs) => {
+  expect(isLoopback(url)).toBe(isOurs)
 })

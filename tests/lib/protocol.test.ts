@@ -39,38 +39,36 @@ describe('evidence', () => {
   })
 })
 
-describe('what travels', () => {
-  it('has one spelling', () => {
-    expect(Address.parse(`0x${'Ab'.repeat(20)}`)).toBe(anAddress(`0x${'ab'.repeat(20)}`))
-    expect(Uint256.parse('0x10')).toBe(16n)
-    expect(Uint256.safeParse((2n ** 256n).toString()).success).toBe(false)
-    expect(Uint256.safeParse('-1').success).toBe(false)
-    expect(Cid.safeParse('QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWnPbdG').success).toBe(false)
-    const signature = `0x${'1'.repeat(128)}1b`
-    expect(WalletSignature.safeParse(signature).success).toBe(true)
-    for (const other of [
-      `${signature.slice(0, -2)}00`,
-      `0x${'f'.repeat(128)}1b`,
-      `0x${'zz'.repeat(65)}`,
-      'abc',
-      '',
-    ]) {
-      expect(WalletSignature.safeParse(other).success).toBe(false)
-    }
-    expect(SessionPublicKey.safeParse(`B${'A'.repeat(42)}`).success).toBe(true)
-    expect(SessionPublicKey.safeParse(`B${'A'.repeat(41)}B`).success).toBe(false)
-    expect(SessionSignature.safeParse(`${'A'.repeat(85)}B`).success).toBe(false)
-    for (const [text, holds] of [
-      ['', true],
-      ['AA', true],
-      ['AB', false],
-      ['A', false],
-    ] as const) {
-      expect(Base64Url(8).safeParse(text).success).toBe(holds)
-    }
-    expect(ModelId.safeParse('gpt-4o').success).toBe(false)
-    expect(ModelId.parse('openai:gpt-4o')).toBe('openai:gpt-4o')
-  })
+it('what travels has one spelling', () => {
+  expect(Address.parse(`0x${'Ab'.repeat(20)}`)).toBe(anAddress(`0x${'ab'.repeat(20)}`))
+  expect(Uint256.parse('0x10')).toBe(16n)
+  expect(Uint256.safeParse((2n ** 256n).toString()).success).toBe(false)
+  expect(Uint256.safeParse('-1').success).toBe(false)
+  expect(Cid.safeParse('QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWnPbdG').success).toBe(false)
+  const signature = `0x${'1'.repeat(128)}1b`
+  expect(WalletSignature.safeParse(signature).success).toBe(true)
+  for (const other of [
+    `${signature.slice(0, -2)}00`,
+    `0x${'f'.repeat(128)}1b`,
+    `0x${'zz'.repeat(65)}`,
+    'abc',
+    '',
+  ]) {
+    expect(WalletSignature.safeParse(other).success).toBe(false)
+  }
+  expect(SessionPublicKey.safeParse(`B${'A'.repeat(42)}`).success).toBe(true)
+  expect(SessionPublicKey.safeParse(`B${'A'.repeat(41)}B`).success).toBe(false)
+  expect(SessionSignature.safeParse(`${'A'.repeat(85)}B`).success).toBe(false)
+  for (const [text, holds] of [
+    ['', true],
+    ['AA', true],
+    ['AB', false],
+    ['A', false],
+  ] as const) {
+    expect(Base64Url(8).safeParse(text).success).toBe(holds)
+  }
+  expect(ModelId.safeParse('gpt-4o').success).toBe(false)
+  expect(ModelId.parse('openai:gpt-4o')).toBe('openai:gpt-4o')
 })
 
 it('a job id depends on each of its parts', () => {

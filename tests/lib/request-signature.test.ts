@@ -113,20 +113,18 @@ describe('wallet signatures', () => {
   })
 })
 
-describe('node signatures', () => {
-  it('verify with the session key and no other', async () => {
-    const key = await signingKeyFromSeed(new Uint8Array(32).fill(1))
-    const other = await signingKeyFromSeed(new Uint8Array(32).fill(2))
-    const node = { kind: 'node', address: signer.address, key } as const
-    const headers = await sign(node)
-    const parsed = parseSignature({ method: 'POST', url, headers, hasBody: true }, 'node')!
-    expect(parseNodeKeyId(nodeKeyId(node))).toEqual({
-      address: signer.address,
-      thumbprint: key.thumbprint,
-    })
-    expect(await verifyNodeSignature(key.publicKey, parsed)).toBe(true)
-    expect(await verifyNodeSignature(other.publicKey, parsed)).toBe(false)
+it('node signatures verify with the session key and no other', async () => {
+  const key = await signingKeyFromSeed(new Uint8Array(32).fill(1))
+  const other = await signingKeyFromSeed(new Uint8Array(32).fill(2))
+  const node = { kind: 'node', address: signer.address, key } as const
+  const headers = await sign(node)
+  const parsed = parseSignature({ method: 'POST', url, headers, hasBody: true }, 'node')!
+  expect(parseNodeKeyId(nodeKeyId(node))).toEqual({
+    address: signer.address,
+    thumbprint: key.thumbprint,
   })
+  expect(await verifyNodeSignature(key.publicKey, parsed)).toBe(true)
+  expect(await verifyNodeSignature(other.publicKey, parsed)).toBe(false)
 })
 
 describe('the headers of a signature', () => {
@@ -173,14 +171,12 @@ describe('the headers of a signature', () => {
   })
 })
 
-describe('the digest of a body', () => {
-  it('is found beside digests of other algorithms, in whatever order', async () => {
-    const own = await contentDigest(body)
-    for (const header of [own, `${own}, sha-512=:YQ==:`, `sha-512=:YQ==:,${own}`]) {
-      expect(sha256Digest(header)).toBe(own)
-    }
-    for (const header of ['', 'sha-512=:YQ==:', own.slice(0, -2), `x${own}`]) {
-      expect(sha256Digest(header)).toBeUndefined()
-    }
-  })
+it('the digest of a body is found beside digests of other algorithms, in whatever order', async () => {
+  const own = await contentDigest(body)
+  for (const header of [own, `${own}, sha-512=:YQ==:`, `sha-512=:YQ==:,${own}`]) {
+    expect(sha256Digest(header)).toBe(own)
+  }
+  for (const header of ['', 'sha-512=:YQ==:', own.slice(0, -2), `x${own}`]) {
+    expect(sha256Digest(header)).toBeUndefined()
+  }
 })

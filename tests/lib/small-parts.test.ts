@@ -32,29 +32,27 @@ import { aJobId } from '../branded.ts'
 import { nodeAddress } from '../icl/rules/sample-job.ts'
 import { breadAnswer, liftAnswer } from './comparators/texts.ts'
 
-describe('digests', () => {
-  it('are those of the standards, for short and for long messages', async () => {
-    // FIPS 180-2, B.1 and B.3; RFC 4231, 4.3; RFC 5869, A.1 with another info, made with HMAC alone.
-    expect(await sha256Hex(utf8('abc'))).toBe(
-      '0xba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad',
-    )
-    expect(await sha256Hex(utf8('a'.repeat(1_000_000)))).toBe(
-      '0xcdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0',
-    )
-    expect(await sha256(new Uint8Array(1_024))).toHaveLength(32)
-    expect(toHex(await hmacSha256(utf8('Jefe'), utf8('what do ya want for nothing?')))).toBe(
-      '5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843',
-    )
-    const okm = await hkdfSha256(
-      fromHex('0b'.repeat(22)),
-      fromHex('000102030405060708090a0b0c'),
-      'pqrstuvwxyz',
-      42,
-    )
-    expect(toHex(okm)).toBe(
-      '82b6c66fbeb95ea2cc606d4c8bdb0132758ffe87588f1cf35efa4a84018903023cb4fd990ca48588cbd2',
-    )
-  })
+it('digests are those of the standards, for short and for long messages', async () => {
+  // FIPS 180-2, B.1 and B.3; RFC 4231, 4.3; RFC 5869, A.1 with another info, made with HMAC alone.
+  expect(await sha256Hex(utf8('abc'))).toBe(
+    '0xba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad',
+  )
+  expect(await sha256Hex(utf8('a'.repeat(1_000_000)))).toBe(
+    '0xcdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0',
+  )
+  expect(await sha256(new Uint8Array(1_024))).toHaveLength(32)
+  expect(toHex(await hmacSha256(utf8('Jefe'), utf8('what do ya want for nothing?')))).toBe(
+    '5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843',
+  )
+  const okm = await hkdfSha256(
+    fromHex('0b'.repeat(22)),
+    fromHex('000102030405060708090a0b0c'),
+    'pqrstuvwxyz',
+    42,
+  )
+  expect(toHex(okm)).toBe(
+    '82b6c66fbeb95ea2cc606d4c8bdb0132758ffe87588f1cf35efa4a84018903023cb4fd990ca48588cbd2',
+  )
 })
 
 describe('bytes', () => {
@@ -87,13 +85,11 @@ describe('bytes', () => {
   })
 })
 
-describe('a text of bytes', () => {
-  it('is one spelling of no more bytes than there may be', () => {
-    const isRead = (text: string, most = 3) => Base64Url(most).safeParse(text).success
-    expect([isRead('AAAA'), isRead('AAAAAAA'), isRead('AAAAAAA', 5)]).toEqual([true, false, true])
-    expect([isRead('AB'), isRead('AA='), isRead('A+'), isRead('A')]).toEqual(Array(4).fill(false))
-    expect(Base64Url(3).safeParse('A+').error?.issues[0]?.message).toBe('must be base64url')
-  })
+it('a text of bytes is one spelling of no more bytes than there may be', () => {
+  const isRead = (text: string, most = 3) => Base64Url(most).safeParse(text).success
+  expect([isRead('AAAA'), isRead('AAAAAAA'), isRead('AAAAAAA', 5)]).toEqual([true, false, true])
+  expect([isRead('AB'), isRead('AA='), isRead('A+'), isRead('A')]).toEqual(Array(4).fill(false))
+  expect(Base64Url(3).safeParse('A+').error?.issues[0]?.message).toBe('must be base64url')
 })
 
 describe('errors', () => {

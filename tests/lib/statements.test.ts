@@ -93,29 +93,27 @@ describe('a statement', () => {
   })
 })
 
-describe('a commitment', () => {
-  it('is to the evidence of one node for one attempt at one job, under a salt', async () => {
-    const parts = { jobId, address, fence: 2, evidence, salt }
-    const commitment = await commitmentOf(parts)
-    expect(commitment).toBe(
-      await sha256Hex(
-        utf8(
-          `{"address":"${address}","evidence":{"comparator":"exact","digest":"${'A'.repeat(43)}","tokens":1},` +
-            `"fence":2,"jobId":"${jobId}","salt":"${salt}"}`,
-        ),
+it('a commitment is to the evidence of one node for one attempt at one job, under a salt', async () => {
+  const parts = { jobId, address, fence: 2, evidence, salt }
+  const commitment = await commitmentOf(parts)
+  expect(commitment).toBe(
+    await sha256Hex(
+      utf8(
+        `{"address":"${address}","evidence":{"comparator":"exact","digest":"${'A'.repeat(43)}","tokens":1},` +
+          `"fence":2,"jobId":"${jobId}","salt":"${salt}"}`,
       ),
-    )
-    const others = [
-      { jobId: aJobId(`0x${'2'.repeat(64)}`) },
-      { address: nodeAddress('b') },
-      { fence: 3 },
-      { evidence: { ...evidence, tokens: 2 } },
-      { salt: 'AB' },
-    ]
-    for (const change of others) {
-      expect(await commitmentOf({ ...parts, ...change })).not.toBe(commitment)
-    }
-  })
+    ),
+  )
+  const others = [
+    { jobId: aJobId(`0x${'2'.repeat(64)}`) },
+    { address: nodeAddress('b') },
+    { fence: 3 },
+    { evidence: { ...evidence, tokens: 2 } },
+    { salt: 'AB' },
+  ]
+  for (const change of others) {
+    expect(await commitmentOf({ ...parts, ...change })).not.toBe(commitment)
+  }
 })
 
 describe('an attestation', () => {
@@ -155,14 +153,12 @@ describe('an attestation', () => {
   })
 })
 
-describe('the addresses of a coprocessor', () => {
-  it('are told to the playground with the chain’s, over HTTP alone', () => {
-    const read = (setting: unknown) => PlaygroundSettings.safeParse(setting).data
-    for (const rpc_url of ['http://127.0.0.1:8545', 'https://rpc.test/key']) {
-      expect(read({ rpc_url })).toEqual({ rpc_url })
-    }
-    for (const rpc_url of ['ws://rpc.test', 'httpx://rpc.test', 'xhttp://rpc.test', 'rpc.test']) {
-      expect(read({ rpc_url })).toBeUndefined()
-    }
-  })
+it('the addresses of a coprocessor are told to the playground with the chain’s, over HTTP alone', () => {
+  const read = (setting: unknown) => PlaygroundSettings.safeParse(setting).data
+  for (const rpc_url of ['http://127.0.0.1:8545', 'https://rpc.test/key']) {
+    expect(read({ rpc_url })).toEqual({ rpc_url })
+  }
+  for (const rpc_url of ['ws://rpc.test', 'httpx://rpc.test', 'xhttp://rpc.test', 'rpc.test']) {
+    expect(read({ rpc_url })).toBeUndefined()
+  }
 })

@@ -168,19 +168,17 @@ describe('trying again', () => {
   })
 })
 
-describe('a body', () => {
-  it('is read whole up to its limit, and not a byte beyond', async () => {
-    const bodyOf = (...chunks: readonly (readonly number[])[]) =>
-      new Response(
-        new ReadableStream<Uint8Array<ArrayBuffer>>({
-          start: (controller) => {
-            for (const chunk of chunks) controller.enqueue(Uint8Array.from(chunk))
-            controller.close()
-          },
-        }),
-      )
-    expect(await readLimited(bodyOf([1, 2], [3]), 3)).toEqual(Uint8Array.of(1, 2, 3))
-    expect(await readLimited(bodyOf([1, 2], [3, 4]), 3)).toBeUndefined()
-    expect(await readLimited({ body: null }, 3)).toEqual(new Uint8Array())
-  })
+it('a body is read whole up to its limit, and not a byte beyond', async () => {
+  const bodyOf = (...chunks: readonly (readonly number[])[]) =>
+    new Response(
+      new ReadableStream<Uint8Array<ArrayBuffer>>({
+        start: (controller) => {
+          for (const chunk of chunks) controller.enqueue(Uint8Array.from(chunk))
+          controller.close()
+        },
+      }),
+    )
+  expect(await readLimited(bodyOf([1, 2], [3]), 3)).toEqual(Uint8Array.of(1, 2, 3))
+  expect(await readLimited(bodyOf([1, 2], [3, 4]), 3)).toBeUndefined()
+  expect(await readLimited({ body: null }, 3)).toEqual(new Uint8Array())
 })

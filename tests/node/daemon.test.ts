@@ -369,38 +369,34 @@ describe('the on-chain heartbeat', () => {
   })
 })
 
-describe('memory', () => {
-  it('above 2 GB is warned of once, until it was below', async () => {
-    const world = await createDaemonWorld()
-    const running = world.start()
-    world.memory.bytes = 2.5 * 2 ** 30
-    await world.clock.advance(300_000)
-    expect(world.lines('WARNING Memory use is 2.5 GB')).toHaveLength(1)
-    world.memory.bytes = 2 ** 30
-    await world.clock.advance(60_000)
-    world.memory.bytes = 3 * 2 ** 30
-    await world.clock.advance(60_000)
-    expect(world.lines('Memory use is')).toHaveLength(2)
-    await end(world, running)
-  })
+it('memory above 2 GB is warned of once, until it was below', async () => {
+  const world = await createDaemonWorld()
+  const running = world.start()
+  world.memory.bytes = 2.5 * 2 ** 30
+  await world.clock.advance(300_000)
+  expect(world.lines('WARNING Memory use is 2.5 GB')).toHaveLength(1)
+  world.memory.bytes = 2 ** 30
+  await world.clock.advance(60_000)
+  world.memory.bytes = 3 * 2 ** 30
+  await world.clock.advance(60_000)
+  expect(world.lines('Memory use is')).toHaveLength(2)
+  await end(world, running)
 })
 
-describe('a loop that breaks', () => {
-  it('takes the daemon down with it', async () => {
-    const world = await createDaemonWorld()
-    const log = {
-      ...world.log,
-      step: () => {
-        throw new TypeError('the log is full')
-      },
-      warning: () => {
-        throw new TypeError('the log is full')
-      },
-    }
-    world.offer(1)
-    const running = runDaemon({ ...world.deps, log }, world.stop.signal)
-    await expect(world.clock.until(running)).rejects.toThrow('the log is full')
-  })
+it('a loop that breaks takes the daemon down with it', async () => {
+  const world = await createDaemonWorld()
+  const log = {
+    ...world.log,
+    step: () => {
+      throw new TypeError('the log is full')
+    },
+    warning: () => {
+      throw new TypeError('the log is full')
+    },
+  }
+  world.offer(1)
+  const running = runDaemon({ ...world.deps, log }, world.stop.signal)
+  await expect(world.clock.until(running)).rejects.toThrow('the log is full')
 })
 
 describe('stopping', () => {

@@ -126,30 +126,28 @@ describe('what has changed', () => {
   })
 })
 
-describe('the bill of materials', () => {
-  it('is the same twice, agrees with package-lock.json, and would show where it does not', async () => {
-    const facts = { name: 'svc', time: 1_800_000_000, bun: '1.2.3' }
-    const bill = await makeBill(root, facts)
-    expect(await makeBill(root, facts)).toBe(bill)
-    expect(bill).toContain('"bun@1.2.3"')
-    expect(bill).not.toContain('vitest')
-    const lock = await readLock(root)
-    // Bun comes with the packages for development: its version here is made up.
-    expect(compareWithLock(bill, lock)).toEqual(['bun@1.2.3 is not in package-lock.json'])
-    const { 'node_modules/zod': zod, ...packages } = lock.packages
-    const older = {
-      ...lock,
-      packages: { ...packages, 'node_modules/zod': { ...zod, version: '0.1.0' } },
-    }
-    expect(compareWithLock(bill, older)).toEqual(
-      expect.arrayContaining([
-        'zod@0.1.0 is not in the bill',
-        `zod@${zod?.version} is not in package-lock.json`,
-      ]),
-    )
-    const other = { ...zod, integrity: `sha512-${Buffer.alloc(64).toString('base64')}` }
-    expect(
-      compareWithLock(bill, { ...lock, packages: { ...packages, 'node_modules/zod': other } }),
-    ).toContain(`zod@${zod?.version} has another hash than in package-lock.json`)
-  })
+it('the bill of materials is the same twice, agrees with package-lock.json, and would show where it does not', async () => {
+  const facts = { name: 'svc', time: 1_800_000_000, bun: '1.2.3' }
+  const bill = await makeBill(root, facts)
+  expect(await makeBill(root, facts)).toBe(bill)
+  expect(bill).toContain('"bun@1.2.3"')
+  expect(bill).not.toContain('vitest')
+  const lock = await readLock(root)
+  // Bun comes with the packages for development: its version here is made up.
+  expect(compareWithLock(bill, lock)).toEqual(['bun@1.2.3 is not in package-lock.json'])
+  const { 'node_modules/zod': zod, ...packages } = lock.packages
+  const older = {
+    ...lock,
+    packages: { ...packages, 'node_modules/zod': { ...zod, version: '0.1.0' } },
+  }
+  expect(compareWithLock(bill, older)).toEqual(
+    expect.arrayContaining([
+      'zod@0.1.0 is not in the bill',
+      `zod@${zod?.version} is not in package-lock.json`,
+    ]),
+  )
+  const other = { ...zod, integrity: `sha512-${Buffer.alloc(64).toString('base64')}` }
+  expect(
+    compareWithLock(bill, { ...lock, packages: { ...packages, 'node_modules/zod': other } }),
+  ).toContain(`zod@${zod?.version} has another hash than in package-lock.json`)
 })

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { freePort } from '../../demo/free-port.ts'
 import { createProcesses, lastLogLines, type Processes } from '../../demo/processes.ts'
 import { type IclRuntime, programOf } from '../../demo/runtime-programs.ts'
@@ -30,69 +30,65 @@ function isMissing(runtime: IclRuntime): boolean {
   return missing
 }
 
-describe('deno task serve', () => {
-  it.skipIf(isMissing('deno'))(
-    'has the permissions that an ICL with a sqlite file needs, and may write nothing but that',
-    { timeout: 120_000 },
-    async () => {
-      const config = join(root, 'deno.json')
-      const { command } = JSON.parse(await readFile(config, 'utf8')).tasks.serve
-      const [, ...args] = String(command).split(' ')
-      const written = args.find((arg) => arg.startsWith('--allow-write'))
-      expect(written).toMatch(/^--allow-write=icl\.db(,icl\.db[-.](lock|journal|wal|shm))*$/)
-      const entry = 'icl/start/deno.ts'
-      expect(args.at(-1)).toBe(entry)
-      const port = await freePort()
-      const running = processes.start({
-        name: 'deno-task',
-        program: programOf('deno') ?? '',
-        // In a folder of its own, as the task itself does it in the sources'.
-        args: ['run', `--config=${config}`, ...args.slice(1, -1), join(root, entry)],
-        env: {
-          ...sampleSettings,
-          SVC_ICL_PORT: String(port),
-        },
-      })
-      const answer = await until(`an answer (${running.logFile})`, () => {
-        if (running.hasExited()) throw new Error('The task has ended')
-        return fetch(`http://127.0.0.1:${port}/livez`).catch(() => undefined)
-      }).catch(async (error) => {
-        throw new Error(`${error}\n${await lastLogLines(running.logFile)}`)
-      })
-      expect(answer.status).toBe(200)
-      expect(existsSync(join(folder, 'icl.db'))).toBe(true)
-      running.kill('SIGTERM')
-      expect(await running.exited).toBe(0)
-    },
-  )
-})
+it.skipIf(isMissing('deno'))(
+  'deno task serve has the permissions that an ICL with a sqlite file needs, and may write nothing but that',
+  { timeout: 120_000 },
+  async () => {
+    const config = join(root, 'deno.json')
+    const { command } = JSON.parse(await readFile(config, 'utf8')).tasks.serve
+    const [, ...args] = String(command).split(' ')
+    const written = args.find((arg) => arg.startsWith('--allow-write'))
+    expect(written).toMatch(/^--allow-write=icl\.db(,icl\.db[-.](lock|journal|wal|shm))*$/)
+    const entry = 'icl/start/deno.ts'
+    expect(args.at(-1)).toBe(entry)
+    const port = await freePort()
+    const running = processes.start({
+      name: 'deno-task',
+      program: programOf('deno') ?? '',
+      // In a folder of its own, as the task itself does it in the sources'.
+      args: ['run', `--config=${config}`, ...args.slice(1, -1), join(root, entry)],
+      env: {
+        ...sampleSettings,
+        SVC_ICL_PORT: String(port),
+      },
+    })
+    const answer = await until(`an answer (${running.logFile})`, () => {
+      if (running.hasExited()) throw new Error('The task has ended')
+      return fetch(`http://127.0.0.1:${port}/livez`).catch(() => undefined)
+    }).catch(async (error) => {
+      throw new Error(`${error}\n${await lastLogLines(running.logFile)}`)
+    })
+    expect(answer.status).toBe(200)
+    expect(existsSync(join(folder, 'icl.db'))).toBe(true)
+    running.kill('SIGTERM')
+    expect(await running.exited).toBe(0)
+  },
+)
 
-describe('an ICL on Node', () => {
-  it.skipIf(isMissing('node'))(
-    'gives up an answer that nobody reads',
-    { timeout: 120_000 },
-    async () => {
-      const running = processes.start({
-        name: 'silent',
-        program: programOf('node') ?? '',
-        args: [join(import.meta.dirname, 'silent-node.ts')],
-      })
-      const url = await until('its address', async () => {
-        if (running.hasExited()) throw new Error(await lastLogLines(running.logFile))
-        return /^http:\S+$/m.exec(await lastLogLines(running.logFile))?.[0]
-      })
-      const socket = connect(Number(new URL(url).port), '127.0.0.1')
-      socket.pause()
-      socket.on('error', () => {})
-      socket.write('GET / HTTP/1.1\r\nhost: icl.test\r\n\r\n')
-      try {
-        await until('its giving up', async () =>
-          (await lastLogLines(running.logFile)).includes('given up') ? true : undefined,
-        )
-      } finally {
-        socket.destroy()
-        await processes.stop([running])
-      }
-    },
-  )
-})
+it.skipIf(isMissing('node'))(
+  'an ICL on Node gives up an answer that nobody reads',
+  { timeout: 120_000 },
+  async () => {
+    const running = processes.start({
+      name: 'silent',
+      program: programOf('node') ?? '',
+      args: [join(import.meta.dirname, 'silent-node.ts')],
+    })
+    const url = await until('its address', async () => {
+      if (running.hasExited()) throw new Error(await lastLogLines(running.logFile))
+      return /^http:\S+$/m.exec(await lastLogLines(running.logFile))?.[0]
+    })
+    const socket = connect(Number(new URL(url).port), '127.0.0.1')
+    socket.pause()
+    socket.on('error', () => {})
+    socket.write('GET / HTTP/1.1\r\nhost: icl.test\r\n\r\n')
+    try {
+      await until('its giving up', async () =>
+        (await lastLogLines(running.logFile)).includes('given up') ? true : undefined,
+      )
+    } finally {
+      socket.destroy()
+      await processes.stop([running])
+    }
+  },
+)

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { brokenPromises } from './attack-table.ts'
 import { attacks } from './attacks.ts'
 import { gasOf } from './gas.ts'
@@ -15,19 +15,17 @@ const play = async (name: string): Promise<AttackOutcome> => {
   return playAttack(attack, seed, length)
 }
 
-describe('in a short form, the promises hold against', () => {
-  it.each(attacks.map(({ name }) => name))(
-    '%s',
-    async (name) => {
-      const outcome = await play(name)
-      expect([seed, brokenPromises(outcome)]).toEqual([seed, []])
-      expect(outcome.jobs.length).toBeGreaterThan(0)
-      const settled = outcome.jobs.filter(({ phase }) => phase !== 'open' && phase !== 'running')
-      expect(settled).toHaveLength(outcome.jobs.length)
-    },
-    600_000,
-  )
-})
+it.each(attacks.map(({ name }) => name))(
+  'in a short form, the promises hold against %s',
+  async (name) => {
+    const outcome = await play(name)
+    expect([seed, brokenPromises(outcome)]).toEqual([seed, []])
+    expect(outcome.jobs.length).toBeGreaterThan(0)
+    const settled = outcome.jobs.filter(({ phase }) => phase !== 'open' && phase !== 'running')
+    expect(settled).toHaveLength(outcome.jobs.length)
+  },
+  600_000,
+)
 
 it('gas is counted as docs/contracts.md publishes it', async () => {
   const page = await readFile(join(import.meta.dirname, '../../docs/contracts.md'), 'utf8')

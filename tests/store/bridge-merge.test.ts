@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { lockOf } from '../../icl/store/bridge/locks.ts'
 import { mergePending, type Pending } from '../../icl/store/bridge/merge.ts'
 import { createMemoryStore } from '../../icl/store/memory/store.ts'
@@ -40,23 +40,21 @@ async function contentOf(store: Store): Promise<ReadonlyMap<string, StoreRecord>
   return content
 }
 
-describe('merged saves', () => {
-  it('are all taken in their order, and leave what the saves left', async () => {
-    let [before, after] = [0, 0]
-    for (let seed = 1; seed <= 200; seed++) {
-      const { store, rows } = await drawSaves(seed)
-      const merged = mergePending(rows)
-      const other = createMemoryStore()
-      for (const { writes, id } of merged) {
-        expect([seed, id, await other.saveAll(writes, id)]).toEqual([seed, id, undefined])
-      }
-      expect(await contentOf(other)).toEqual(await contentOf(store))
-      for (const { id, writes } of rows.filter(({ isTried }) => isTried)) {
-        expect(merged.find((one) => one.id === id)?.writes).toEqual(writes)
-      }
-      before += rows.length
-      after += merged.length
+it('merged saves are all taken in their order, and leave what the saves left', async () => {
+  let [before, after] = [0, 0]
+  for (let seed = 1; seed <= 200; seed++) {
+    const { store, rows } = await drawSaves(seed)
+    const merged = mergePending(rows)
+    const other = createMemoryStore()
+    for (const { writes, id } of merged) {
+      expect([seed, id, await other.saveAll(writes, id)]).toEqual([seed, id, undefined])
     }
-    expect(after).toBeLessThan(before * 0.6)
-  })
+    expect(await contentOf(other)).toEqual(await contentOf(store))
+    for (const { id, writes } of rows.filter(({ isTried }) => isTried)) {
+      expect(merged.find((one) => one.id === id)?.writes).toEqual(writes)
+    }
+    before += rows.length
+    after += merged.length
+  }
+  expect(after).toBeLessThan(before * 0.6)
 })

@@ -190,23 +190,21 @@ describe('a store whose database goes away', () => {
   })
 })
 
-describe('a save', () => {
-  it('is one commit of the local copy while the database is away', async () => {
-    const { world, store } = await start()
-    const run = vi.spyOn(world.disk.open().store.db, 'exec')
-    const commitsDuring = async (save: () => Promise<unknown>) => {
-      run.mockClear()
-      await save()
-      return run.mock.calls.filter(([sql]) => sql === 'COMMIT').length
-    }
-    const writes = (digit: string): Write[] => [
-      { kind: 'key', key: `k${digit}`, value: 'v', now: 0, expiresAt: 1e15 },
-      { kind: 'job', job: jobOf(digit), base: 0 },
-    ]
-    world.connection.cut = 'before'
-    await store.saveAll(writes('3'))
-    expect(await commitsDuring(() => store.saveAll(writes('4')))).toBe(1)
-  })
+it('a save is one commit of the local copy while the database is away', async () => {
+  const { world, store } = await start()
+  const run = vi.spyOn(world.disk.open().store.db, 'exec')
+  const commitsDuring = async (save: () => Promise<unknown>) => {
+    run.mockClear()
+    await save()
+    return run.mock.calls.filter(([sql]) => sql === 'COMMIT').length
+  }
+  const writes = (digit: string): Write[] => [
+    { kind: 'key', key: `k${digit}`, value: 'v', now: 0, expiresAt: 1e15 },
+    { kind: 'job', job: jobOf(digit), base: 0 },
+  ]
+  world.connection.cut = 'before'
+  await store.saveAll(writes('3'))
+  expect(await commitsDuring(() => store.saveAll(writes('4')))).toBe(1)
 })
 
 describe('a replay', () => {
@@ -416,30 +414,28 @@ describe('a store with others on its database', () => {
   })
 })
 
-describe('a copy that is filled', () => {
-  it('does not take what was saved meanwhile for older than what is read', async () => {
-    const world = createBridgeWorld()
-    await insert(world.database, '1')
-    await world.database.save({ kind: 'key', key: 'k', value: 'v', now: 0, expiresAt: 1e15 })
-    const disk = createCopyDisk()
-    let store: Store | undefined
-    const during = async () => {
-      await store?.save({ kind: 'release-key', key: 'k', value: 'v' })
-    }
-    world.connection = createCutStore({
-      ...world.database,
-      status: () => connected,
-      scan: async function* () {
-        for await (const record of world.database.scan()) {
-          if (record.kind === 'key') await during()
-          yield record
-        }
-      },
-    })
-    store = await world.start({ copy: disk.open() })
-    await joinReplicas(world.database, 'guest', world.clock.now())
-    await world.clock.advance(10_000)
-    world.connection.cut = 'before'
-    expect(await store.findKey('k', 0)).toBeUndefined()
+it('a copy that is filled does not take what was saved meanwhile for older than what is read', async () => {
+  const world = createBridgeWorld()
+  await insert(world.database, '1')
+  await world.database.save({ kind: 'key', key: 'k', value: 'v', now: 0, expiresAt: 1e15 })
+  const disk = createCopyDisk()
+  let store: Store | undefined
+  const during = async () => {
+    await store?.save({ kind: 'release-key', key: 'k', value: 'v' })
+  }
+  world.connection = createCutStore({
+    ...world.database,
+    status: () => connected,
+    scan: async function* () {
+      for await (const record of world.database.scan()) {
+        if (record.kind === 'key') await during()
+        yield record
+      }
+    },
   })
+  store = await world.start({ copy: disk.open() })
+  await joinReplicas(world.database, 'guest', world.clock.now())
+  await world.clock.advance(10_000)
+  world.connection.cut = 'before'
+  expect(await store.findKey('k', 0)).toBeUndefined()
 })

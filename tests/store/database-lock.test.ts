@@ -199,26 +199,24 @@ describe('one of several ICLs', () => {
   })
 })
 
-describe('an ICL that worked before it could ask for the lock', () => {
-  it('saves nothing more and keeps what waits when another one has it, and replays it afterwards', async () => {
-    const world = createBridgeWorld()
-    const other = another(world, 'b')
-    const first = await other.alone()
-    world.connection.cut = 'before'
-    const store = await world.start()
-    expect(await insert(store, '1')).toBe(true)
-    world.connection.cut = 'none'
-    await world.clock.advance(10_000)
-    await expect(insert(store, '2')).rejects.toMatchObject(unavailable)
-    await expect(store.findJob(jobOf('1').id)).rejects.toThrow('lock of this database')
-    expect(store.status()).toMatchObject({ writable: false })
-    expect(store.status().reasons.join()).toContain('exclusive b')
-    expect(world.disk.waiting()).toBe(1)
-    await world.clock.until(first.close())
-    await world.clock.advance(10_000)
-    expect(await world.database.findJob(jobOf('1').id)).toBeDefined()
-    expect(await insert(store, '2')).toBe(true)
-  })
+it('an ICL that worked before it could ask for the lock saves nothing more and keeps what waits when another one has it, and replays it afterwards', async () => {
+  const world = createBridgeWorld()
+  const other = another(world, 'b')
+  const first = await other.alone()
+  world.connection.cut = 'before'
+  const store = await world.start()
+  expect(await insert(store, '1')).toBe(true)
+  world.connection.cut = 'none'
+  await world.clock.advance(10_000)
+  await expect(insert(store, '2')).rejects.toMatchObject(unavailable)
+  await expect(store.findJob(jobOf('1').id)).rejects.toThrow('lock of this database')
+  expect(store.status()).toMatchObject({ writable: false })
+  expect(store.status().reasons.join()).toContain('exclusive b')
+  expect(world.disk.waiting()).toBe(1)
+  await world.clock.until(first.close())
+  await world.clock.advance(10_000)
+  expect(await world.database.findJob(jobOf('1').id)).toBeDefined()
+  expect(await insert(store, '2')).toBe(true)
 })
 
 describe('a lock that is broken by the operator', () => {

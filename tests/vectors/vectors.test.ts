@@ -16,6 +16,7 @@ describe('a file of vectors', () => {
   })
 })
 
-describe('what the vectors say', () => {
-  it.each([...secretCases, ...ruleCases, ...answerCases])('$name', async ({ run }) => run())
-})
+it.each([...secretCases, ...ruleCases, ...answerCases])(
+  'what the vectors say $name',
+  async ({ run }) => run(),
+)

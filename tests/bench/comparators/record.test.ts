@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, expect, it } from 'vitest'
 import { createNgrams, trainModels } from '../../../demo/ngram-server.ts'
 import { answerJson, type LocalServer, startServer } from '../../local-server.ts'
 import { readAnswers } from './answers-file.ts'
@@ -40,25 +40,23 @@ async function prepared(...more: readonly string[]) {
   return { options, recording, file }
 }
 
-describe('a recording', () => {
-  it('names its cost, keeps every run with log-probabilities, and goes on where it was ended', async () => {
-    const { options, recording, file } = await prepared('--price-in', '1', '--price-out', '4')
-    const cost = costOf(options, recording)
-    expect(cost).toMatch(/^3 of 3 questions are left: 12 calls, .* at 1 and 4 a million/)
-    expect(server.seen).toEqual([])
-    expect(await record(options, recording)).toBe(3)
-    const { ngram: [first, ...rest] = [] } = await readAnswers(file)
-    expect([Object.keys(first?.runs ?? {}), rest.length]).toEqual([['0', '1'], 2])
-    expect(first?.told?.['1']?.[0]?.top).toHaveLength(5)
+it('a recording names its cost, keeps every run with log-probabilities, and goes on where it was ended', async () => {
+  const { options, recording, file } = await prepared('--price-in', '1', '--price-out', '4')
+  const cost = costOf(options, recording)
+  expect(cost).toMatch(/^3 of 3 questions are left: 12 calls, .* at 1 and 4 a million/)
+  expect(server.seen).toEqual([])
+  expect(await record(options, recording)).toBe(3)
+  const { ngram: [first, ...rest] = [] } = await readAnswers(file)
+  expect([Object.keys(first?.runs ?? {}), rest.length]).toEqual([['0', '1'], 2])
+  expect(first?.told?.['1']?.[0]?.top).toHaveLength(5)
 
-    // Ended within the second question.
-    const asked = server.seen.length
-    await writeFile(`${file}.lines`, `${JSON.stringify(first)}\n{"q":"What is a no`)
-    const again = await prepared()
-    expect(costOf(again.options, again.recording)).toMatch(/^2 of 3 questions are left: 8 calls/)
-    expect(await record(again.options, again.recording)).toBe(3)
-    expect(server.seen.length - asked).toBe(8)
-    expect((await readAnswers(file)).ngram?.[0]).toEqual(first)
-    await expect(readFile(`${file}.lines`)).rejects.toThrow()
-  })
+  // Ended within the second question.
+  const asked = server.seen.length
+  await writeFile(`${file}.lines`, `${JSON.stringify(first)}\n{"q":"What is a no`)
+  const again = await prepared()
+  expect(costOf(again.options, again.recording)).toMatch(/^2 of 3 questions are left: 8 calls/)
+  expect(await record(again.options, again.recording)).toBe(3)
+  expect(server.seen.length - asked).toBe(8)
+  expect((await readAnswers(file)).ngram?.[0]).toEqual(first)
+  await expect(readFile(`${file}.lines`)).rejects.toThrow()
 })

@@ -121,24 +121,18 @@ describe("a client's key file", () => {
   })
 })
 
-describe('connecting', () => {
-  it('says which address file cannot be read, and warns when there is none', async () => {
-    const warnings: string[] = []
-    const options = {
-      clock: systemClock,
-      random: systemRandom,
-      warn: (line: string) => warnings.push(line),
-      fetch: async () => Response.json({}, { status: 404 }),
-    }
-    const settings = await keyFile(key)
-    const missing = { ...settings, SVC_DEPLOYMENT: join(folder, 'nowhere.json') }
-    expect((await errorOf(() => connectClient(missing, options))).code).toBe(
-      'deployment-unreadable',
-    )
-    expect(warnings).toEqual([])
-    expect((await errorOf(() => connectClient(settings, options))).code).toBe(
-      'icl-unexpected-answer',
-    )
-    expect(warnings).toEqual([expect.stringContaining('SVC_DEPLOYMENT is not set')])
-  })
+it('connecting says which address file cannot be read, and warns when there is none', async () => {
+  const warnings: string[] = []
+  const options = {
+    clock: systemClock,
+    random: systemRandom,
+    warn: (line: string) => warnings.push(line),
+    fetch: async () => Response.json({}, { status: 404 }),
+  }
+  const settings = await keyFile(key)
+  const missing = { ...settings, SVC_DEPLOYMENT: join(folder, 'nowhere.json') }
+  expect((await errorOf(() => connectClient(missing, options))).code).toBe('deployment-unreadable')
+  expect(warnings).toEqual([])
+  expect((await errorOf(() => connectClient(settings, options))).code).toBe('icl-unexpected-answer')
+  expect(warnings).toEqual([expect.stringContaining('SVC_DEPLOYMENT is not set')])
 })

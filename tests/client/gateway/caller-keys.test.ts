@@ -87,18 +87,14 @@ describe('a file of keys', () => {
   })
 })
 
-describe('the settings of keys', () => {
-  it('name one key or a file, which other machines need', () => {
-    const host = ['--host', '0.0.0.0']
-    expect(() => parseGatewayCommand(host, {})).toThrow(
-      'set SVC_GATEWAY_KEY or SVC_GATEWAY_KEYS_FILE',
-    )
-    const file = { SVC_GATEWAY_KEYS_FILE: '/a/file' }
-    expect(parseGatewayCommand(host, file)).toMatchObject({ keysFile: '/a/file' })
-    expect(parseGatewayCommand(host, { SVC_GATEWAY_KEY: secret })).toMatchObject({ apiKey: secret })
-    expect(() => parseGatewayCommand([], { ...file, SVC_GATEWAY_KEY: secret })).toThrow(
-      'contradict',
-    )
-    expect(() => parseGatewayCommand([], { SVC_GATEWAY_KEY: 'short' })).toThrow('at least 16')
-  })
+it('the settings of keys name one key or a file, which other machines need', () => {
+  const host = ['--host', '0.0.0.0']
+  expect(() => parseGatewayCommand(host, {})).toThrow(
+    'set SVC_GATEWAY_KEY or SVC_GATEWAY_KEYS_FILE',
+  )
+  const file = { SVC_GATEWAY_KEYS_FILE: '/a/file' }
+  expect(parseGatewayCommand(host, file)).toMatchObject({ keysFile: '/a/file' })
+  expect(parseGatewayCommand(host, { SVC_GATEWAY_KEY: secret })).toMatchObject({ apiKey: secret })
+  expect(() => parseGatewayCommand([], { ...file, SVC_GATEWAY_KEY: secret })).toThrow('contradict')
+  expect(() => parseGatewayCommand([], { SVC_GATEWAY_KEY: 'short' })).toThrow('at least 16')
 })

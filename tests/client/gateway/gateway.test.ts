@@ -232,35 +232,31 @@ describe('what cannot be honoured', () => {
   })
 })
 
-describe('a gateway that stops', () => {
-  it('says so to whoever has a job under way or waits for a turn', async () => {
-    const begun = Promise.withResolvers<void>()
-    const gateway = fakeGateway(
-      (_, { signal }) =>
-        new Promise((_resolve, reject) => {
-          signal?.addEventListener('abort', () => reject(signal.reason))
-          begun.resolve()
-        }),
-      { atOnce: 1 },
-    )
-    const asked = [gateway.post(question()), gateway.post(question())]
-    await begun.promise
-    gateway.stop.abort(new Error('Stopped by SIGTERM'))
-    for (const response of await Promise.all(asked)) {
-      expect([response.status, response.headers.get('x-should-retry')]).toEqual([503, 'false'])
-      expect(await response.json()).toMatchObject({ error: { code: 'gateway_stopped' } })
-    }
-  })
+it('a gateway that stops says so to whoever has a job under way or waits for a turn', async () => {
+  const begun = Promise.withResolvers<void>()
+  const gateway = fakeGateway(
+    (_, { signal }) =>
+      new Promise((_resolve, reject) => {
+        signal?.addEventListener('abort', () => reject(signal.reason))
+        begun.resolve()
+      }),
+    { atOnce: 1 },
+  )
+  const asked = [gateway.post(question()), gateway.post(question())]
+  await begun.promise
+  gateway.stop.abort(new Error('Stopped by SIGTERM'))
+  for (const response of await Promise.all(asked)) {
+    expect([response.status, response.headers.get('x-should-retry')]).toEqual([503, 'false'])
+    expect(await response.json()).toMatchObject({ error: { code: 'gateway_stopped' } })
+  }
 })
 
-describe('the health of a gateway', () => {
-  it('is told without a key', async () => {
-    const gateway = fakeGateway(() => acceptedAs('x', 'openai:one'), {
-      keys: [{ name: 'ann', key: 'k'.repeat(16) }],
-    })
-    const response = await gateway.call('/health')
-    expect([response.status, await response.json()]).toEqual([200, { status: 'ok' }])
+it('the health of a gateway is told without a key', async () => {
+  const gateway = fakeGateway(() => acceptedAs('x', 'openai:one'), {
+    keys: [{ name: 'ann', key: 'k'.repeat(16) }],
   })
+  const response = await gateway.call('/health')
+  expect([response.status, await response.json()]).toEqual([200, { status: 'ok' }])
 })
 
 describe('the models', () => {

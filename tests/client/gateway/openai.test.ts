@@ -272,25 +272,23 @@ describe('the openai package at the gateway', () => {
   })
 })
 
-describe('a caller', () => {
-  it('is told that a body is too large, whether or not it says so', async () => {
-    const { port } = new URL(baseURL)
-    const status = await new Promise<number | undefined>((resolve, reject) => {
-      const call = request(
-        {
-          ...{ host: '127.0.0.1', port, path: '/v1/chat/completions', method: 'POST' },
-          headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-        },
-        (response) => {
-          resolve(response.statusCode)
-          response.resume()
-        },
-      )
-      call.on('error', reject)
-      call.end(JSON.stringify(ask('x'.repeat(4_200_000))))
-    })
-    expect(status).toBe(413)
+it('a caller is told that a body is too large, whether or not it says so', async () => {
+  const { port } = new URL(baseURL)
+  const status = await new Promise<number | undefined>((resolve, reject) => {
+    const call = request(
+      {
+        ...{ host: '127.0.0.1', port, path: '/v1/chat/completions', method: 'POST' },
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      },
+      (response) => {
+        resolve(response.statusCode)
+        response.resume()
+      },
+    )
+    call.on('error', reject)
+    call.end(JSON.stringify(ask('x'.repeat(4_200_000))))
   })
+  expect(status).toBe(413)
 })
 
 describe('what the docs show', () => {
@@ -321,32 +319,30 @@ describe('what the docs show', () => {
   })
 })
 
-describe('a gateway that is told to end', () => {
-  it('cancels what is under way, also of a caller who has just left, and ends well', async () => {
-    const prompts = ['Wait again.', 'Wait as well.']
-    const asked = Promise.withResolvers<void>()
-    const held = Promise.withResolvers<string>()
-    const seen = new Set<string>()
-    answer = ({ prompt }) => {
-      seen.add(prompt)
-      if (seen.size === prompts.length) asked.resolve()
-      return held.promise
-    }
-    const leave = new AbortController()
-    const [failed, left] = prompts.map((prompt, at) =>
-      openai.chat.completions
-        .create(ask(prompt), { maxRetries: 0, ...(at === 1 && { signal: leave.signal }) })
-        .catch((error: unknown) => error),
-    )
-    await asked.promise
-    leave.abort()
-    await left
-    gateway.kill('SIGTERM')
-    expect(await gateway.exited).toBe(0)
-    expect(await failed).toMatchObject({ status: 503, code: 'gateway_stopped' })
-    const newest = (await client.jobs()).jobs.slice(0, prompts.length)
-    const states = newest.map(async ({ jobId }) => (await client.job(jobId)).status)
-    expect(await Promise.all(states)).toEqual(['cancelled', 'cancelled'])
-    held.resolve('too late')
-  })
+it('a gateway that is told to end cancels what is under way, also of a caller who has just left, and ends well', async () => {
+  const prompts = ['Wait again.', 'Wait as well.']
+  const asked = Promise.withResolvers<void>()
+  const held = Promise.withResolvers<string>()
+  const seen = new Set<string>()
+  answer = ({ prompt }) => {
+    seen.add(prompt)
+    if (seen.size === prompts.length) asked.resolve()
+    return held.promise
+  }
+  const leave = new AbortController()
+  const [failed, left] = prompts.map((prompt, at) =>
+    openai.chat.completions
+      .create(ask(prompt), { maxRetries: 0, ...(at === 1 && { signal: leave.signal }) })
+      .catch((error: unknown) => error),
+  )
+  await asked.promise
+  leave.abort()
+  await left
+  gateway.kill('SIGTERM')
+  expect(await gateway.exited).toBe(0)
+  expect(await failed).toMatchObject({ status: 503, code: 'gateway_stopped' })
+  const newest = (await client.jobs()).jobs.slice(0, prompts.length)
+  const states = newest.map(async ({ jobId }) => (await client.job(jobId)).status)
+  expect(await Promise.all(states)).toEqual(['cancelled', 'cancelled'])
+  held.resolve('too late')
 })

@@ -134,29 +134,27 @@ describe('contracts:deploy behind a chain RPC that is not at its best', () => {
   })
 })
 
-describe('contracts:deploy that waits for somebody to agree', () => {
-  it('ends when it is told to stop', async () => {
-    const rollup = await startAnvil({ chainId: 421_614 })
-    try {
-      await placeLocalCofhe({ rpcUrl: rollup.rpcUrl, chainId: rollup.chainId })
-      const place = ['--network', 'arbitrum-sepolia', '--rpc-url', rollup.rpcUrl]
-      const out = join(folder, 'stopped.json')
-      const command = parseDeployCommand([...place, '--arbiter', arbiter, '--out', out], {})
-      if (command === undefined) throw new Error('this is no call for help')
-      const stop = new AbortController()
-      const stopped = runDeploy(command, {
-        environment: { SVC_DEPLOYER_KEY: rollup.accounts[0].privateKey },
-        print: () => {},
-        say: () => {},
-        confirm: () => {
-          stop.abort(new Error('told to stop'))
-          return new Promise(() => {})
-        },
-        signal: stop.signal,
-      })
-      await expect(stopped).rejects.toThrow('told to stop')
-    } finally {
-      await rollup.stop()
-    }
-  })
+it('contracts:deploy that waits for somebody to agree ends when it is told to stop', async () => {
+  const rollup = await startAnvil({ chainId: 421_614 })
+  try {
+    await placeLocalCofhe({ rpcUrl: rollup.rpcUrl, chainId: rollup.chainId })
+    const place = ['--network', 'arbitrum-sepolia', '--rpc-url', rollup.rpcUrl]
+    const out = join(folder, 'stopped.json')
+    const command = parseDeployCommand([...place, '--arbiter', arbiter, '--out', out], {})
+    if (command === undefined) throw new Error('this is no call for help')
+    const stop = new AbortController()
+    const stopped = runDeploy(command, {
+      environment: { SVC_DEPLOYER_KEY: rollup.accounts[0].privateKey },
+      print: () => {},
+      say: () => {},
+      confirm: () => {
+        stop.abort(new Error('told to stop'))
+        return new Promise(() => {})
+      },
+      signal: stop.signal,
+    })
+    await expect(stopped).rejects.toThrow('told to stop')
+  } finally {
+    await rollup.stop()
+  }
 })

@@ -237,29 +237,27 @@ const workerOf = (pid: number): number => {
   return worker
 }
 
-describe('a request that makes no sense', () => {
-  it('is refused, whatever it is', async () => {
-    const refusalOf = async (path: string, body: unknown) => {
-      const { status, json } = await post(world, path, body)
-      return { status, error: json.error }
-    }
-    const bad = { status: 400, error: 'bad_request' }
-    const lost = { status: 404, error: 'not_found' }
-    const verify = verifyRequest(world, world.addressOf(OWNER), 'aa')
-    expect(await refusalOf('/verify', 'not JSON')).toEqual(bad)
-    expect(await refusalOf('/verify', { ...verify, account_addr: 'me' })).toEqual(bad)
-    expect(await refusalOf('/GetCrs', { securityZone: 7 })).toEqual(bad)
-    expect(await refusalOf('/v2/sealoutput', { ct_tempkey: 'zz' })).toEqual(bad)
-    expect(await refusalOf('/verify', { ...verify, chain_id: 1 })).toEqual({
-      status: 400,
-      error: 'unknown_chain',
-    })
-    expect(await refusalOf('/nowhere', {})).toEqual(lost)
-    expect(await refusalOf('/constructor', {})).toEqual(lost)
-    expect(await refusalOf('/verify', 'a'.repeat(1024 * 1024 + 1))).toEqual({
-      status: 413,
-      error: 'too_large',
-    })
+it('a request that makes no sense is refused, whatever it is', async () => {
+  const refusalOf = async (path: string, body: unknown) => {
+    const { status, json } = await post(world, path, body)
+    return { status, error: json.error }
+  }
+  const bad = { status: 400, error: 'bad_request' }
+  const lost = { status: 404, error: 'not_found' }
+  const verify = verifyRequest(world, world.addressOf(OWNER), 'aa')
+  expect(await refusalOf('/verify', 'not JSON')).toEqual(bad)
+  expect(await refusalOf('/verify', { ...verify, account_addr: 'me' })).toEqual(bad)
+  expect(await refusalOf('/GetCrs', { securityZone: 7 })).toEqual(bad)
+  expect(await refusalOf('/v2/sealoutput', { ct_tempkey: 'zz' })).toEqual(bad)
+  expect(await refusalOf('/verify', { ...verify, chain_id: 1 })).toEqual({
+    status: 400,
+    error: 'unknown_chain',
+  })
+  expect(await refusalOf('/nowhere', {})).toEqual(lost)
+  expect(await refusalOf('/constructor', {})).toEqual(lost)
+  expect(await refusalOf('/verify', 'a'.repeat(1024 * 1024 + 1))).toEqual({
+    status: 413,
+    error: 'too_large',
   })
 })
 
@@ -302,43 +300,39 @@ describe('when something dies', () => {
   )
 })
 
-describe('under load', () => {
-  it.skipIf(process.platform === 'win32')(
-    'turns away what would wait too long, and goes on',
-    async () => {
-      await expectReadable()
-      const worker = workerOf(world.coprocessor.process.pid)
-      const statuses: number[] = []
-      const ask = async () => {
-        const request = verifyRequest(world, world.addressOf(STRANGER), 'aa')
-        statuses.push((await post(world, '/verify', request)).status)
-      }
-      // Nothing is done until all who are too many have been told so.
-      process.kill(worker, 'SIGSTOP')
-      const asked = Promise.all(Array.from({ length: 40 }, ask))
-      try {
-        await until(() => statuses.filter((status) => status === 429).length === 24)
-      } finally {
-        process.kill(worker, 'SIGCONT')
-      }
-      await asked
-      expect(statuses.filter((status) => status === 400).length).toBe(16)
-      await expectReadable()
-    },
-  )
-})
+it.skipIf(process.platform === 'win32')(
+  'under load turns away what would wait too long, and goes on',
+  async () => {
+    await expectReadable()
+    const worker = workerOf(world.coprocessor.process.pid)
+    const statuses: number[] = []
+    const ask = async () => {
+      const request = verifyRequest(world, world.addressOf(STRANGER), 'aa')
+      statuses.push((await post(world, '/verify', request)).status)
+    }
+    // Nothing is done until all who are too many have been told so.
+    process.kill(worker, 'SIGSTOP')
+    const asked = Promise.all(Array.from({ length: 40 }, ask))
+    try {
+      await until(() => statuses.filter((status) => status === 429).length === 24)
+    } finally {
+      process.kill(worker, 'SIGCONT')
+    }
+    await asked
+    expect(statuses.filter((status) => status === 400).length).toBe(16)
+    await expectReadable()
+  },
+)
 
-describe('what it writes', () => {
-  it('is for its user alone, and tells neither keys nor values', async () => {
-    const keys = defaultKeysFolder(process.env)
-    for (const name of ['client-key', 'public-key', 'crs', 'verifier-key']) {
-      expect((await stat(join(keys, name))).mode & 0o777).toBe(0o600)
-    }
-    const log = await readFile(world.coprocessor.process.logFile, 'utf8')
-    expect(log).toContain('FOR DEVELOPMENT ONLY: it protects nothing')
-    const secret = (await readFile(join(keys, 'verifier-key'))).toString('hex')
-    for (const word of [secret, HIGH.toString(16), LOW.toString(16), String(HIGH), String(LOW)]) {
-      expect(log).not.toContain(word)
-    }
-  })
+it('what it writes is for its user alone, and tells neither keys nor values', async () => {
+  const keys = defaultKeysFolder(process.env)
+  for (const name of ['client-key', 'public-key', 'crs', 'verifier-key']) {
+    expect((await stat(join(keys, name))).mode & 0o777).toBe(0o600)
+  }
+  const log = await readFile(world.coprocessor.process.logFile, 'utf8')
+  expect(log).toContain('FOR DEVELOPMENT ONLY: it protects nothing')
+  const secret = (await readFile(join(keys, 'verifier-key'))).toString('hex')
+  for (const word of [secret, HIGH.toString(16), LOW.toString(16), String(HIGH), String(LOW)]) {
+    expect(log).not.toContain(word)
+  }
 })

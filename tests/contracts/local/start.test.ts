@@ -164,15 +164,13 @@ describe('ciphertexts', () => {
   })
 })
 
-describe('the chain of a local coprocessor', () => {
-  it('takes neither the published key of the mock nor its chain id', () => {
-    const verifier = '0x6E12D8C87503D4287c294f2Fdef96ACd9DFf6bd2'
-    const rpcUrl = 'http://127.0.0.1:1'
-    for (const place of [
-      { rpcUrl, chainId: 420_105, verifier },
-      { rpcUrl, chainId: 31_337, verifier: `0x${'12'.repeat(20)}` },
-    ] as const) {
-      expect(() => placeLocalTaskManager(place)).toThrow('a mock has no place')
-    }
-  })
+it('the chain of a local coprocessor takes neither the published key of the mock nor its chain id', () => {
+  const verifier = '0x6E12D8C87503D4287c294f2Fdef96ACd9DFf6bd2'
+  const rpcUrl = 'http://127.0.0.1:1'
+  for (const place of [
+    { rpcUrl, chainId: 420_105, verifier },
+    { rpcUrl, chainId: 31_337, verifier: `0x${'12'.repeat(20)}` },
+  ] as const) {
+    expect(() => placeLocalTaskManager(place)).toThrow('a mock has no place')
+  }
 })

@@ -282,20 +282,18 @@ describe('effects', () => {
   })
 })
 
-describe('the audit', () => {
-  it('has every change, the newest first, and who made it', async () => {
-    await attest(nodeA)
-    await admin(['revoke', nodeA])
-    await admin(['ban', nodeA, '--reason', 'two words'])
-    await admin(['stats'])
-    const entries = await json(['audit'])
-    expect(entries.map(({ command }: { command: string }) => command)).toEqual([
-      `ban ${nodeA} --reason "two words"`,
-      `revoke ${nodeA}`,
-    ])
-    expect(entries[0].operator).toMatch(/@/)
-    expect(await json(['audit', '--limit', '1'])).toHaveLength(1)
-  })
+it('the audit has every change, the newest first, and who made it', async () => {
+  await attest(nodeA)
+  await admin(['revoke', nodeA])
+  await admin(['ban', nodeA, '--reason', 'two words'])
+  await admin(['stats'])
+  const entries = await json(['audit'])
+  expect(entries.map(({ command }: { command: string }) => command)).toEqual([
+    `ban ${nodeA} --reason "two words"`,
+    `revoke ${nodeA}`,
+  ])
+  expect(entries[0].operator).toMatch(/@/)
+  expect(await json(['audit', '--limit', '1'])).toHaveLength(1)
 })
 
 it('names who gave a command also where the environment does not', async () => {
@@ -429,21 +427,19 @@ describe('a backup', () => {
   })
 })
 
-describe('the store', () => {
-  it('is counted and pruned', async () => {
-    const settledAt = Date.now() - 48 * hour
-    const settled = { ...sampleJob(), phase: 'accepted' as const, settledAt, outbox: [] }
-    await store.save({ kind: 'job', job: settled, base: 0 })
-    await store.save({ kind: 'key', key: 'k', value: 'v', now: 0, expiresAt: 5 })
-    await attest(nodeB)
-    await banNode({ store, clock: systemClock, pool: { note: () => {} } }, nodeA, 'x')
-    expect(await json(['stats'])).toMatchObject({
-      jobs: { accepted: 1 },
-      nodes_attested: 1,
-      nodes_banned: 1,
-    })
-    expect(await json(['prune', '--days', '3'])).toEqual({ records: 1 })
-    expect(await json(['prune', '--days', '1'])).toEqual({ records: 1 })
-    expect(await store.findJob(settled.id)).toBeUndefined()
+it('the store is counted and pruned', async () => {
+  const settledAt = Date.now() - 48 * hour
+  const settled = { ...sampleJob(), phase: 'accepted' as const, settledAt, outbox: [] }
+  await store.save({ kind: 'job', job: settled, base: 0 })
+  await store.save({ kind: 'key', key: 'k', value: 'v', now: 0, expiresAt: 5 })
+  await attest(nodeB)
+  await banNode({ store, clock: systemClock, pool: { note: () => {} } }, nodeA, 'x')
+  expect(await json(['stats'])).toMatchObject({
+    jobs: { accepted: 1 },
+    nodes_attested: 1,
+    nodes_banned: 1,
   })
+  expect(await json(['prune', '--days', '3'])).toEqual({ records: 1 })
+  expect(await json(['prune', '--days', '1'])).toEqual({ records: 1 })
+  expect(await store.findJob(settled.id)).toBeUndefined()
 })

@@ -32,13 +32,11 @@ const withSecureBoot = (...measurements: readonly Partial<Measurement>[]) => [
   })),
 ]
 
-describe('values', () => {
-  it('have to be among the allowed ones', async () => {
-    const { pcrs } = await sampleEventLog()
-    const now = toHex(pcrs.get(4)!)
-    expect(await check({ values: { '4': ['00'.repeat(32), now.toUpperCase()] } })).toBe(undefined)
-    expect(await check({ values: { '4': ['00'.repeat(32)] } })).toBe('pcr-policy-refused')
-  })
+it('values have to be among the allowed ones', async () => {
+  const { pcrs } = await sampleEventLog()
+  const now = toHex(pcrs.get(4)!)
+  expect(await check({ values: { '4': ['00'.repeat(32), now.toUpperCase()] } })).toBe(undefined)
+  expect(await check({ values: { '4': ['00'.repeat(32)] } })).toBe('pcr-policy-refused')
 })
 
 describe('an event log', () => {

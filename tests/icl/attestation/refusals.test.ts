@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { PcrPolicy } from '../../../icl/attestation/pcr-policy.ts'
 import type { Dependencies } from '../../../icl/dependencies.ts'
 import { codeOf } from '../../code-of.ts'
@@ -259,13 +259,11 @@ const attacks: readonly (readonly [attack: string, code: string, run: () => Prom
   ],
 ]
 
-describe('an attack on attestation gets its code', () => {
-  it.each(attacks)('%s: %s', async (attack, code, run) => {
-    const got = await codeOf(run())
-    rows.push([attack, String(got)])
-    expect(got).toBe(code)
-    await icl.stop()
-  })
+it.each(attacks)('an attack on attestation gets its code %s: %s', async (attack, code, run) => {
+  const got = await codeOf(run())
+  rows.push([attack, String(got)])
+  expect(got).toBe(code)
+  await icl.stop()
 })
 
 it('the same steps without an attack are accepted', async () => {

@@ -46,29 +46,27 @@ describe('a job that cannot be read', () => {
   })
 })
 
-describe('a store that takes 6 s to list changes', () => {
-  it('is not asked again for everybody who waits at each look', async () => {
-    const { b, clock, store, nodes } = await pair()
-    const { listChanges, listJobsOfNode } = store
-    let reads = 0
-    const slow: Pick<Store, 'listChanges' | 'listJobsOfNode'> = {
-      listChanges: async (cursor) => {
-        await clock.sleep(6_000)
-        return listChanges(cursor)
-      },
-      listJobsOfNode: (node) => {
-        reads += 1
-        return listJobsOfNode(node)
-      },
-    }
-    Object.assign(store, slow)
-    const node = at(b, nodes[0]!)
-    const waiting = node.api.getAssignments(
-      { params: { address: node.address }, query: { wait: 30 } },
-      { timeoutMs: 40_000 },
-    )
-    expect((await clock.until(waiting)).assignments).toEqual([])
-    // When it comes, when it goes, and once because nobody had looked for changes before.
-    expect(reads).toBeLessThanOrEqual(3)
-  })
+it('a store that takes 6 s to list changes is not asked again for everybody who waits at each look', async () => {
+  const { b, clock, store, nodes } = await pair()
+  const { listChanges, listJobsOfNode } = store
+  let reads = 0
+  const slow: Pick<Store, 'listChanges' | 'listJobsOfNode'> = {
+    listChanges: async (cursor) => {
+      await clock.sleep(6_000)
+      return listChanges(cursor)
+    },
+    listJobsOfNode: (node) => {
+      reads += 1
+      return listJobsOfNode(node)
+    },
+  }
+  Object.assign(store, slow)
+  const node = at(b, nodes[0]!)
+  const waiting = node.api.getAssignments(
+    { params: { address: node.address }, query: { wait: 30 } },
+    { timeoutMs: 40_000 },
+  )
+  expect((await clock.until(waiting)).assignments).toEqual([])
+  // When it comes, when it goes, and once because nobody had looked for changes before.
+  expect(reads).toBeLessThanOrEqual(3)
 })

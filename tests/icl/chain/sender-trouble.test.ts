@@ -69,74 +69,68 @@ const minedWhen = async (sent: Promise<unknown>) => {
   })
 }
 
-describe('a chain that was started anew', () => {
-  it('ends the wait for what it forgot, and takes what is sent then', async () => {
-    await test.setNonce({ address: sender(), nonce: 100 })
-    await test.setAutomine(false)
-    const some = newSender()
-    const lost = [sendTo(some), sendTo(some)]
-    await until(async () => (await pool()).length === 2)
-    await test.setNonce({ address: sender(), nonce: 0 })
-    let isOver = false
-    void Promise.allSettled(lost).then(() => {
-      isOver = true
-    })
-    // What it sends once more meanwhile is forgotten, too.
-    await until(async () => {
-      await forgetAll()
-      return isOver
-    })
-    for (const one of lost) await expect(one).rejects.toMatchObject({ code: 'chain-nonce-gap' })
-    await test.setAutomine(true)
-    expect((await sendTo(some)).status).toBe('success')
+it('a chain that was started anew ends the wait for what it forgot, and takes what is sent then', async () => {
+  await test.setNonce({ address: sender(), nonce: 100 })
+  await test.setAutomine(false)
+  const some = newSender()
+  const lost = [sendTo(some), sendTo(some)]
+  await until(async () => (await pool()).length === 2)
+  await test.setNonce({ address: sender(), nonce: 0 })
+  let isOver = false
+  void Promise.allSettled(lost).then(() => {
+    isOver = true
   })
-})
-
-describe('a chain that makes no blocks', () => {
-  it('is told of once, in the log and in the faults, for as long as it lasts', async () => {
-    await test.setAutomine(false)
-    const told: string[] = []
-    const [nodeRegistry, promptKeyStore, resultRegistry] = [5, 6, 7].map(
-      (digit) => `0x${String(digit).repeat(40)}` as Address,
-    ) as [Address, Address, Address]
-    const chain = createViemChain({
-      ...{ ...anvil, nodeRegistry, promptKeyStore, resultRegistry, confirmations: 1, stuckMs },
-      account: privateKeyToAccount(anvil.accounts[1].privateKey),
-      pollingIntervalMs: 10,
-      clock: systemClock,
-      onStalled: (reason) => told.push(reason),
-    })
-    const stallOf = async () => (await chain.findFaults()).find((fault) => /no block/.test(fault))
-    expect(await stallOf()).toBeUndefined()
-    const sent = chain.commitResults([])
-    await until(async () => told.length > 0)
-    expect(told[0]).toMatch(
-      /^no block takes the transactions of the coordinator \(1, for \d+ s\): check whether the chain/,
-    )
-    expect(await stallOf()).toMatch(/^no block takes/)
-    await minedWhen(sent)
-    await sent
-    expect(await stallOf()).toBeUndefined()
-    expect(told).toHaveLength(1)
-  })
-})
-
-describe('several nonces that nobody fills', () => {
-  it('are filled at once', async () => {
-    await test.setAutomine(false)
-    const nonce = await test.getTransactionCount({ address: sender() })
-    const { walletClient } = writer()
-    for (let index = 0; index < 5; index++) {
-      const gas = 21_000n
-      await walletClient.sendTransaction({ to: sender(), value: 0n, gas, nonce: nonce + index })
-    }
-    const sent = sendTo(newSender())
-    await until(async () => (await pool()).length === 6)
+  // What it sends once more meanwhile is forgotten, too.
+  await until(async () => {
     await forgetAll()
-    await until(async () => (await pool()).length === 5)
-    await minedWhen(sent)
-    expect(await test.getTransactionCount({ address: sender() })).toBe(nonce + 6)
+    return isOver
   })
+  for (const one of lost) await expect(one).rejects.toMatchObject({ code: 'chain-nonce-gap' })
+  await test.setAutomine(true)
+  expect((await sendTo(some)).status).toBe('success')
+})
+
+it('a chain that makes no blocks is told of once, in the log and in the faults, for as long as it lasts', async () => {
+  await test.setAutomine(false)
+  const told: string[] = []
+  const [nodeRegistry, promptKeyStore, resultRegistry] = [5, 6, 7].map(
+    (digit) => `0x${String(digit).repeat(40)}` as Address,
+  ) as [Address, Address, Address]
+  const chain = createViemChain({
+    ...{ ...anvil, nodeRegistry, promptKeyStore, resultRegistry, confirmations: 1, stuckMs },
+    account: privateKeyToAccount(anvil.accounts[1].privateKey),
+    pollingIntervalMs: 10,
+    clock: systemClock,
+    onStalled: (reason) => told.push(reason),
+  })
+  const stallOf = async () => (await chain.findFaults()).find((fault) => /no block/.test(fault))
+  expect(await stallOf()).toBeUndefined()
+  const sent = chain.commitResults([])
+  await until(async () => told.length > 0)
+  expect(told[0]).toMatch(
+    /^no block takes the transactions of the coordinator \(1, for \d+ s\): check whether the chain/,
+  )
+  expect(await stallOf()).toMatch(/^no block takes/)
+  await minedWhen(sent)
+  await sent
+  expect(await stallOf()).toBeUndefined()
+  expect(told).toHaveLength(1)
+})
+
+it('several nonces that nobody fills are filled at once', async () => {
+  await test.setAutomine(false)
+  const nonce = await test.getTransactionCount({ address: sender() })
+  const { walletClient } = writer()
+  for (let index = 0; index < 5; index++) {
+    const gas = 21_000n
+    await walletClient.sendTransaction({ to: sender(), value: 0n, gas, nonce: nonce + index })
+  }
+  const sent = sendTo(newSender())
+  await until(async () => (await pool()).length === 6)
+  await forgetAll()
+  await until(async () => (await pool()).length === 5)
+  await minedWhen(sent)
+  expect(await test.getTransactionCount({ address: sender() })).toBe(nonce + 6)
 })
 
 describe('an RPC', () => {

@@ -235,20 +235,18 @@ describe('sending while blocks are slow', () => {
   })
 })
 
-describe('a chain that reorganises', () => {
-  it('forgets a result, which is then absent, and can be sent again', async () => {
-    const icl = newChain({ confirmations: 3 })
-    const result = resultOf()
-    const snapshot = await anvil.snapshot()
-    const lost = await icl.commitResults([result])
-    expect(await icl.findCommitment(result, lost)).toEqual({ state: 'shallow' })
-    await anvil.revert({ id: snapshot })
-    await anvil.mine({ blocks: 2 })
-    expect(await icl.findCommitment(result, lost)).toEqual({ state: 'absent' })
-    const tx = await icl.commitResults([result])
-    await anvil.mine({ blocks: 3 })
-    expect(await icl.findCommitment(result, lost)).toEqual({ state: 'deep', tx })
-  })
+it('a chain that reorganises forgets a result, which is then absent, and can be sent again', async () => {
+  const icl = newChain({ confirmations: 3 })
+  const result = resultOf()
+  const snapshot = await anvil.snapshot()
+  const lost = await icl.commitResults([result])
+  expect(await icl.findCommitment(result, lost)).toEqual({ state: 'shallow' })
+  await anvil.revert({ id: snapshot })
+  await anvil.mine({ blocks: 2 })
+  expect(await icl.findCommitment(result, lost)).toEqual({ state: 'absent' })
+  const tx = await icl.commitResults([result])
+  await anvil.mine({ blocks: 3 })
+  expect(await icl.findCommitment(result, lost)).toEqual({ state: 'deep', tx })
 })
 
 describe('two owners at once', () => {

@@ -109,17 +109,15 @@ describe('two contradictory statements for one fence', () => {
   })
 })
 
-describe('a commitment after the lease', () => {
-  it('gives back what the lapse cost, once, and counts for nothing else', () => {
-    const job = take(claimed(sampleJob(), nodeA, 10), tickWith([nodeD]), 120_010)
-    expect(job.assignments[0]).toMatchObject({ status: 'lapsed', scores: ['lease-lapsed'] })
-    const late = commitBy(job, nodeA, 'x')
-    expect(refusalOf(job, late, 120_020)).toBe('stale-fence')
-    const noted = notedBy(job, late, 120_020)!
-    expect(noted.assignments[0]?.scores).toEqual(['lease-lapsed', 'answered-late'])
-    expect([noted.faults, noted.assignments[0]?.commitment]).toEqual([undefined, undefined])
-    expect(notedBy(noted, late, 120_030)).toBeUndefined()
-    const claim = { type: 'claim', node: nodeA, fence: 1 } as const
-    expect(notedBy(job, claim, 120_030)).toBeUndefined()
-  })
+it('a commitment after the lease gives back what the lapse cost, once, and counts for nothing else', () => {
+  const job = take(claimed(sampleJob(), nodeA, 10), tickWith([nodeD]), 120_010)
+  expect(job.assignments[0]).toMatchObject({ status: 'lapsed', scores: ['lease-lapsed'] })
+  const late = commitBy(job, nodeA, 'x')
+  expect(refusalOf(job, late, 120_020)).toBe('stale-fence')
+  const noted = notedBy(job, late, 120_020)!
+  expect(noted.assignments[0]?.scores).toEqual(['lease-lapsed', 'answered-late'])
+  expect([noted.faults, noted.assignments[0]?.commitment]).toEqual([undefined, undefined])
+  expect(notedBy(noted, late, 120_030)).toBeUndefined()
+  const claim = { type: 'claim', node: nodeA, fence: 1 } as const
+  expect(notedBy(job, claim, 120_030)).toBeUndefined()
 })

@@ -24,18 +24,16 @@ const tick = (job: Job, fit: readonly Address[], now: number, busy: readonly Add
   take(job, tickWith(fit, busy), now)
 const newestOf = ({ assignments }: Job) => assignments.at(-1)
 
-describe('the state of the list is needed', () => {
-  it('when a seat is empty and it is time, or a deadline has passed; not once the job is over', () => {
-    const job = sampleJob()
-    expect(needsMembers(job, 100)).toBe(false)
-    const empty = abort(job, nodeA, 100)
-    expect([needsMembers(empty, 99), needsMembers(empty, 100)]).toEqual([false, true])
-    expect(needsMembers(empty, 600_000)).toBe(false)
-    expect(needsMembers(take(empty, { type: 'cancel' }, 100), 100)).toBe(false)
-    const leased = claimed(job, nodeA, 10)
-    const end = 10 + defaultJobLimits.leaseMs
-    expect([needsMembers(leased, end - 1), needsMembers(leased, end)]).toEqual([false, true])
-  })
+it('the state of the list is needed when a seat is empty and it is time, or a deadline has passed; not once the job is over', () => {
+  const job = sampleJob()
+  expect(needsMembers(job, 100)).toBe(false)
+  const empty = abort(job, nodeA, 100)
+  expect([needsMembers(empty, 99), needsMembers(empty, 100)]).toEqual([false, true])
+  expect(needsMembers(empty, 600_000)).toBe(false)
+  expect(needsMembers(take(empty, { type: 'cancel' }, 100), 100)).toBe(false)
+  const leased = claimed(job, nodeA, 10)
+  const end = 10 + defaultJobLimits.leaseMs
+  expect([needsMembers(leased, end - 1), needsMembers(leased, end)]).toEqual([false, true])
 })
 
 describe('a new job', () => {

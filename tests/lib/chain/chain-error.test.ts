@@ -66,18 +66,19 @@ describe('a failure of the chain RPC inside (-32603)', () => {
   })
 })
 
-describe('a transaction that the chain refuses', () => {
-  it.each([
-    [-32_003, 'Insufficient funds for gas * price + value', 'chain-wallet-empty', /cannot pay/],
-    [-32_000, 'insufficient funds for transfer', 'chain-wallet-empty', /cannot pay for its gas/],
-    [-32_003, 'max fee per gas less than block base fee', 'chain-fees-too-low', /gas price rose/],
-    [-32_000, 'transaction underpriced', 'chain-fees-too-low', /gas price rose/],
-    [-32_005, 'limit exceeded', 'chain-too-many-requests', /too many requests/],
-    [-32_003, 'txpool is full', 'chain-unavailable', /^sending: Transaction creation failed\./],
-  ])("%d %s: says why, in its own words and the RPC's", async (code, message, wanted, words) => {
+it.each([
+  [-32_003, 'Insufficient funds for gas * price + value', 'chain-wallet-empty', /cannot pay/],
+  [-32_000, 'insufficient funds for transfer', 'chain-wallet-empty', /cannot pay for its gas/],
+  [-32_003, 'max fee per gas less than block base fee', 'chain-fees-too-low', /gas price rose/],
+  [-32_000, 'transaction underpriced', 'chain-fees-too-low', /gas price rose/],
+  [-32_005, 'limit exceeded', 'chain-too-many-requests', /too many requests/],
+  [-32_003, 'txpool is full', 'chain-unavailable', /^sending: Transaction creation failed\./],
+])(
+  "a transaction that the chain refuses %d %s: says why, in its own words and the RPC's",
+  async (code, message, wanted, words) => {
     const error = toChainError(await sendFailure({ code, message }), 'sending')
     expect(error).toMatchObject({ code: wanted, retryable: true })
     expect(error.message).toMatch(words)
     expect(error.message).toContain(message)
-  })
-})
+  },
+)

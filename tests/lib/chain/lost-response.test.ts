@@ -90,17 +90,15 @@ describe('a transaction whose response is lost', () => {
   })
 })
 
-describe('a transaction that the chain has', () => {
-  it('is waited for while its receipt cannot be read', async () => {
-    let asked = 0
-    proxy.decide = ({ body }) => {
-      if (!body.includes('eth_getTransactionReceipt') || ++asked > 1) return 'pass'
-      const error = { code: -32_000, message: 'the index is being built' }
-      return { status: 200, json: { jsonrpc: '2.0', id: JSON.parse(body).id, error } }
-    }
-    expect((await sendCall(writer(), callOf(1n))).status).toBe('success')
-    expect((await used('pending')) - before).toBe(1)
-  })
+it('a transaction that the chain has is waited for while its receipt cannot be read', async () => {
+  let asked = 0
+  proxy.decide = ({ body }) => {
+    if (!body.includes('eth_getTransactionReceipt') || ++asked > 1) return 'pass'
+    const error = { code: -32_000, message: 'the index is being built' }
+    return { status: 200, json: { jsonrpc: '2.0', id: JSON.parse(body).id, error } }
+  }
+  expect((await sendCall(writer(), callOf(1n))).status).toBe('success')
+  expect((await used('pending')) - before).toBe(1)
 })
 
 describe('a transaction that a proxy passes on twice', () => {

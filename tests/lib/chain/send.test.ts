@@ -1,6 +1,6 @@
 import { createTestClient, http, type TestClient } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Anvil, startAnvil } from '../../../contracts/local/anvil.ts'
 import { createChainWriter } from '../../../lib/chain/clients.ts'
 import { sendCall } from '../../../lib/chain/send.ts'
@@ -14,30 +14,28 @@ beforeAll(async () => {
 })
 afterAll(() => anvil.stop())
 
-describe('processes that share a wallet', () => {
-  it('all get their transactions into a block, also before the first of them is in one', async () => {
-    const account = privateKeyToAccount(anvil.accounts[0].privateKey)
-    const { rpcUrl, chainId } = anvil
-    const call = { to: account.address, data: '0x', abi: [], functionName: 'none' } as const
-    await test.setAutomine(false)
-    let waiting = 3
-    const sent = [1n, 2n, 3n].map(async (value) => {
-      // Each counts nonces for itself, as a process does.
-      const writer = createChainWriter({ rpcUrl, chainId, account, pollingIntervalMs: 10 })
-      try {
-        return await sendCall(writer, { ...call, value })
-      } finally {
-        waiting -= 1
-      }
-    })
-    const all = Promise.all(sent)
-    all.catch(() => {})
-    while (waiting > 0) {
-      await systemClock.sleep(1_000)
-      await test.mine({ blocks: 1 })
+it('processes that share a wallet all get their transactions into a block, also before the first of them is in one', async () => {
+  const account = privateKeyToAccount(anvil.accounts[0].privateKey)
+  const { rpcUrl, chainId } = anvil
+  const call = { to: account.address, data: '0x', abi: [], functionName: 'none' } as const
+  await test.setAutomine(false)
+  let waiting = 3
+  const sent = [1n, 2n, 3n].map(async (value) => {
+    // Each counts nonces for itself, as a process does.
+    const writer = createChainWriter({ rpcUrl, chainId, account, pollingIntervalMs: 10 })
+    try {
+      return await sendCall(writer, { ...call, value })
+    } finally {
+      waiting -= 1
     }
-    const receipts = await all
-    expect(receipts.map(({ status }) => status)).toEqual(['success', 'success', 'success'])
-    expect(new Set(receipts.map(({ transactionHash }) => transactionHash)).size).toBe(3)
   })
+  const all = Promise.all(sent)
+  all.catch(() => {})
+  while (waiting > 0) {
+    await systemClock.sleep(1_000)
+    await test.mine({ blocks: 1 })
+  }
+  const receipts = await all
+  expect(receipts.map(({ status }) => status)).toEqual(['success', 'success', 'success'])
+  expect(new Set(receipts.map(({ transactionHash }) => transactionHash)).size).toBe(3)
 })

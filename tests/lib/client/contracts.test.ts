@@ -1,39 +1,35 @@
 import { privateKeyToAccount } from 'viem/accounts'
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { createClient } from '../../../lib/client/client.ts'
 import { anAddress } from '../../branded.ts'
 import { createTestIcl, origin } from '../../icl/test-icl.ts'
 
-describe('a client', () => {
-  it('does not speak plain http to a public network', async () => {
-    const account = privateKeyToAccount(`0x${'11'.repeat(32)}`)
-    for (const [icl, rpcUrl] of [
-      ['http://icl.example', 'https://rpc.example'],
-      ['https://icl.example', 'http://rpc.example'],
-    ] as const) {
-      const connecting = createClient({ icl, rpcUrl, account })
-      await expect(connecting).rejects.toMatchObject({ code: 'url-exposed' })
-    }
-  })
+it('a client does not speak plain http to a public network', async () => {
+  const account = privateKeyToAccount(`0x${'11'.repeat(32)}`)
+  for (const [icl, rpcUrl] of [
+    ['http://icl.example', 'https://rpc.example'],
+    ['https://icl.example', 'http://rpc.example'],
+  ] as const) {
+    const connecting = createClient({ icl, rpcUrl, account })
+    await expect(connecting).rejects.toMatchObject({ code: 'url-exposed' })
+  }
 })
 
-describe('a client that was told its contracts', () => {
-  it('does not use an ICL that names others', async () => {
-    const icl = await createTestIcl()
-    const { contracts } = icl.deps.network
-    const connect = (trusted: typeof contracts) =>
-      createClient({
-        icl: origin,
-        rpcUrl: 'http://127.0.0.1:1',
-        account: privateKeyToAccount(`0x${'11'.repeat(32)}`),
-        coprocessor: { encrypt: () => Promise.reject(), decrypt: () => Promise.reject() },
-        contracts: trusted,
-        fetch: icl.fetch,
-      })
-    const other = { ...contracts, prompt_key_store: anAddress(`0x${'e'.repeat(40)}`) }
-    await expect(connect(other)).rejects.toMatchObject({ code: 'contracts-wrong' })
-    // With the right ones it goes on to the chain, which is not there.
-    await expect(connect(contracts)).rejects.toMatchObject({ code: 'chain-unavailable' })
-    await icl.stop()
-  })
+it('a client that was told its contracts does not use an ICL that names others', async () => {
+  const icl = await createTestIcl()
+  const { contracts } = icl.deps.network
+  const connect = (trusted: typeof contracts) =>
+    createClient({
+      icl: origin,
+      rpcUrl: 'http://127.0.0.1:1',
+      account: privateKeyToAccount(`0x${'11'.repeat(32)}`),
+      coprocessor: { encrypt: () => Promise.reject(), decrypt: () => Promise.reject() },
+      contracts: trusted,
+      fetch: icl.fetch,
+    })
+  const other = { ...contracts, prompt_key_store: anAddress(`0x${'e'.repeat(40)}`) }
+  await expect(connect(other)).rejects.toMatchObject({ code: 'contracts-wrong' })
+  // With the right ones it goes on to the chain, which is not there.
+  await expect(connect(contracts)).rejects.toMatchObject({ code: 'chain-unavailable' })
+  await icl.stop()
 })

@@ -56,19 +56,17 @@ describe('a job that could not be submitted', () => {
   })
 })
 
-describe('a job that ended without an answer', () => {
-  it.each(['disputed', 'expired', 'cancelled'] as const)(
-    'is told as %s, with its token and no output',
-    async (status) => {
-      const { context } = await createFakeWorld({ views: () => [{ status }] })
-      const result = await infer(context, 'Why?', { model })
-      expect(result).toMatchObject({ status, model })
-      expect(result).toMatchObject({ readToken: 'read-token', deliverer: undefined })
-      expect(Object.keys(result)).not.toContain('output')
-      expect(Object.keys(result)).not.toContain('proof')
-    },
-  )
-})
+it.each(['disputed', 'expired', 'cancelled'] as const)(
+  'a job that ended without an answer is told as %s, with its token and no output',
+  async (status) => {
+    const { context } = await createFakeWorld({ views: () => [{ status }] })
+    const result = await infer(context, 'Why?', { model })
+    expect(result).toMatchObject({ status, model })
+    expect(result).toMatchObject({ readToken: 'read-token', deliverer: undefined })
+    expect(Object.keys(result)).not.toContain('output')
+    expect(Object.keys(result)).not.toContain('proof')
+  },
+)
 
 describe('who runs an inference', () => {
   it('takes a newer pool when the proof took so long that the ICL would refuse the first one', async () => {

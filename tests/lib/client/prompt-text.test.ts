@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { checkPrompt, maxPromptBytes } from '../../../lib/client/prompt-text.ts'
 import type { PromptDocument } from '../../../lib/schemas/prompt.ts'
 import { codeOf } from '../../code-of.ts'
@@ -11,12 +11,10 @@ const withTools = (choice: Pick<PromptDocument, 'tool_choice'>): PromptDocument 
 })
 const check = async (prompt: PromptDocument) => checkPrompt(prompt, maxPromptBytes)
 
-describe('a prompt with tools', () => {
-  it('is taken, whichever of them may be called', async () => {
-    const choices = [{}, { tool_choice: 'none' }, { tool_choice: 'required' }] as const
-    for (const choice of [...choices, { tool_choice: { name: 'look' } }]) {
-      expect(await check(withTools(choice))).toEqual(withTools(choice))
-    }
-    expect(await codeOf(check(withTools({ tool_choice: { name: 'hear' } })))).toBe('prompt-invalid')
-  })
+it('a prompt with tools is taken, whichever of them may be called', async () => {
+  const choices = [{}, { tool_choice: 'none' }, { tool_choice: 'required' }] as const
+  for (const choice of [...choices, { tool_choice: { name: 'look' } }]) {
+    expect(await check(withTools(choice))).toEqual(withTools(choice))
+  }
+  expect(await codeOf(check(withTools({ tool_choice: { name: 'hear' } })))).toBe('prompt-invalid')
 })

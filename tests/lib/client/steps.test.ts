@@ -29,26 +29,24 @@ const assignment = (changes: Partial<Assignment>): Assignment => ({
 const viewOf = (quorum: readonly Assignment[], model_id = 'openai:test') =>
   ({ model_id, quorum }) as unknown as JobView
 
-describe('a refusal of the ICL', () => {
-  it('becomes an error with a hint', () => {
-    const hintOf = (...args: ConstructorParameters<typeof ProblemError>) => {
-      const cause = new ProblemError(...args)
-      const error = toClientError(cause)
-      expect(error).toMatchObject({ code: args[0], message: args[1], cause })
-      expect(error).toMatchObject({ retryable: cause.retryable })
-      return (error as { hint: string }).hint
-    }
-    expect(hintOf('rate-limited', 'Slow')).toBe('Wait a little and try again.')
-    expect(hintOf('not-enough-nodes', 'Few')).toMatch(/^Wait until more nodes serve/)
-    expect(hintOf('not-key-owner', 'Not yours')).toMatch(/^Store the prompt key from the wallet/)
-    for (const code of ['terms-refused', 'key-expired', 'key-used', 'list-refused'] as const) {
-      expect(hintOf(code, 'Old')).toMatch(/^Run it again/)
-    }
-    expect(hintOf('unavailable', 'Later')).toBe('Try again in a moment.')
-    expect(hintOf('job-not-found', 'None')).toBe('Check the request and the version in use.')
-    const other = new Error('other')
-    expect(toClientError(other)).toBe(other)
-  })
+it('a refusal of the ICL becomes an error with a hint', () => {
+  const hintOf = (...args: ConstructorParameters<typeof ProblemError>) => {
+    const cause = new ProblemError(...args)
+    const error = toClientError(cause)
+    expect(error).toMatchObject({ code: args[0], message: args[1], cause })
+    expect(error).toMatchObject({ retryable: cause.retryable })
+    return (error as { hint: string }).hint
+  }
+  expect(hintOf('rate-limited', 'Slow')).toBe('Wait a little and try again.')
+  expect(hintOf('not-enough-nodes', 'Few')).toMatch(/^Wait until more nodes serve/)
+  expect(hintOf('not-key-owner', 'Not yours')).toMatch(/^Store the prompt key from the wallet/)
+  for (const code of ['terms-refused', 'key-expired', 'key-used', 'list-refused'] as const) {
+    expect(hintOf(code, 'Old')).toMatch(/^Run it again/)
+  }
+  expect(hintOf('unavailable', 'Later')).toBe('Try again in a moment.')
+  expect(hintOf('job-not-found', 'None')).toBe('Check the request and the version in use.')
+  const other = new Error('other')
+  expect(toClientError(other)).toBe(other)
 })
 
 describe('a job that ended without an answer', () => {
@@ -130,59 +128,55 @@ describe('a bell', () => {
   })
 })
 
-describe('steps', () => {
-  it('tell of their start, their progress and their end, and keep their times', async () => {
-    const clock = createVirtualClock()
-    const news: StepNews[] = []
-    const runner = createStepRunner(clock, (one) => news.push(one))
-    await clock.advance(5)
-    const run = runner.run('upload', async (progress) => {
-      await clock.sleep(20)
-      progress('half')
-      await clock.sleep(10)
-      return 'done'
-    })
-    expect(await clock.until(run)).toBe('done')
-    expect(news).toEqual([
-      { step: 'upload', phase: 'start', elapsedMs: 0 },
-      { step: 'upload', phase: 'progress', elapsedMs: 20, detail: 'half' },
-      { step: 'upload', phase: 'end', elapsedMs: 30 },
-    ])
-    news.length = 0
-    await runner.run(
-      'submit',
-      async () => 'expired',
-      () => false,
-    )
-    await runner.run('receipt', () => Promise.reject(new Error('no'))).catch(() => {})
-    expect(news.map(({ step, phase }) => [step, phase])).toEqual([
-      ['submit', 'start'],
-      ['submit', 'failed'],
-      ['receipt', 'start'],
-      ['receipt', 'failed'],
-    ])
-    expect(runner.timings()).toMatchObject({ upload: 30, total: 35 })
-    const silent = createStepRunner(clock, undefined)
-    expect(await silent.run('commit', async (progress) => progress('x'))).toBeUndefined()
+it('steps tell of their start, their progress and their end, and keep their times', async () => {
+  const clock = createVirtualClock()
+  const news: StepNews[] = []
+  const runner = createStepRunner(clock, (one) => news.push(one))
+  await clock.advance(5)
+  const run = runner.run('upload', async (progress) => {
+    await clock.sleep(20)
+    progress('half')
+    await clock.sleep(10)
+    return 'done'
   })
+  expect(await clock.until(run)).toBe('done')
+  expect(news).toEqual([
+    { step: 'upload', phase: 'start', elapsedMs: 0 },
+    { step: 'upload', phase: 'progress', elapsedMs: 20, detail: 'half' },
+    { step: 'upload', phase: 'end', elapsedMs: 30 },
+  ])
+  news.length = 0
+  await runner.run(
+    'submit',
+    async () => 'expired',
+    () => false,
+  )
+  await runner.run('receipt', () => Promise.reject(new Error('no'))).catch(() => {})
+  expect(news.map(({ step, phase }) => [step, phase])).toEqual([
+    ['submit', 'start'],
+    ['submit', 'failed'],
+    ['receipt', 'start'],
+    ['receipt', 'failed'],
+  ])
+  expect(runner.timings()).toMatchObject({ upload: 30, total: 35 })
+  const silent = createStepRunner(clock, undefined)
+  expect(await silent.run('commit', async (progress) => progress('x'))).toBeUndefined()
 })
 
-describe('a blob', () => {
-  it('is believed to be stored under its own name only', async () => {
-    const { context } = await createFakeWorld()
-    const blob = Uint8Array.of(1, 2, 3)
-    const body = {
-      kpHighHandle: 7n,
-      kpLowHandle: 8n,
-      block: keyBlock,
-    } as unknown as SignedList['body']
-    const list = { signed: { body, key: '', signature: '' } }
-    expect(await uploadBlob(context, blob, list)).toMatch(/^bafkrei/)
-    const api = { ...context.api, putBlob: async () => ({ cid: `bafkrei${'b'.repeat(52)}` }) }
-    await expect(uploadBlob({ ...context, api }, blob, list)).rejects.toMatchObject({
-      ...{ code: 'blob-cid-wrong', hint: expect.stringContaining('Do not use this ICL') },
-      message: expect.stringContaining('instead of bafkrei'),
-    })
+it('a blob is believed to be stored under its own name only', async () => {
+  const { context } = await createFakeWorld()
+  const blob = Uint8Array.of(1, 2, 3)
+  const body = {
+    kpHighHandle: 7n,
+    kpLowHandle: 8n,
+    block: keyBlock,
+  } as unknown as SignedList['body']
+  const list = { signed: { body, key: '', signature: '' } }
+  expect(await uploadBlob(context, blob, list)).toMatch(/^bafkrei/)
+  const api = { ...context.api, putBlob: async () => ({ cid: `bafkrei${'b'.repeat(52)}` }) }
+  await expect(uploadBlob({ ...context, api }, blob, list)).rejects.toMatchObject({
+    ...{ code: 'blob-cid-wrong', hint: expect.stringContaining('Do not use this ICL') },
+    message: expect.stringContaining('instead of bafkrei'),
   })
 })
 

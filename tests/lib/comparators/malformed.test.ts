@@ -67,17 +67,15 @@ describe('malformed evidence of similar/2', () => {
   })
 })
 
-describe('malformed evidence of exact', () => {
-  it('is a sketch, or what another comparator made', async () => {
-    const { exact } = comparators
-    const good = await exact.evidenceOf(inputOf(liftAnswer))
-    for (const bad of [
-      { ...good, sketch: 'AA' },
-      { ...good, comparator: 'similar/2' as const },
-    ]) {
-      expect(exact.malformation(bad)).toBeDefined()
-      expect(exact.compare(bad, bad)).toBe('no-match')
-    }
-    expect(exact.compare(good, { ...good, tokens: good.tokens + 1 })).toBe('no-match')
-  })
+it('malformed evidence of exact is a sketch, or what another comparator made', async () => {
+  const { exact } = comparators
+  const good = await exact.evidenceOf(inputOf(liftAnswer))
+  for (const bad of [
+    { ...good, sketch: 'AA' },
+    { ...good, comparator: 'similar/2' as const },
+  ]) {
+    expect(exact.malformation(bad)).toBeDefined()
+    expect(exact.compare(bad, bad)).toBe('no-match')
+  }
+  expect(exact.compare(good, { ...good, tokens: good.tokens + 1 })).toBe('no-match')
 })

@@ -63,35 +63,29 @@ describe('calls of tools', () => {
   })
 })
 
-describe('JSON', () => {
-  it('matches by its value, not by its spelling', async () => {
-    const one = { content: '{"a": 1.0, "b": [true]}' }
-    expect(await outcomeOf(json, one, { content: '{"b":[true],"a":1}' })).toBe('match')
-    expect(await outcomeOf(json, one, { content: '{"b":[true],"a":2}' })).toBe('no-match')
-    expect(await outcomeOf(json, one, { content: '{"b":[true],"a":"1"}' })).toBe('no-match')
-  })
+it('JSON matches by its value, not by its spelling', async () => {
+  const one = { content: '{"a": 1.0, "b": [true]}' }
+  expect(await outcomeOf(json, one, { content: '{"b":[true],"a":1}' })).toBe('match')
+  expect(await outcomeOf(json, one, { content: '{"b":[true],"a":2}' })).toBe('no-match')
+  expect(await outcomeOf(json, one, { content: '{"b":[true],"a":"1"}' })).toBe('no-match')
 })
 
-describe('a text in place of calls', () => {
-  it('matches when it is similar, and ended alike', async () => {
-    const one = { content: breadAnswer }
-    expect(await outcomeOf(asked, one, { content: `**${breadAnswer}**` })).toBe('match')
-    expect(await outcomeOf(asked, one, { content: liftAnswer })).toBe('no-match')
-    expect(await outcomeOf(asked, one, { ...one, isCut: true })).toBe('no-match')
-  })
+it('a text in place of calls matches when it is similar, and ended alike', async () => {
+  const one = { content: breadAnswer }
+  expect(await outcomeOf(asked, one, { content: `**${breadAnswer}**` })).toBe('match')
+  expect(await outcomeOf(asked, one, { content: liftAnswer })).toBe('no-match')
+  expect(await outcomeOf(asked, one, { ...one, isCut: true })).toBe('no-match')
 })
 
-describe('an answer that is delivered', () => {
-  it('reproduces its evidence byte for byte only', async () => {
-    const sealed = writeAnswer(asked, {
-      content: '',
-      isCut: false,
-      ...calling(['read', '{"a":1}']),
-    })
-    const claimed = await evidenceOf(sealed)
-    expect(structured.reproduces(await evidenceOf(sealed), claimed)).toBe(true)
-    for (const other of [` ${sealed}`, sealed.replace('a', 'A'), `${sealed}\n`]) {
-      expect(structured.reproduces(await evidenceOf(other), claimed)).toBe(false)
-    }
+it('an answer that is delivered reproduces its evidence byte for byte only', async () => {
+  const sealed = writeAnswer(asked, {
+    content: '',
+    isCut: false,
+    ...calling(['read', '{"a":1}']),
   })
+  const claimed = await evidenceOf(sealed)
+  expect(structured.reproduces(await evidenceOf(sealed), claimed)).toBe(true)
+  for (const other of [` ${sealed}`, sealed.replace('a', 'A'), `${sealed}\n`]) {
+    expect(structured.reproduces(await evidenceOf(other), claimed)).toBe(false)
+  }
 })

@@ -5,34 +5,32 @@ import { withoutMarkdown } from '../../../lib/comparators/similar/markdown.ts'
 import { canonicalNumber, numberOfWord } from '../../../lib/comparators/similar/numbers.ts'
 import { plainTextOf } from '../../../lib/comparators/similar/plain-text.ts'
 
-describe('a text without Markdown', () => {
-  it.each([
-    ['a [b](c) d', 'a b c  d'],
-    ['[b](c)[d](e)', 'b c d e '],
-    ['![b](c)', 'b c '],
-    ['a! [b](c)', 'a! b c '],
-    ['wow![b](c)!', 'wowb c !'],
-    ['[[b](c)', '[b c '],
-    ['[a [b](c) d](e)', '[a b c  d](e)'],
-    ['b](c) [d](e)', 'b](c) d e '],
-    ['[a\nb](c)', '[a\nb](c)'],
-    ['[a](b\nc) [d](e)', '[a](b\nc) d e '],
-    ['[a](b', '[a](b'],
-    ['[a](b)\n[c](d)', 'a b \nc d '],
-    ['[a](b) x\ny [c](d', 'a b  x\ny [c](d'],
-    ['[a]b](c)', '[a]b](c)'],
-    ['[a](b](c)', 'a b](c '],
-    ['](c)', '](c)'],
-    ['[](c)', 'c '],
-    ['x | y', 'x   y'],
-    ['a\n***\nb', 'a\n\nb'],
-    ['a\n|--|\nb', 'a\n\nb'],
-    ["'''ts\na\n'''", '\na\n'],
-    ['## a ##', 'a'],
-    ['1. a\n- b', 'a\nb'],
-  ])('%j is read as %j', (text, plain) => {
-    expect(withoutMarkdown(text)).toBe(plain)
-  })
+it.each([
+  ['a [b](c) d', 'a b c  d'],
+  ['[b](c)[d](e)', 'b c d e '],
+  ['![b](c)', 'b c '],
+  ['a! [b](c)', 'a! b c '],
+  ['wow![b](c)!', 'wowb c !'],
+  ['[[b](c)', '[b c '],
+  ['[a [b](c) d](e)', '[a b c  d](e)'],
+  ['b](c) [d](e)', 'b](c) d e '],
+  ['[a\nb](c)', '[a\nb](c)'],
+  ['[a](b\nc) [d](e)', '[a](b\nc) d e '],
+  ['[a](b', '[a](b'],
+  ['[a](b)\n[c](d)', 'a b \nc d '],
+  ['[a](b) x\ny [c](d', 'a b  x\ny [c](d'],
+  ['[a]b](c)', '[a]b](c)'],
+  ['[a](b](c)', 'a b](c '],
+  ['](c)', '](c)'],
+  ['[](c)', 'c '],
+  ['x | y', 'x   y'],
+  ['a\n***\nb', 'a\n\nb'],
+  ['a\n|--|\nb', 'a\n\nb'],
+  ["'''ts\na\n'''", '\na\n'],
+  ['## a ##', 'a'],
+  ['1. a\n- b', 'a\nb'],
+])('a text without Markdown %j is read as %j', (text, plain) => {
+  expect(withoutMarkdown(text)).toBe(plain)
 })
 
 describe('a text without LaTeX', () => {
@@ -135,21 +133,19 @@ describe('a number', () => {
   })
 })
 
-describe('a text in plain characters', () => {
-  it.each([
-    ['a\rb\r\nc', 'a\nb\nc'],
-    ['\u201ca\u201d', '"a"'],
-    ['a\u034fb', 'ab'],
-    ['a\u2013b', 'a - b'],
-    ['a\u2264b\u2265c\u2260d', 'a <= b >= c != d'],
-    ['a\u00d7b\u00f7c', 'a * b / c'],
-    ['x\u00b2\u00b3', 'x^23'],
-    ['1\u00bd', '1 1/2'],
-    ['<b>a</b>', 'a  '],
-    ['x<br/>a', 'x  a'],
-    ['<a href="x/y">b</a>', 'href="x/y" b  '],
-    ['List<string>', 'List<string>'],
-  ])('%j is read as %j', (text, plain) => {
-    expect(plainTextOf(text)).toBe(plain)
-  })
+it.each([
+  ['a\rb\r\nc', 'a\nb\nc'],
+  ['\u201ca\u201d', '"a"'],
+  ['a\u034fb', 'ab'],
+  ['a\u2013b', 'a - b'],
+  ['a\u2264b\u2265c\u2260d', 'a <= b >= c != d'],
+  ['a\u00d7b\u00f7c', 'a * b / c'],
+  ['x\u00b2\u00b3', 'x^23'],
+  ['1\u00bd', '1 1/2'],
+  ['<b>a</b>', 'a  '],
+  ['x<br/>a', 'x  a'],
+  ['<a href="x/y">b</a>', 'href="x/y" b  '],
+  ['List<string>', 'List<string>'],
+])('a text in plain characters %j is read as %j', (text, plain) => {
+  expect(plainTextOf(text)).toBe(plain)
 })

@@ -133,29 +133,27 @@ describe('a coprocessor that fails', () => {
   })
 })
 
-describe('the permit', () => {
-  it('is renewed before it expires, and replaced when the chain finds it expired', async () => {
-    const chain = await startTestChain()
-    let aheadMs = 0
-    const clock: Clock = { ...systemClock, now: () => Date.now() + aheadMs }
-    const account = privateKeyToAccount(chain.anvil.accounts[0].privateKey)
-    const coprocessor = createCofheCoprocessor({ ...chain.anvil, account, clock })
-    const input = await coprocessor.encrypt(5n, 6n)
-    const contract = chain.promptKeyStore
-    const terms = aHash(`0x${'7e'.repeat(32)}`)
-    const { highHandle } = await storeKey({ ...chain.wallet(0), contract, ...input, terms })
-    expect(await coprocessor.decrypt(highHandle)).toBe(5n)
+it('the permit is renewed before it expires, and replaced when the chain finds it expired', async () => {
+  const chain = await startTestChain()
+  let aheadMs = 0
+  const clock: Clock = { ...systemClock, now: () => Date.now() + aheadMs }
+  const account = privateKeyToAccount(chain.anvil.accounts[0].privateKey)
+  const coprocessor = createCofheCoprocessor({ ...chain.anvil, account, clock })
+  const input = await coprocessor.encrypt(5n, 6n)
+  const contract = chain.promptKeyStore
+  const terms = aHash(`0x${'7e'.repeat(32)}`)
+  const { highHandle } = await storeKey({ ...chain.wallet(0), contract, ...input, terms })
+  expect(await coprocessor.decrypt(highHandle)).toBe(5n)
 
-    await chain.increaseTime(6.5 * DAY_S)
-    aheadMs = 6.5 * DAY_S * 1000
-    expect(await coprocessor.decrypt(highHandle)).toBe(5n)
-    // Seven days after the first permit, only a renewed one still works.
-    await chain.increaseTime(DAY_S)
-    expect(await coprocessor.decrypt(highHandle)).toBe(5n)
+  await chain.increaseTime(6.5 * DAY_S)
+  aheadMs = 6.5 * DAY_S * 1000
+  expect(await coprocessor.decrypt(highHandle)).toBe(5n)
+  // Seven days after the first permit, only a renewed one still works.
+  await chain.increaseTime(DAY_S)
+  expect(await coprocessor.decrypt(highHandle)).toBe(5n)
 
-    await chain.increaseTime(7 * DAY_S)
-    aheadMs = 14 * DAY_S * 1000
-    expect(await coprocessor.decrypt(highHandle)).toBe(5n)
-    await chain.stop()
-  })
+  await chain.increaseTime(7 * DAY_S)
+  aheadMs = 14 * DAY_S * 1000
+  expect(await coprocessor.decrypt(highHandle)).toBe(5n)
+  await chain.stop()
 })

@@ -18,22 +18,20 @@ const account = privateKeyToAccount(walletKey)
 const address = anAddress(account.address)
 const mockKeyHex = 'ab'.repeat(16)
 
-describe('the session key', () => {
-  it('is made of 32 random bytes and nothing else', async () => {
-    const asked: number[] = []
-    const { bytes } = countingRandom()
-    const random = {
-      bytes: (length: number) => {
-        asked.push(length)
-        return bytes(length)
-      },
-    }
-    const first = await newSessionKey(random)
-    expect((await newSessionKey(random)).publicKey).not.toBe(first.publicKey)
-    expect(asked).toEqual([32, 32])
-    const { publicKey } = await signingKeyFromSeed(countingRandom().bytes(32))
-    expect(first.publicKey).toBe(publicKey)
-  })
+it('the session key is made of 32 random bytes and nothing else', async () => {
+  const asked: number[] = []
+  const { bytes } = countingRandom()
+  const random = {
+    bytes: (length: number) => {
+      asked.push(length)
+      return bytes(length)
+    },
+  }
+  const first = await newSessionKey(random)
+  expect((await newSessionKey(random)).publicKey).not.toBe(first.publicKey)
+  expect(asked).toEqual([32, 32])
+  const { publicKey } = await signingKeyFromSeed(countingRandom().bytes(32))
+  expect(first.publicKey).toBe(publicKey)
 })
 
 describe('attesting', () => {

@@ -23,15 +23,13 @@ const newFunded = async (ether = '3'): Promise<Operator> => {
 const callsOf = (out: string): readonly string[] =>
   (JSON.parse(out).transactions as { call: string }[]).map(({ call }) => call)
 
-describe('svc-node init', () => {
-  it('says what registering takes', async () => {
-    const node = await commands.newOperator()
-    const { out } = await node.run(['init', '--force', '--scrypt-n', '4096', '--json'])
-    expect(JSON.parse(out).registration).toEqual({
-      min_stake_wei: '1000000000000000000',
-      gas_wei: expect.stringMatching(/^[1-9]\d+$/),
-      node_registry: commands.world.chain.contracts.nodeRegistry,
-    })
+it('svc-node init says what registering takes', async () => {
+  const node = await commands.newOperator()
+  const { out } = await node.run(['init', '--force', '--scrypt-n', '4096', '--json'])
+  expect(JSON.parse(out).registration).toEqual({
+    min_stake_wei: '1000000000000000000',
+    gas_wei: expect.stringMatching(/^[1-9]\d+$/),
+    node_registry: commands.world.chain.contracts.nodeRegistry,
   })
 })
 

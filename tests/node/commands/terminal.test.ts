@@ -168,51 +168,47 @@ describe('svc-node init on a terminal', () => {
   }
 })
 
-describe('a question on a terminal', () => {
-  it('ends with 1 on Ctrl-D', async () => {
-    const terminal = init()
-    await terminal.answer('Address of the ICL', ctrlD)
-    expect(await terminal.exited).toBe(1)
-    expect(terminal.screen()).toContain('error: interrupted')
-  })
+it('a question on a terminal ends with 1 on Ctrl-D', async () => {
+  const terminal = init()
+  await terminal.answer('Address of the ICL', ctrlD)
+  expect(await terminal.exited).toBe(1)
+  expect(terminal.screen()).toContain('error: interrupted')
 })
 
-describe('svc-node attest on a terminal', () => {
-  it('asks for the mock key and keeps it if told so', async () => {
-    const first = init({ SVC_KEY_PASSWORD: password })
-    await first.answer('Address of the ICL', `${icl.url}${enter}`)
-    await first.answer('Address of a chain RPC', `${chain.url}${enter}`)
-    await first.answer('Where do the models run?', enter)
-    await first.answer('Models to serve', `openai:gpt-x${enter}`)
-    await first.answer('Write ', enter)
-    expect(await first.exited).toBe(0)
+it('svc-node attest on a terminal asks for the mock key and keeps it if told so', async () => {
+  const first = init({ SVC_KEY_PASSWORD: password })
+  await first.answer('Address of the ICL', `${icl.url}${enter}`)
+  await first.answer('Address of a chain RPC', `${chain.url}${enter}`)
+  await first.answer('Where do the models run?', enter)
+  await first.answer('Models to serve', `openai:gpt-x${enter}`)
+  await first.answer('Write ', enter)
+  expect(await first.exited).toBe(0)
 
-    const mistaken = open(['attest'])
-    await mistaken.answer('The mock attestation key', `${key}${enter}`)
-    await mistaken.answer('Keystore password', 'one\r')
-    for (const wrong of ['two', 'three']) {
-      // The question that was answered is drawn once more: only this line says that the next one is asked.
-      await mistaken.answer('This password does not open the keystore', '')
-      await mistaken.answer('Keystore password', `${wrong}\r`)
-    }
-    expect(await mistaken.exited).toBe(1)
-    expect(mistaken.screen()).toContain('hint: If it is the right one, restore')
-    // A key that was never of use is not kept.
-    expect(await configOf()).not.toHaveProperty('mock_attestation_key')
+  const mistaken = open(['attest'])
+  await mistaken.answer('The mock attestation key', `${key}${enter}`)
+  await mistaken.answer('Keystore password', 'one\r')
+  for (const wrong of ['two', 'three']) {
+    // The question that was answered is drawn once more: only this line says that the next one is asked.
+    await mistaken.answer('This password does not open the keystore', '')
+    await mistaken.answer('Keystore password', `${wrong}\r`)
+  }
+  expect(await mistaken.exited).toBe(1)
+  expect(mistaken.screen()).toContain('hint: If it is the right one, restore')
+  // A key that was never of use is not kept.
+  expect(await configOf()).not.toHaveProperty('mock_attestation_key')
 
-    const terminal = open(['attest'])
-    await terminal.answer('The mock attestation key', `${key}${enter}`)
-    await terminal.answer('Keystore password', 'wrong\r')
-    await terminal.answer('This password does not open the keystore', '')
-    await terminal.answer('Keystore password', `${password}\r`)
-    await terminal.answer('Keep the key in ', enter)
-    expect(await terminal.exited).toBe(0)
-    expect(terminal.screen()).toContain('Attested 0x')
-    expect(terminal.screen()).not.toContain(key)
-    expect(await configOf()).toMatchObject({ mock_attestation_key: key })
-    expect((await stat(join(folder(), 'config.json'))).mode & 0o777).toBe(0o600)
-    expect(await readdir(folder())).toContain('attestation.json')
-  })
+  const terminal = open(['attest'])
+  await terminal.answer('The mock attestation key', `${key}${enter}`)
+  await terminal.answer('Keystore password', 'wrong\r')
+  await terminal.answer('This password does not open the keystore', '')
+  await terminal.answer('Keystore password', `${password}\r`)
+  await terminal.answer('Keep the key in ', enter)
+  expect(await terminal.exited).toBe(0)
+  expect(terminal.screen()).toContain('Attested 0x')
+  expect(terminal.screen()).not.toContain(key)
+  expect(await configOf()).toMatchObject({ mock_attestation_key: key })
+  expect((await stat(join(folder(), 'config.json'))).mode & 0o777).toBe(0o600)
+  expect(await readdir(folder())).toContain('attestation.json')
 })
 
 describe('registering from init', () => {

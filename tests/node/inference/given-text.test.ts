@@ -116,14 +116,10 @@ describe('a given text', () => {
   })
 })
 
-describe('who says that a text can be scored', () => {
-  it('are models of providers that are known for it, and of servers set so', () => {
-    const isTaken = (id: string, api?: TeacherApi) => takenBy(id, api).parts.includes('teacher')
-    expect(['vllm:m', 'fireworks:m'].every((id) => isTaken(id))).toBe(true)
-    expect(['openai:m', 'anthropic:m', 'together:m', 'mine:m'].some((id) => isTaken(id))).toBe(
-      false,
-    )
-    expect(isTaken('mine:m', 'prompt_logprobs')).toBe(true)
-    expect(isTaken('anthropic:m', 'echo')).toBe(false)
-  })
+it('who says that a text can be scored are models of providers that are known for it, and of servers set so', () => {
+  const isTaken = (id: string, api?: TeacherApi) => takenBy(id, api).parts.includes('teacher')
+  expect(['vllm:m', 'fireworks:m'].every((id) => isTaken(id))).toBe(true)
+  expect(['openai:m', 'anthropic:m', 'together:m', 'mine:m'].some((id) => isTaken(id))).toBe(false)
+  expect(isTaken('mine:m', 'prompt_logprobs')).toBe(true)
+  expect(isTaken('anthropic:m', 'echo')).toBe(false)
 })

@@ -121,21 +121,19 @@ describe('what the ICL acknowledges', () => {
   })
 })
 
-describe('the keys of the ICL', () => {
-  it('are asked for once, and again for a key that is new', async () => {
-    let asked = 0
-    const published = ['a']
-    const keys = createIclKeys({
-      getJwks: async () => {
-        asked += 1
-        const base = { kty: 'OKP', crv: 'X', kid: '1', alg: 'EdDSA', use: 'sig' } as const
-        return { keys: published.map((x) => ({ ...base, x })) }
-      },
-    })
-    expect([await keys.has('a'), await keys.has('a'), asked]).toEqual([true, true, 1])
-    published.push('b')
-    expect([await keys.has('b'), await keys.has('c'), asked]).toEqual([true, false, 3])
+it('the keys of the ICL are asked for once, and again for a key that is new', async () => {
+  let asked = 0
+  const published = ['a']
+  const keys = createIclKeys({
+    getJwks: async () => {
+      asked += 1
+      const base = { kty: 'OKP', crv: 'X', kid: '1', alg: 'EdDSA', use: 'sig' } as const
+      return { keys: published.map((x) => ({ ...base, x })) }
+    },
   })
+  expect([await keys.has('a'), await keys.has('a'), asked]).toEqual([true, true, 1])
+  published.push('b')
+  expect([await keys.has('b'), await keys.has('c'), asked]).toEqual([true, false, 3])
 })
 
 describe('an acknowledgement that was lost on its way', () => {

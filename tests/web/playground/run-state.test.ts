@@ -146,25 +146,21 @@ describe('the nodes of a run', () => {
   })
 })
 
-describe('what goes wrong', () => {
-  it('comes with its remedy, and is no failure when it was wished for', () => {
-    const { signal } = new AbortController()
-    const error = new SvcError('not-enough-nodes', 'Not enough nodes', { hint: 'Wait.' })
-    expect(failureOf(error, signal)).toEqual({
-      code: 'not-enough-nodes',
-      message: 'Not enough nodes',
-      hint: 'Wait.',
-    })
-    expect(failureOf(error, AbortSignal.abort()).code).toBe('cancelled')
-    expect(failureOf(new TypeError('x is not a function'), signal).code).toBe('failed')
+it('what goes wrong comes with its remedy, and is no failure when it was wished for', () => {
+  const { signal } = new AbortController()
+  const error = new SvcError('not-enough-nodes', 'Not enough nodes', { hint: 'Wait.' })
+  expect(failureOf(error, signal)).toEqual({
+    code: 'not-enough-nodes',
+    message: 'Not enough nodes',
+    hint: 'Wait.',
   })
+  expect(failureOf(error, AbortSignal.abort()).code).toBe('cancelled')
+  expect(failureOf(new TypeError('x is not a function'), signal).code).toBe('failed')
 })
 
-describe('a throw-away key', () => {
-  it('is for local chains on this machine only', () => {
-    expect(isLocalChain(31_337, 'http://127.0.0.1:8545')).toBe(true)
-    expect(isLocalChain(420_105, 'http://localhost:1')).toBe(true)
-    expect(isLocalChain(31_337, 'https://rpc.example')).toBe(false)
-    expect(isLocalChain(11_155_111, 'http://127.0.0.1:8545')).toBe(false)
-  })
+it('a throw-away key is for local chains on this machine only', () => {
+  expect(isLocalChain(31_337, 'http://127.0.0.1:8545')).toBe(true)
+  expect(isLocalChain(420_105, 'http://localhost:1')).toBe(true)
+  expect(isLocalChain(31_337, 'https://rpc.example')).toBe(false)
+  expect(isLocalChain(11_155_111, 'http://127.0.0.1:8545')).toBe(false)
 })
