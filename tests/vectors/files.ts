@@ -27,13 +27,18 @@ export const vectorFiles: Readonly<Record<string, () => Promise<object>>> = {
 /** Where a file of vectors is. */
 export const vectorPath = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
 
-/** JSON with a line for each vector, so that a change of one is a change of one line. */
+/** JSON with a line for each vector, so that a change of one is a change of one line. Rows that begin alike share theirs. */
 export function vectorText(content: object): string {
   const parts = Object.entries(content).map(([name, value]) => {
-    const text = Array.isArray(value)
-      ? `[\n${value.map((one) => `    ${JSON.stringify(one)}`).join(',\n')}\n  ]`
-      : JSON.stringify(value)
+    const text = Array.isArray(value) ? `[\n    ${listText(value)}\n  ]` : JSON.stringify(value)
     return `  ${JSON.stringify(name)}: ${text}`
   })
   return `{\n${parts.join(',\n')}\n}\n`
 }
+
+const listText = (list: readonly unknown[]): string =>
+  list.reduce<string>((text, one, at) => {
+    const before = list[at - 1]
+    const isSameRow = Array.isArray(one) && Array.isArray(before) && one[0] === before[0]
+    return `${text}${at === 0 ? '' : isSameRow ? ', ' : ',\n    '}${JSON.stringify(one)}`
+  }, '')

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { encodeFunctionResult } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { afterEach, expect, it, vi } from 'vitest'
+import { afterEach, expect, vi } from 'vitest'
 import { createViemChain } from '../../../icl/chain/viem.ts'
 import { resultRegistryAbi } from '../../../lib/abi/result-registry.ts'
 import { createChainReader } from '../../../lib/chain/clients.ts'
@@ -9,7 +9,7 @@ import { isAllowed } from '../../../lib/chain/task-manager.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { systemClock } from '../../../lib/system.ts'
 import { aHash, aJobId, anAddress } from '../../branded.ts'
-import { changedJson, expectUnpolluted, hostileJson, patience, runs } from './runs.ts'
+import { changedJson, expectUnpolluted, hostileJson, itHolds, runs } from './runs.ts'
 
 afterEach(() => vi.restoreAllMocks())
 
@@ -78,64 +78,60 @@ const answer = fc.oneof(
   { weight: 1, arbitrary: failure.map((error) => ({ error })) },
 )
 
-it(
-  'answers of a chain of any form are read, or are an error of this service',
-  async () => {
-    let now = 0
-    const chain = createViemChain({
-      ...place,
-      account: privateKeyToAccount(hash('1')),
-      nodeRegistry: address(1),
-      promptKeyStore: address(2),
-      resultRegistry: address(3),
-      confirmations: 2,
-      // Nothing of what was read before is remembered.
-      clock: { ...systemClock, now: () => (now += 60_000) },
-    })
-    const reader = createChainReader(place)
-    const questions: Readonly<Record<string, () => Promise<unknown>>> = {
-      ping: chain.ping,
-      latestBlock: chain.latestBlock,
-      nodesOf: () => chain.nodesOf([address(7), address(8)]),
-      outputKeyOf: () => chain.outputKeyOf(1n, 2n, 3n),
-      isAllowed: () => chain.isAllowed(1n, address(4)),
-      findCommitment: () => chain.findCommitment(committed, hash('d')),
-      slashOf: () => chain.slashOf(hash('9')),
-      findFaults: chain.findFaults,
-      mayRead: () => isAllowed(reader, 1n, address(4)),
-    }
-    let read = 0
-    await fc.assert(
-      fc.asyncProperty(
-        fc.constantFrom(...Object.keys(questions)),
-        fc.array(answer, { minLength: 1, maxLength: 4 }),
-        fc.boolean(),
-        async (name, some, isStored) => {
-          let asked = 0
-          // What there is to look for once a result stands in the contract.
-          const answers = isStored ? [{ result: stored }, { result: '0x10' }, ...some] : some
-          vi.spyOn(globalThis, 'fetch').mockImplementation((async () =>
-            Response.json({
-              jsonrpc: '2.0',
-              id: 1,
-              ...answers[asked++ % answers.length],
-            })) as unknown as typeof fetch)
-          const failed = await questions[name]!().then(
-            () => undefined,
-            (error: unknown) => error,
-          )
-          if (failed === undefined) read++
-          else expect(failed).toBeInstanceOf(SvcError)
-          expect(asked).toBeGreaterThan(0)
-        },
-      ),
-      {
-        ...runs(200),
-        examples: [['findCommitment', [{ result: { status: '0x1', logs: null } }], true]],
+itHolds('answers of a chain of any form are read, or are an error of this service', async () => {
+  let now = 0
+  const chain = createViemChain({
+    ...place,
+    account: privateKeyToAccount(hash('1')),
+    nodeRegistry: address(1),
+    promptKeyStore: address(2),
+    resultRegistry: address(3),
+    confirmations: 2,
+    // Nothing of what was read before is remembered.
+    clock: { ...systemClock, now: () => (now += 60_000) },
+  })
+  const reader = createChainReader(place)
+  const questions: Readonly<Record<string, () => Promise<unknown>>> = {
+    ping: chain.ping,
+    latestBlock: chain.latestBlock,
+    nodesOf: () => chain.nodesOf([address(7), address(8)]),
+    outputKeyOf: () => chain.outputKeyOf(1n, 2n, 3n),
+    isAllowed: () => chain.isAllowed(1n, address(4)),
+    findCommitment: () => chain.findCommitment(committed, hash('d')),
+    slashOf: () => chain.slashOf(hash('9')),
+    findFaults: chain.findFaults,
+    mayRead: () => isAllowed(reader, 1n, address(4)),
+  }
+  let read = 0
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom(...Object.keys(questions)),
+      fc.array(answer, { minLength: 1, maxLength: 4 }),
+      fc.boolean(),
+      async (name, some, isStored) => {
+        let asked = 0
+        // What there is to look for once a result stands in the contract.
+        const answers = isStored ? [{ result: stored }, { result: '0x10' }, ...some] : some
+        vi.spyOn(globalThis, 'fetch').mockImplementation((async () =>
+          Response.json({
+            jsonrpc: '2.0',
+            id: 1,
+            ...answers[asked++ % answers.length],
+          })) as unknown as typeof fetch)
+        const failed = await questions[name]!().then(
+          () => undefined,
+          (error: unknown) => error,
+        )
+        if (failed === undefined) read++
+        else expect(failed).toBeInstanceOf(SvcError)
+        expect(asked).toBeGreaterThan(0)
       },
-    )
-    expect(read).toBeGreaterThan(0)
-    expectUnpolluted()
-  },
-  patience,
-)
+    ),
+    {
+      ...runs(200),
+      examples: [['findCommitment', [{ result: { status: '0x1', logs: null } }], true]],
+    },
+  )
+  expect(read).toBeGreaterThan(0)
+  expectUnpolluted()
+})

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import { ComparatorId } from '../../../lib/codecs.ts'
 import { comparators } from '../../../lib/comparators/all.ts'
 import { toBase64Url } from '../../../lib/digest.ts'
 import { Evidence } from '../../../lib/schemas/evidence.ts'
-import { hostileJson, patience, runs } from './runs.ts'
+import { forAll, hostileJson, itHolds } from './runs.ts'
 
 const bytes = (min: number, max: number) => fc.uint8Array({ minLength: min, maxLength: max })
 const lengths = [0, 1, 31, 32, 64, 200, 1_000, 2_048]
@@ -32,54 +32,33 @@ const made = fc
   .map(([text, id]) => comparators[id as 'exact'].evidenceOf({ text, prompt: '', key }))
 
 describe('evidence', () => {
-  it(
-    'of any form compares without an error, and the same both ways round',
-    async () => {
-      await fc.assert(
-        fc.asyncProperty(fc.oneof(posted, made), fc.oneof(posted, made), async (one, other) => {
-          const [a, b] = [await one, await other]
-          for (const comparator of Object.values(comparators)) {
-            expect(comparator.compare(a, b)).toBe(comparator.compare(b, a))
-            expect(comparator.explain(a, b).outcome).toBe(comparator.compare(a, b))
-            expect(typeof comparator.reproduces(a, b)).toBe('boolean')
-            comparator.malformation(a)
-          }
-        }),
-        runs(150),
-      )
-    },
-    patience,
+  itHolds('of any form compares without an error, and the same both ways round', () =>
+    forAll(150, fc.oneof(posted, made), fc.oneof(posted, made), async (one, other) => {
+      const [a, b] = [await one, await other]
+      for (const comparator of Object.values(comparators)) {
+        expect(comparator.compare(a, b)).toBe(comparator.compare(b, a))
+        expect(comparator.explain(a, b).outcome).toBe(comparator.compare(a, b))
+        expect(typeof comparator.reproduces(a, b)).toBe('boolean')
+        comparator.malformation(a)
+      }
+    }),
   )
 
-  it(
-    'of the same text matches, whatever the text',
-    async () => {
-      await fc.assert(
-        fc.asyncProperty(fc.string({ unit: 'grapheme', maxLength: 300 }), async (text) => {
-          for (const id of ['exact', 'similar/2'] as const) {
-            const make = () => comparators[id].evidenceOf({ text, prompt: '', key })
-            const [a, b] = [await make(), await make()]
-            expect(b).toEqual(a)
-            expect(comparators[id].malformation(a)).toBeUndefined()
-            expect(comparators[id].reproduces(a, b)).toBe(true)
-          }
-        }),
-        runs(60),
-      )
-    },
-    patience,
+  itHolds('of the same text matches, whatever the text', () =>
+    forAll(60, fc.string({ unit: 'grapheme', maxLength: 300 }), async (text) => {
+      for (const id of ['exact', 'similar/2'] as const) {
+        const make = () => comparators[id].evidenceOf({ text, prompt: '', key })
+        const [a, b] = [await make(), await make()]
+        expect(b).toEqual(a)
+        expect(comparators[id].malformation(a)).toBeUndefined()
+        expect(comparators[id].reproduces(a, b)).toBe(true)
+      }
+    }),
   )
 
-  it(
-    'of any JSON is refused by its schema, never failed on',
-    () => {
-      fc.assert(
-        fc.property(hostileJson, (value) => {
-          expect(Evidence.safeParse(value).success).toBe(false)
-        }),
-        runs(300),
-      )
-    },
-    patience,
+  itHolds('of any JSON is refused by its schema, never failed on', () =>
+    forAll(300, hostileJson, (value) => {
+      expect(Evidence.safeParse(value).success).toBe(false)
+    }),
   )
 })

@@ -1,5 +1,4 @@
-import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import { z } from 'zod'
 import { verifyFault } from '../../../lib/fault.ts'
 import { FaultEvidence } from '../../../lib/schemas/fault.ts'
@@ -7,7 +6,7 @@ import type { VerdictStatement } from '../../../lib/schemas/statements.ts'
 import { statementHash } from '../../../lib/statements.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { answerOf, makeReceipt, signedByNode } from '../../lib/make-receipt.ts'
-import { changedJson, expectUnpolluted, hostileJson, patience, runs } from './runs.ts'
+import { changedJson, expectUnpolluted, forAll, hostileJson, itHolds } from './runs.ts'
 
 const { receipt } = await makeReceipt('exact', ['yes', 'no', 'yes', 'yes'])
 const { icl_origin, chain_id, jobId, delivery } = receipt
@@ -38,43 +37,28 @@ const equivocated: FaultEvidence = {
 }
 
 describe('proofs of faults', () => {
-  it(
-    'hold as they were made, and with nothing else in any place',
-    async () => {
-      for (const proof of [refuted, equivocated]) {
-        expect(await verifyFault(proof)).toBe(proof.kind)
-        const whole: unknown = JSON.parse(JSON.stringify(z.encode(FaultEvidence, proof)))
-        let refused = 0
-        await fc.assert(
-          fc.asyncProperty(changedJson(whole), async (changed) => {
-            const parsed = FaultEvidence.safeParse(changed)
-            if (!parsed.success) return
-            // A field that is not asked for is not part of the proof.
-            if (JSON.stringify(z.encode(FaultEvidence, parsed.data)) === JSON.stringify(whole))
-              return
-            const error = await verifyFault(parsed.data).catch((caught: unknown) => caught)
-            expect(error).toBeInstanceOf(SvcError)
-            refused++
-          }),
-          runs(200),
-        )
-        expect(refused).toBeGreaterThan(0)
-      }
-    },
-    patience,
-  )
+  itHolds('hold as they were made, and with nothing else in any place', async () => {
+    for (const proof of [refuted, equivocated]) {
+      expect(await verifyFault(proof)).toBe(proof.kind)
+      const whole: unknown = JSON.parse(JSON.stringify(z.encode(FaultEvidence, proof)))
+      let refused = 0
+      await forAll(200, changedJson(whole), async (changed) => {
+        const parsed = FaultEvidence.safeParse(changed)
+        if (!parsed.success) return
+        // A field that is not asked for is not part of the proof.
+        if (JSON.stringify(z.encode(FaultEvidence, parsed.data)) === JSON.stringify(whole)) return
+        const error = await verifyFault(parsed.data).catch((caught: unknown) => caught)
+        expect(error).toBeInstanceOf(SvcError)
+        refused++
+      })
+      expect(refused).toBeGreaterThan(0)
+    }
+  })
 
-  it(
-    'of any JSON are refused by their schema',
-    () => {
-      fc.assert(
-        fc.property(hostileJson, (value) => {
-          expect(FaultEvidence.safeParse(value).success).toBe(false)
-        }),
-        runs(300),
-      )
-      expectUnpolluted()
-    },
-    patience,
-  )
+  itHolds('of any JSON are refused by their schema', async () => {
+    await forAll(300, hostileJson, (value) => {
+      expect(FaultEvidence.safeParse(value).success).toBe(false)
+    })
+    expectUnpolluted()
+  })
 })

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import { createApi } from '../../../lib/api.ts'
 import { createGatewayBlobs } from '../../../lib/blobs/gateways.ts'
 import type { Clock } from '../../../lib/clock.ts'
@@ -10,7 +10,7 @@ import { SvcError } from '../../../lib/svc-error.ts'
 import { systemClock, systemRandom } from '../../../lib/system.ts'
 import { createAnthropic } from '../../../node/inference/anthropic.ts'
 import { createOpenAi } from '../../../node/inference/openai.ts'
-import { expectTyped, expectUnpolluted, hostileJson, patience, runs } from './runs.ts'
+import { expectTyped, expectUnpolluted, forAll, hostileJson, itHolds } from './runs.ts'
 
 // Whatever is longer is a deadline.
 const longestWaitMs = 8_000
@@ -71,100 +71,72 @@ const answer = fc.record({ status, headers, body }).map(
 )
 
 describe('answers from outside', () => {
-  it(
-    'of an ICL: any of them is an answer, a problem or an error that says so',
-    async () => {
-      const open = (Object.keys(endpoints) as OperationId[]).filter(
-        (id) =>
-          !('params' in endpoints[id]) && !('body' in endpoints[id]) && !('query' in endpoints[id]),
-      )
-      expect(open.length).toBeGreaterThan(4)
-      await fc.assert(
-        fc.asyncProperty(answer, fc.constantFrom(...open), async (respond, id) => {
-          const api = createApi({
-            baseUrl: 'https://icl.test',
-            fetch: async () => respond(),
-            clock: hastyClock,
-            random: systemRandom,
-          })
-          const call = api[id] as (input: object) => Promise<unknown>
-          await call({}).catch(expectTyped)
-        }),
-        runs(200),
-      )
-      expectUnpolluted()
-    },
-    patience,
-  )
+  itHolds('of an ICL: any of them is an answer, a problem or an error that says so', async () => {
+    const open = (Object.keys(endpoints) as OperationId[]).filter(
+      (id) =>
+        !('params' in endpoints[id]) && !('body' in endpoints[id]) && !('query' in endpoints[id]),
+    )
+    expect(open.length).toBeGreaterThan(4)
+    await forAll(200, answer, fc.constantFrom(...open), async (respond, id) => {
+      const api = createApi({
+        baseUrl: 'https://icl.test',
+        fetch: async () => respond(),
+        clock: hastyClock,
+        random: systemRandom,
+      })
+      const call = api[id] as (input: object) => Promise<unknown>
+      await call({}).catch(expectTyped)
+    })
+    expectUnpolluted()
+  })
 
-  it(
-    'of gateways: none but the bytes themselves counts',
-    async () => {
-      const cid = `bafkrei${'a'.repeat(52)}`
-      await fc.assert(
-        fc.asyncProperty(fc.array(answer, { minLength: 1, maxLength: 3 }), async (answers) => {
-          let asked = 0
-          const blobs = createGatewayBlobs({
-            gateways: ['https://one.test', 'https://two.test'],
-            fetch: async () => answers[asked++ % answers.length]!(),
-            clock: hastyClock,
-          })
-          const error = await blobs.download(cid).catch((refused: unknown) => refused)
+  itHolds('of gateways: none but the bytes themselves counts', async () => {
+    const cid = `bafkrei${'a'.repeat(52)}`
+    await forAll(120, fc.array(answer, { minLength: 1, maxLength: 3 }), async (answers) => {
+      let asked = 0
+      const blobs = createGatewayBlobs({
+        gateways: ['https://one.test', 'https://two.test'],
+        fetch: async () => answers[asked++ % answers.length]!(),
+        clock: hastyClock,
+      })
+      const error = await blobs.download(cid).catch((refused: unknown) => refused)
+      expect(error).toBeInstanceOf(SvcError)
+      expect(asked).toBeLessThanOrEqual(8)
+    })
+  })
+
+  itHolds('of providers: a text, or an error of this service that shows no key', async () => {
+    const key = 'sk-planted-provider-key'
+    for (const create of [createOpenAi, createAnthropic]) {
+      await forAll(80, answer, async (respond) => {
+        let asked = 0
+        const provider = create({
+          ...{ name: 'some', keyVariable: 'SOME_API_KEY', apiKey: key },
+          baseUrl: 'https://provider.test/v1',
+          clock: hastyClock,
+          log: { debug: () => {} },
+          fetch: async () => {
+            asked++
+            return respond()
+          },
+        })
+        const completion = { model: 'm', prompt: promptOfText('p'), maxOutputTokens: 5 }
+        const outcome = await provider.complete(completion).catch((error: unknown) => {
           expect(error).toBeInstanceOf(SvcError)
-          expect(asked).toBeLessThanOrEqual(8)
-        }),
-        runs(120),
-      )
-    },
-    patience,
-  )
+          expect(String(error)).not.toContain(key)
+          return ''
+        })
+        expect(typeof outcome).toBe('string')
+        expect(asked).toBeLessThanOrEqual(12)
+      })
+    }
+  })
 
-  it(
-    'of providers: a text, or an error of this service that shows no key',
-    async () => {
-      const key = 'sk-planted-provider-key'
-      for (const create of [createOpenAi, createAnthropic]) {
-        await fc.assert(
-          fc.asyncProperty(answer, async (respond) => {
-            let asked = 0
-            const provider = create({
-              ...{ name: 'some', keyVariable: 'SOME_API_KEY', apiKey: key },
-              baseUrl: 'https://provider.test/v1',
-              clock: hastyClock,
-              log: { debug: () => {} },
-              fetch: async () => {
-                asked++
-                return respond()
-              },
-            })
-            const completion = { model: 'm', prompt: promptOfText('p'), maxOutputTokens: 5 }
-            const outcome = await provider.complete(completion).catch((error: unknown) => {
-              expect(error).toBeInstanceOf(SvcError)
-              expect(String(error)).not.toContain(key)
-              return ''
-            })
-            expect(typeof outcome).toBe('string')
-            expect(asked).toBeLessThanOrEqual(12)
-          }),
-          runs(80),
-        )
-      }
-    },
-    patience,
-  )
-
-  it(
-    'ask for a wait that is a number, or for none',
-    () => {
-      fc.assert(
-        fc.property(fc.string({ maxLength: 30 }), (text) => {
-          const given = new Headers({ 'retry-after': text.replace(/[^\x20-\x7e]/g, '') })
-          const ms = retryAfterMsOf(given, 0)
-          expect(ms === undefined || (Number.isFinite(ms) && ms > 0)).toBe(true)
-        }),
-        runs(300),
-      )
-    },
-    patience,
+  itHolds('ask for a wait that is a number, or for none', () =>
+    forAll(300, fc.string({ maxLength: 30 }), (text) => {
+      const given = new Headers({ 'retry-after': text.replace(/[^\x20-\x7e]/g, '') })
+      const ms = retryAfterMsOf(given, 0)
+      expect(ms === undefined || (Number.isFinite(ms) && ms > 0)).toBe(true)
+    }),
   )
 })

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { promptOfText, readPrompt, writePrompt } from '../../../lib/prompt.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { samplePrompt } from '../../sample-prompt.ts'
-import { patience, runs } from './runs.ts'
+import { forAll, itHolds } from './runs.ts'
 
 /** Reads what was sealed, and is sure that a failure is the one that a node gives back, without the text in it. */
 const read = (sealed: string) => {
@@ -24,39 +24,21 @@ const isSame = (sealed: string) => {
 }
 
 describe('prompt documents', () => {
-  it(
-    'hold any text',
-    () => {
-      fc.assert(
-        fc.property(fc.string({ unit: 'binary', minLength: 1 }), (text) => {
-          expect(readPrompt(writePrompt(promptOfText(text)))).toEqual(promptOfText(text))
-        }),
-        runs(300),
-      )
-    },
-    patience,
+  itHolds('hold any text', () =>
+    forAll(300, fc.string({ unit: 'binary', minLength: 1 }), (text) => {
+      expect(readPrompt(writePrompt(promptOfText(text)))).toEqual(promptOfText(text))
+    }),
   )
 
-  it(
-    'are read, or refused as unreadable, whatever was sealed',
-    () => {
-      fc.assert(fc.property(fc.oneof(fc.string(), fc.json()), isSame), runs(300))
-    },
-    patience,
+  itHolds('are read, or refused as unreadable, whatever was sealed', () =>
+    forAll(300, fc.oneof(fc.string(), fc.json()), isSame),
   )
 
-  it(
-    'are so with any of their values exchanged',
-    () => {
-      const parts = JSON.stringify(samplePrompt).split(/("[^"]*"|\d+|true)/)
-      const values = parts.flatMap((_, at) => (at % 2 === 1 ? [at] : []))
-      fc.assert(
-        fc.property(fc.constantFrom(...values), fc.json({ maxDepth: 2 }), (at, value) => {
-          isSame(parts.with(at, value).join(''))
-        }),
-        runs(500),
-      )
-    },
-    patience,
-  )
+  itHolds('are so with any of their values exchanged', async () => {
+    const parts = JSON.stringify(samplePrompt).split(/("[^"]*"|\d+|true)/)
+    const values = parts.flatMap((_, at) => (at % 2 === 1 ? [at] : []))
+    await forAll(500, fc.constantFrom(...values), fc.json({ maxDepth: 2 }), (at, value) => {
+      isSame(parts.with(at, value).join(''))
+    })
+  })
 })

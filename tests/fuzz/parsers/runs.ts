@@ -1,17 +1,32 @@
 import fc from 'fast-check'
+import { it } from 'vitest'
 import { ProblemError } from '../../../lib/problem.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 
 const lifted = Number(process.env.FUZZ_RUNS ?? 0)
 
-/** How often a property is tried: always with the same cases, unless FUZZ_RUNS asks for more. */
-export const runs = (few: number) => ({
-  seed: 20_261_122,
-  numRuns: lifted > 0 ? lifted : few,
-})
+/** A test of properties, which may take as good as forever where more was asked for. */
+export const itHolds = (name: string, test: () => Promise<void>): void =>
+  it(name, test, lifted > 0 ? 3_600_000 : 120_000)
 
-/** How long a test may take: as good as forever where more was asked for. */
-export const patience = lifted > 0 ? 3_600_000 : 120_000
+/** How often a property is tried: always with the same cases, unless FUZZ_RUNS asks for more. */
+export const runs = (few: number) => ({ seed: 20_261_122, numRuns: lifted > 0 ? lifted : few })
+
+/** Tries a property so often. */
+export const forAll = <Values extends [unknown, ...unknown[]]>(
+  few: number,
+  ...property: [
+    ...arbitraries: { [Index in keyof Values]: fc.Arbitrary<Values[Index]> },
+    holds: (...values: Values) => Promise<void> | void,
+  ]
+): Promise<void> => {
+  const holds = property.pop() as (...values: Values) => Promise<void> | void
+  const tuple = fc.tuple(...(property as unknown as fc.Arbitrary<unknown>[]))
+  return fc.assert(
+    fc.asyncProperty(tuple, async (values) => holds(...(values as Values))),
+    runs(few),
+  )
+}
 
 /** Any JSON, with the names among its keys that objects have from elsewhere. */
 export const hostileJson = fc.letrec((tie) => ({

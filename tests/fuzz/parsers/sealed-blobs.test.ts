@@ -1,79 +1,44 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import { joinKey, seal, splitKey, unseal } from '../../../lib/sealing.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { systemRandom } from '../../../lib/system.ts'
 import { anAddress } from '../../branded.ts'
-import { patience, runs } from './runs.ts'
+import { forAll, itHolds } from './runs.ts'
 
 const key = new Uint8Array(32).fill(5)
 const purpose = { kind: 'prompt', client: anAddress(`0x${'1'.repeat(40)}`) } as const
 
 describe('sealed blobs', () => {
-  it(
-    'give back any text',
-    async () => {
-      await fc.assert(
-        fc.asyncProperty(fc.string({ unit: 'grapheme' }), async (text) => {
-          expect(await unseal(await seal(text, key, purpose, systemRandom), key, purpose)).toBe(
-            text,
-          )
-        }),
-        runs(150),
-      )
-    },
-    patience,
+  itHolds('give back any text', () =>
+    forAll(150, fc.string({ unit: 'grapheme' }), async (text) => {
+      expect(await unseal(await seal(text, key, purpose, systemRandom), key, purpose)).toBe(text)
+    }),
   )
 
-  it(
-    'of any bytes are refused as unreadable',
-    async () => {
-      const bytes = fc.oneof(
-        fc.uint8Array({ maxLength: 80 }),
-        fc.uint8Array({ minLength: 28, maxLength: 80 }).map((rest) => Uint8Array.of(1, ...rest)),
-      )
-      await fc.assert(
-        fc.asyncProperty(bytes, async (blob) => {
-          const error = await unseal(blob, key, purpose).catch((refused: unknown) => refused)
-          expect(error).toBeInstanceOf(SvcError)
-        }),
-        runs(300),
-      )
-    },
-    patience,
-  )
+  itHolds('of any bytes are refused as unreadable', async () => {
+    const bytes = fc.oneof(
+      fc.uint8Array({ maxLength: 80 }),
+      fc.uint8Array({ minLength: 28, maxLength: 80 }).map((rest) => Uint8Array.of(1, ...rest)),
+    )
+    await forAll(300, bytes, async (blob) => {
+      const error = await unseal(blob, key, purpose).catch((refused: unknown) => refused)
+      expect(error).toBeInstanceOf(SvcError)
+    })
+  })
 
-  it(
-    'are refused with any bit changed, or cut anywhere',
-    async () => {
-      const sealed = await seal('a prompt', key, purpose, systemRandom)
-      await fc.assert(
-        fc.asyncProperty(
-          fc.nat(sealed.length - 1),
-          fc.nat(7),
-          fc.boolean(),
-          async (at, bit, cut) => {
-            const changed = cut ? sealed.slice(0, at) : sealed.with(at, sealed[at]! ^ (1 << bit))
-            const error = await unseal(changed, key, purpose).catch((refused: unknown) => refused)
-            expect(error).toBeInstanceOf(SvcError)
-          },
-        ),
-        runs(200),
-      )
-    },
-    patience,
-  )
+  itHolds('are refused with any bit changed, or cut anywhere', async () => {
+    const sealed = await seal('a prompt', key, purpose, systemRandom)
+    await forAll(200, fc.nat(sealed.length - 1), fc.nat(7), fc.boolean(), async (at, bit, cut) => {
+      const changed = cut ? sealed.slice(0, at) : sealed.with(at, sealed[at]! ^ (1 << bit))
+      const error = await unseal(changed, key, purpose).catch((refused: unknown) => refused)
+      expect(error).toBeInstanceOf(SvcError)
+    })
+  })
 
-  it(
-    'have keys that two halves give back',
-    () => {
-      fc.assert(
-        fc.property(fc.uint8Array({ minLength: 32, maxLength: 32 }), (bytes) => {
-          expect(joinKey(splitKey(bytes))).toEqual(new Uint8Array(bytes))
-        }),
-        runs(200),
-      )
-    },
-    patience,
+  itHolds('have keys that two halves give back', () =>
+    forAll(200, fc.uint8Array({ minLength: 32, maxLength: 32 }), (bytes) => {
+      expect(joinKey(splitKey(bytes))).toEqual(new Uint8Array(bytes))
+    }),
   )
 })

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect } from 'vitest'
 import { describeSettings, parseSettings } from '../../../icl/start/settings.ts'
 import { decodeWrites, encodeWrites } from '../../../icl/store/bridge/pending.ts'
 import type { Write } from '../../../icl/store/store.ts'
@@ -14,7 +14,7 @@ import { parseConfig } from '../../../node/config.ts'
 import { parseLines } from '../../../node/journal/json-lines.ts'
 import { JournalStep } from '../../../node/journal/steps.ts'
 import { sampleJob } from '../../icl/rules/sample-job.ts'
-import { changedJson, expectTyped, expectUnpolluted, hostileJson, patience, runs } from './runs.ts'
+import { changedJson, expectTyped, expectUnpolluted, forAll, hostileJson, itHolds } from './runs.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-fuzz-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -53,196 +53,138 @@ describe("the node's configuration", () => {
     model_aliases: { a: 'openai:a' },
   }
 
-  it(
-    'of any JSON, and with any value in any place, is taken or refused',
-    () => {
-      expect(parseConfig(good, {}, 'config.json').supported_model_ids).toEqual(['openai:a'])
-      fc.assert(
-        fc.property(fc.oneof(hostileJson, changedJson(good)), (file) =>
-          typed(() => parseConfig(file, {}, 'config.json')),
-        ),
-        runs(300),
-      )
-      expectUnpolluted()
-    },
-    patience,
-  )
+  itHolds('of any JSON, and with any value in any place, is taken or refused', async () => {
+    expect(parseConfig(good, {}, 'config.json').supported_model_ids).toEqual(['openai:a'])
+    await forAll(300, fc.oneof(hostileJson, changedJson(good)), (file) =>
+      typed(() => parseConfig(file, {}, 'config.json')),
+    )
+    expectUnpolluted()
+  })
 
-  it(
-    'takes any environment, or says what is wrong with it',
-    () => {
-      const names = [
-        'SVC_ICL_ENDPOINT',
-        'SVC_IPFS_GATEWAY',
-        'SVC_COFHE_URLS',
-        'SVC_SUPPORTED_MODEL_IDS',
-        'SVC_TPM',
-        'SVC_LOG_LEVEL',
-        'SVC_MOCK_ATTESTATION_KEY',
-      ]
-      fc.assert(
-        fc.property(fc.dictionary(fc.constantFrom(...names), text), (environment) =>
-          typed(() => parseConfig(good, environment, 'config.json')),
-        ),
-        runs(200),
-      )
-    },
-    patience,
-  )
+  itHolds('takes any environment, or says what is wrong with it', async () => {
+    const names = [
+      'SVC_ICL_ENDPOINT',
+      'SVC_IPFS_GATEWAY',
+      'SVC_COFHE_URLS',
+      'SVC_SUPPORTED_MODEL_IDS',
+      'SVC_TPM',
+      'SVC_LOG_LEVEL',
+      'SVC_MOCK_ATTESTATION_KEY',
+    ]
+    await forAll(200, fc.dictionary(fc.constantFrom(...names), text), (environment) =>
+      typed(() => parseConfig(good, environment, 'config.json')),
+    )
+  })
 })
 
 describe("the ICL's settings", () => {
   const names = [...new Set(describeSettings().match(/SVC_ICL_[A-Z_0-9]+/g) ?? [])]
 
-  it(
-    'of any text are taken or refused, and no secret is repeated',
-    () => {
-      expect(names.length).toBeGreaterThan(20)
-      fc.assert(
-        fc.property(fc.dictionary(fc.constantFrom(...names), text, { maxKeys: 6 }), (environment) =>
-          typed(() => parseSettings(environment)),
-        ),
-        runs(200),
-      )
-      const secret = 'not-hex-but-still-secret'
-      for (const name of names) {
-        try {
-          parseSettings({ [name]: secret })
-        } catch (error) {
-          expect(String(error)).not.toContain(secret)
-        }
+  itHolds('of any text are taken or refused, and no secret is repeated', async () => {
+    expect(names.length).toBeGreaterThan(20)
+    await forAll(
+      200,
+      fc.dictionary(fc.constantFrom(...names), text, { maxKeys: 6 }),
+      (environment) => typed(() => parseSettings(environment)),
+    )
+    const secret = 'not-hex-but-still-secret'
+    for (const name of names) {
+      try {
+        parseSettings({ [name]: secret })
+      } catch (error) {
+        expect(String(error)).not.toContain(secret)
       }
-    },
-    patience,
-  )
+    }
+  })
 })
 
 describe('files', () => {
-  it(
-    'of addresses: any text is refused',
-    () => {
-      const written = fc.oneof(
-        fc.string({ unit: 'binary' }),
-        hostileJson.map((value) => JSON.stringify(value)),
-      )
-      fc.assert(
-        fc.property(written, (file) => typed(() => parseDeployment(file))),
-        runs(300),
-      )
-    },
-    patience,
-  )
+  itHolds('of addresses: any text is refused', async () => {
+    const written = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      hostileJson.map((value) => JSON.stringify(value)),
+    )
+    await forAll(300, written, (file) => typed(() => parseDeployment(file)))
+  })
 
-  it(
-    'of a wallet: with any value in any place, the key or a refusal',
-    async () => {
-      const path = join(folder, 'keystore.json')
-      const privateKey = `0x${'11'.repeat(32)}` as const
-      await writeKeystore(
-        path,
-        { privateKey, password: 'right', scryptN: minScryptN },
-        systemRandom,
-      )
-      const whole: unknown = JSON.parse(readFileSync(path, 'utf8'))
-      await fc.assert(
-        fc.asyncProperty(fc.oneof(hostileJson, changedJson(whole)), async (json) => {
-          writeFileSync(path, JSON.stringify(json))
-          const read = await readKeystore(path, 'right').catch((error: unknown) => error)
-          if (read !== privateKey) expect(read).toBeInstanceOf(SvcError)
-        }),
-        runs(60),
-      )
-    },
-    patience,
-  )
+  itHolds('of a wallet: with any value in any place, the key or a refusal', async () => {
+    const path = join(folder, 'keystore.json')
+    const privateKey = `0x${'11'.repeat(32)}` as const
+    await writeKeystore(path, { privateKey, password: 'right', scryptN: minScryptN }, systemRandom)
+    const whole: unknown = JSON.parse(readFileSync(path, 'utf8'))
+    await forAll(60, fc.oneof(hostileJson, changedJson(whole)), async (json) => {
+      writeFileSync(path, JSON.stringify(json))
+      const read = await readKeystore(path, 'right').catch((error: unknown) => error)
+      if (read !== privateKey) expect(read).toBeInstanceOf(SvcError)
+    })
+  })
 
-  it(
-    'of a wallet: scrypt parameters that no machine can use',
-    async () => {
-      const path = join(folder, 'odd.json')
-      await writeKeystore(
-        path,
-        { privateKey: `0x${'11'.repeat(32)}`, password: 'a', scryptN: minScryptN },
-        systemRandom,
-      )
-      const whole = JSON.parse(readFileSync(path, 'utf8')) as { crypto: { kdfparams: object } }
-      for (const odd of [
-        { n: 3 },
-        { n: 4_097 },
-        { n: 2 ** 23 },
-        { r: 65 },
-        { p: 0 },
-        { dklen: 16 },
-      ]) {
-        const { crypto } = whole
-        const kdfparams = { ...crypto.kdfparams, ...odd }
-        writeFileSync(path, JSON.stringify({ ...whole, crypto: { ...crypto, kdfparams } }))
-        await expect(readKeystore(path, 'a')).rejects.toMatchObject({ code: 'keystore-invalid' })
-      }
-    },
-    patience,
-  )
+  itHolds('of a wallet: scrypt parameters that no machine can use', async () => {
+    const path = join(folder, 'odd.json')
+    await writeKeystore(
+      path,
+      { privateKey: `0x${'11'.repeat(32)}`, password: 'a', scryptN: minScryptN },
+      systemRandom,
+    )
+    const whole = JSON.parse(readFileSync(path, 'utf8')) as { crypto: { kdfparams: object } }
+    for (const odd of [
+      { n: 3 },
+      { n: 4_097 },
+      { n: 2 ** 23 },
+      { r: 65 },
+      { p: 0 },
+      { dklen: 16 },
+    ]) {
+      const { crypto } = whole
+      const kdfparams = { ...crypto.kdfparams, ...odd }
+      writeFileSync(path, JSON.stringify({ ...whole, crypto: { ...crypto, kdfparams } }))
+      await expect(readKeystore(path, 'a')).rejects.toMatchObject({ code: 'keystore-invalid' })
+    }
+  })
 
-  it(
-    "of a node's work: lines that are none are counted, never failed on",
-    () => {
-      const line = fc.oneof(
-        fc.string({ unit: 'binary' }).map((cut) => cut.replaceAll('\n', '')),
-        hostileJson.map((value) => JSON.stringify(value)),
-        changedJson({ step: 'ended', jobId: `0x${'a'.repeat(64)}`, fence: 1 }).map((value) =>
-          JSON.stringify(value),
-        ),
-      )
-      fc.assert(
-        fc.property(fc.array(line, { maxLength: 6 }), (lines) => {
-          const { records, skipped } = parseLines(lines.join('\n'), JournalStep)
-          expect(records.length + skipped).toBe(lines.filter((each) => each !== '').length)
-        }),
-        runs(200),
-      )
-      expectUnpolluted()
-    },
-    patience,
-  )
+  itHolds("of a node's work: lines that are none are counted, never failed on", async () => {
+    const line = fc.oneof(
+      fc.string({ unit: 'binary' }).map((cut) => cut.replaceAll('\n', '')),
+      hostileJson.map((value) => JSON.stringify(value)),
+      changedJson({ step: 'ended', jobId: `0x${'a'.repeat(64)}`, fence: 1 }).map((value) =>
+        JSON.stringify(value),
+      ),
+    )
+    await forAll(200, fc.array(line, { maxLength: 6 }), (lines) => {
+      const { records, skipped } = parseLines(lines.join('\n'), JournalStep)
+      expect(records.length + skipped).toBe(lines.filter((each) => each !== '').length)
+    })
+    expectUnpolluted()
+  })
 
-  it(
-    "of the ICL's writes: any write comes back, any JSON is refused",
-    () => {
-      const write = fc.oneof(
-        fc.uint8Array({ maxLength: 60 }).map(
-          (bytes): Write => ({
-            kind: 'blob',
-            cid: 'a',
-            bytes: new Uint8Array(bytes),
-            uploader: 'node',
-            until: 5,
-          }),
-        ),
-        fc.tuple(fc.string(), fc.bigInt({ min: 0n, max: 2n ** 256n })).map(
-          ([text_, handle]): Write => ({
-            kind: 'job',
-            base: 3,
-            job: { ...sampleJob(), kpHighHandle: handle, modelId: text_ },
-          }),
-        ),
-        fc
-          .tuple(fc.string(), fc.string(), fc.nat())
-          .map(([key, value, at]): Write => ({ kind: 'key', key, value, now: at, expiresAt: at })),
-      )
-      fc.assert(
-        fc.property(write, (given) => {
-          expect(decodeWrites(encodeWrites([given]))).toEqual([given])
+  itHolds("of the ICL's writes: any write comes back, any JSON is refused", async () => {
+    const write = fc.oneof(
+      fc.uint8Array({ maxLength: 60 }).map(
+        (bytes): Write => ({
+          kind: 'blob',
+          cid: 'a',
+          bytes: new Uint8Array(bytes),
+          uploader: 'node',
+          until: 5,
         }),
-        runs(150),
-      )
-      fc.assert(
-        fc.property(hostileJson, (value) => {
-          if (Array.isArray(value) && value.length === 0) return
-          expect(() => decodeWrites(JSON.stringify(value))).toThrow()
+      ),
+      fc.tuple(fc.string(), fc.bigInt({ min: 0n, max: 2n ** 256n })).map(
+        ([text_, handle]): Write => ({
+          kind: 'job',
+          base: 3,
+          job: { ...sampleJob(), kpHighHandle: handle, modelId: text_ },
         }),
-        runs(200),
-      )
-    },
-    patience,
-  )
+      ),
+      fc
+        .tuple(fc.string(), fc.string(), fc.nat())
+        .map(([key, value, at]): Write => ({ kind: 'key', key, value, now: at, expiresAt: at })),
+    )
+    await forAll(150, write, (given) => {
+      expect(decodeWrites(encodeWrites([given]))).toEqual([given])
+    })
+    await forAll(200, hostileJson, (value) => {
+      if (Array.isArray(value) && value.length === 0) return
+      expect(() => decodeWrites(JSON.stringify(value))).toThrow()
+    })
+  })
 })

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import { readServerEvents, type ServerEvent } from '../../../lib/client/event-stream.ts'
 import { systemClock } from '../../../lib/system.ts'
-import { expectTyped, patience, runs } from './runs.ts'
+import { expectTyped, forAll, itHolds } from './runs.ts'
 
 const options = { clock: systemClock, idleMs: 600_000 }
 
@@ -32,75 +32,54 @@ const pieces = fc.array(fc.integer({ min: 1, max: 40 }), { maxLength: 6 })
 const lineEnd = fc.constantFrom('\n', '\r\n', '\r')
 
 describe('event streams', () => {
-  it(
-    'give every event that was written, however it is cut',
-    async () => {
-      const event = fc.record({ id: fc.nat(), data: fc.jsonValue({ noUnicodeString: false }) })
-      await fc.assert(
-        fc.asyncProperty(
-          fc.array(event, { maxLength: 5 }),
-          pieces,
-          lineEnd,
-          async (events, lengths, end) => {
-            const text = events
-              .map(({ id, data }) =>
-                [`id: ${id}`, 'event: job', `data: ${JSON.stringify(data)}`, '', ''].join(end),
-              )
-              .join('')
-            // A last line end by itself may be half of one.
-            const read = await eventsOf(
-              inPieces(new TextEncoder().encode(`${text}: the end${end}`), lengths),
-            )
-            expect(read).toEqual(
-              events.map(({ id, data }) => ({ id: String(id), data: JSON.stringify(data) })),
-            )
-          },
-        ),
-        runs(200),
-      )
-    },
-    patience,
+  itHolds('give every event that was written, however it is cut', async () => {
+    const event = fc.record({ id: fc.nat(), data: fc.jsonValue({ noUnicodeString: false }) })
+    await forAll(
+      200,
+      fc.array(event, { maxLength: 5 }),
+      pieces,
+      lineEnd,
+      async (events, lengths, end) => {
+        const text = events
+          .map(({ id, data }) =>
+            [`id: ${id}`, 'event: job', `data: ${JSON.stringify(data)}`, '', ''].join(end),
+          )
+          .join('')
+        // A last line end by itself may be half of one.
+        const read = await eventsOf(
+          inPieces(new TextEncoder().encode(`${text}: the end${end}`), lengths),
+        )
+        expect(read).toEqual(
+          events.map(({ id, data }) => ({ id: String(id), data: JSON.stringify(data) })),
+        )
+      },
+    )
+  })
+
+  itHolds('keep letters that other formats take for line ends', async () => {
+    const data = JSON.stringify({ detail: 'a\u2028b\u2029c\u0085d' })
+    const [event] = await eventsOf(inPieces(new TextEncoder().encode(`data: ${data}\n\n`), []))
+    expect(event?.data).toBe(data)
+  })
+
+  itHolds('of any bytes end in order', () =>
+    forAll(200, fc.uint8Array({ maxLength: 400 }), pieces, async (bytes, lengths) => {
+      await eventsOf(inPieces(bytes, lengths)).catch(expectTyped)
+    }),
   )
 
-  it(
-    'keep letters that other formats take for line ends',
-    async () => {
-      const data = JSON.stringify({ detail: 'a\u2028b\u2029c\u0085d' })
-      const [event] = await eventsOf(inPieces(new TextEncoder().encode(`data: ${data}\n\n`), []))
-      expect(event?.data).toBe(data)
-    },
-    patience,
-  )
-
-  it(
-    'of any bytes end in order',
-    async () => {
-      await fc.assert(
-        fc.asyncProperty(fc.uint8Array({ maxLength: 400 }), pieces, async (bytes, lengths) => {
-          await eventsOf(inPieces(bytes, lengths)).catch(expectTyped)
-        }),
-        runs(200),
-      )
-    },
-    patience,
-  )
-
-  it(
-    'without an end to an event are given up',
-    async () => {
-      let sent = 0
-      const chunk = new Uint8Array(16_384).fill(97)
-      const endless = new Response(
-        new ReadableStream({
-          pull: (controller) => {
-            sent += chunk.length
-            controller.enqueue(chunk)
-          },
-        }),
-      )
-      await expect(eventsOf(endless)).rejects.toMatchObject({ code: 'stream-silent' })
-      expect(sent).toBeLessThan(1_000_000)
-    },
-    patience,
-  )
+  itHolds('without an end to an event are given up', async () => {
+    let sent = 0
+    const chunk = new Uint8Array(16_384).fill(97)
+    const endless = new Response(
+      new ReadableStream({
+        pull: (controller) => {
+          sent += chunk.length
+          controller.enqueue(chunk)
+        },
+      }),
+    )
+    await expect(eventsOf(endless)).rejects.toMatchObject({ code: 'stream-silent' })
+    expect(sent).toBeLessThan(1_000_000)
+  })
 })
