@@ -1,15 +1,12 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { causes, isCause, remedyFor, whatOf } from '../../lib/causes.ts'
 import { modelId } from '../node/fakes.ts'
 import { callFaults } from './call-faults.ts'
 import { nodeFaults } from './node-faults.ts'
-import { type Observed, observeAll } from './observe.ts'
+import { observeAll } from './observe.ts'
 import { providerFaults } from './provider-faults.ts'
 
-let observed: ReadonlyMap<string, Observed>
-beforeAll(async () => {
-  observed = new Map((await observeAll()).map((one) => [one.fault, one]))
-}, 120_000)
+const observed = new Map((await observeAll()).map((one) => [one.fault, one]))
 
 const of = (fault: string) => observed.get(fault)!
 const hintOf = (code: keyof typeof causes) =>

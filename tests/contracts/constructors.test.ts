@@ -8,19 +8,16 @@ import {
   RpcRequestError,
   toHex,
 } from 'viem'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, expect, it } from 'vitest'
 import { buildContracts } from '../../contracts/build.ts'
 import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
 import { resultRegistryAbi } from '../../lib/abi/result-registry.ts'
 import { causesOf } from '../../lib/chain/chain-error.ts'
-import { startTestChain, type TestChain } from './test-chain.ts'
+import { startTestChain } from './test-chain.ts'
 
 const nobody: Hex = `0x${'0'.repeat(40)}`
 
-let chain: TestChain
-beforeAll(async () => {
-  chain = await startTestChain()
-}, 60_000)
+const chain = await startTestChain()
 afterAll(() => chain.stop())
 
 /** How a construction reverts: the error's name and arguments. */

@@ -1,21 +1,17 @@
 import { concat, createTestClient, type Hex, http, keccak256, pad, toHex } from 'viem'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
 import { promptKeyStoreAbi } from '../../lib/abi/prompt-key-store.ts'
 import { resultRegistryAbi } from '../../lib/abi/result-registry.ts'
 import { taskManager } from '../../lib/chain/task-manager.ts'
 import { createKeyActions } from './stored-keys.ts'
-import { DAY_S, MIN_STAKE, send, startTestChain, type TestChain } from './test-chain.ts'
+import { DAY_S, MIN_STAKE, send, startTestChain } from './test-chain.ts'
 
 const OWNER = 4
 const NODE = 5
 
-let chain: TestChain
-let encryptAs: ReturnType<typeof createKeyActions>['encryptAs']
-beforeAll(async () => {
-  chain = await startTestChain()
-  encryptAs = createKeyActions(chain).encryptAs
-}, 60_000)
+const chain = await startTestChain()
+const encryptAs = createKeyActions(chain).encryptAs
 afterAll(() => chain.stop())
 
 const used: string[] = []

@@ -1,18 +1,15 @@
 import { pad, toHex } from 'viem'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, expect, it } from 'vitest'
 import { ACTIVATOR, createListedKeys, IDLE, jobId, NODES } from './listed-keys.ts'
 import { createRegistryCalls } from './node-registry-calls.ts'
 import { createKeyActions } from './stored-keys.ts'
-import { DAY_S, MIN_STAKE, read, revertOf, startTestChain, type TestChain } from './test-chain.ts'
+import { DAY_S, MIN_STAKE, read, revertOf, startTestChain } from './test-chain.ts'
 
 const COORDINATOR = 1
 const OPERATOR = 4
 
-let chain: TestChain
 let faults = 0
-beforeAll(async () => {
-  chain = await startTestChain()
-}, 60_000)
+const chain = await startTestChain()
 afterAll(() => chain.stop())
 
 const { call, as } = createRegistryCalls(() => chain)

@@ -1,15 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
 import { createRegistryCalls } from './node-registry-calls.ts'
-import {
-  DAY_S,
-  eventsOf,
-  MIN_STAKE,
-  read,
-  revertOf,
-  startTestChain,
-  type TestChain,
-} from './test-chain.ts'
+import { DAY_S, eventsOf, MIN_STAKE, read, revertOf, startTestChain } from './test-chain.ts'
 
 type NodeState = {
   stake: bigint
@@ -22,10 +14,7 @@ type NodeState = {
   active: boolean
 }
 
-let chain: TestChain
-beforeAll(async () => {
-  chain = await startTestChain()
-}, 60_000)
+const chain = await startTestChain()
 afterAll(() => chain.stop())
 
 const { call, as } = createRegistryCalls(() => chain)

@@ -1,5 +1,5 @@
 import { type Hex, keccak256, pad } from 'viem'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { promptKeyStoreAbi } from '../../lib/abi/prompt-key-store.ts'
 import {
   ACTIVATOR,
@@ -12,19 +12,14 @@ import {
   STRANGER,
 } from './listed-keys.ts'
 import { createKeyActions, NOBODY } from './stored-keys.ts'
-import { DAY_S, eventsOf, revertOf, startTestChain, type TestChain } from './test-chain.ts'
+import { DAY_S, eventsOf, revertOf, startTestChain } from './test-chain.ts'
 
 const noCommitment = pad('0x', { size: 32 })
 
-let chain: TestChain
-let keys: ReturnType<typeof createKeyActions>
-let listed: ReturnType<typeof createListedKeys>
-beforeAll(async () => {
-  chain = await startTestChain()
-  keys = createKeyActions(chain)
-  listed = createListedKeys(chain, keys)
-  for (const index of [...NODES, STRANGER]) await keys.registerNode(index)
-}, 60_000)
+const chain = await startTestChain()
+const keys = createKeyActions(chain)
+const listed = createListedKeys(chain, keys)
+for (const index of [...NODES, STRANGER]) await keys.registerNode(index)
 afterAll(() => chain.stop())
 
 const nodeAt = (position: 0 | 1 | 2) => NODES[position]

@@ -1,19 +1,15 @@
 import { createTestClient, encodeAbiParameters, type Hex, http, keccak256, pad, toHex } from 'viem'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { promptKeyStoreAbi } from '../../lib/abi/prompt-key-store.ts'
 import { isAllowed, taskManager } from '../../lib/chain/task-manager.ts'
 import { createKeyActions, NOBODY, storedHandle } from './stored-keys.ts'
-import { eventsOf, revertOf, startTestChain, type TestChain } from './test-chain.ts'
+import { eventsOf, revertOf, startTestChain } from './test-chain.ts'
 
 const OWNER = 4
 const THIEF = 5
 const noTerms = pad('0x', { size: 32 })
-let chain: TestChain
-let keys: ReturnType<typeof createKeyActions>
-beforeAll(async () => {
-  chain = await startTestChain()
-  keys = createKeyActions(chain)
-}, 60_000)
+const chain = await startTestChain()
+const keys = createKeyActions(chain)
 afterAll(() => chain.stop())
 
 describe('storing a key', () => {

@@ -1,14 +1,11 @@
 import { pad, toHex } from 'viem'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { resultRegistryAbi } from '../../lib/abi/result-registry.ts'
-import { eventsOf, read, revertOf, send, startTestChain, type TestChain } from './test-chain.ts'
+import { eventsOf, read, revertOf, send, startTestChain } from './test-chain.ts'
 
 const word = (value: number) => pad(toHex(value), { size: 32 })
 
-let chain: TestChain
-beforeAll(async () => {
-  chain = await startTestChain()
-}, 60_000)
+const chain = await startTestChain()
 afterAll(() => chain.stop())
 
 const checksummed = (index: number) => chain.wallet(index).walletClient.account.address

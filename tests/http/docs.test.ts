@@ -1,19 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { openApiDocument } from '../../icl/docs/openapi.ts'
 import { renderPage } from '../../icl/docs/page.ts'
 import { sha256, utf8 } from '../../lib/digest.ts'
 import type { Endpoint } from '../../lib/endpoint.ts'
 import { commonProblems, endpoints } from '../../lib/endpoints.ts'
-import { createTestIcl, origin, type TestIcl } from '../icl/test-icl.ts'
+import { createTestIcl, origin } from '../icl/test-icl.ts'
 
-let icl: TestIcl
-let response: Response
-let page: string
-beforeAll(async () => {
-  icl = await createTestIcl()
-  response = await icl.fetch(new Request(`${origin}/docs`))
-  page = await response.text()
-})
+const icl = await createTestIcl()
+const response = await icl.fetch(new Request(`${origin}/docs`))
+const page = await response.text()
 afterAll(() => icl.stop())
 
 /** The part of the page that is about one operation. */

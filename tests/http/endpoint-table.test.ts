@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { createApp } from '../../icl/app.ts'
 import { openAccess } from '../../icl/rules/access.ts'
 import { listen } from '../../icl/start/listen.ts'
@@ -7,14 +7,11 @@ import { endpoints, maxBlobBytes, maxBodyBytes, type OperationId } from '../../l
 import { type RequestSigner, signedHeaders } from '../../lib/request-signature.ts'
 import { systemRandom } from '../../lib/system.ts'
 import { codeOf } from '../code-of.ts'
-import { createTestIcl, type TestIcl } from '../icl/test-icl.ts'
-import { type Actors, bodiesOf, createActors, pathsOf, wrongKeyOf } from './endpoint-actors.ts'
+import { createTestIcl } from '../icl/test-icl.ts'
+import { bodiesOf, createActors, pathsOf, wrongKeyOf } from './endpoint-actors.ts'
 import { type Attempt, attempts, expected } from './endpoint-table.ts'
 
 const metricsToken = 'metrics-token-of-the-operator'
-let icl: TestIcl
-let server: ReturnType<typeof listen>
-let actors: Actors
 const cells = new Map<string, string>()
 const leaks: string[] = []
 
@@ -123,15 +120,13 @@ async function attempt(id: OperationId, kind: Attempt): Promise<string> {
   }
 }
 
-beforeAll(async () => {
-  icl = await createTestIcl({ access: { ...openAccess, metricsToken } })
-  server = listen(createApp(icl.deps), { hostname: '127.0.0.1', port: 0 })
-  actors = await createActors(icl)
-  // The order is that of a job's life, so that a good request of each kind finds the job ready for it.
-  for (const id of actors.order) {
-    for (const kind of attempts) cells.set(`${id} ${kind}`, await attempt(id, kind))
-  }
-}, 60_000)
+const icl = await createTestIcl({ access: { ...openAccess, metricsToken } })
+const server = listen(createApp(icl.deps), { hostname: '127.0.0.1', port: 0 })
+const actors = await createActors(icl)
+// The order is that of a job's life, so that a good request of each kind finds the job ready for it.
+for (const id of actors.order) {
+  for (const kind of attempts) cells.set(`${id} ${kind}`, await attempt(id, kind))
+}
 
 afterAll(async () => {
   await server.stop(true)

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { openApiDocument } from '../../icl/docs/openapi.ts'
 import type { Endpoint } from '../../lib/endpoint.ts'
 import { rawBytes } from '../../lib/endpoint.ts'
@@ -9,18 +9,12 @@ import { type RequestSigner, signedHeaders } from '../../lib/request-signature.t
 import { Health } from '../../lib/schemas/network.ts'
 import { systemRandom } from '../../lib/system.ts'
 import { submit } from '../icl/test-client.ts'
-import { createTestIcl, joinNode, origin, type TestIcl, type TestNode } from '../icl/test-icl.ts'
+import { createTestIcl, joinNode, origin } from '../icl/test-icl.ts'
 
-let icl: TestIcl
-let node: TestNode
-let job: Awaited<ReturnType<typeof submit>>
-
-beforeAll(async () => {
-  icl = await createTestIcl()
-  node = await joinNode(icl, 'n1')
-  for (const name of ['n2', 'n3']) await joinNode(icl, name)
-  job = await submit(icl)
-})
+const icl = await createTestIcl()
+const node = await joinNode(icl, 'n1')
+for (const name of ['n2', 'n3']) await joinNode(icl, name)
+const job = await submit(icl)
 afterAll(() => icl.stop())
 
 const table: [string, Endpoint][] = Object.entries(endpoints)

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { readFileText } from '../../icl/start/machine.ts'
 import { parseSettings, settingsWarnings } from '../../icl/start/settings.ts'
 import { formatDeployment } from '../../lib/deployment.ts'
@@ -18,29 +18,25 @@ const good = {
   SVC_ICL_TRUSTED_PROXIES: '1',
 }
 
-let folder: string
-let file: string
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svc-deployment-'))
-  file = join(folder, 'sepolia.json')
-  const text = formatDeployment({
-    network: 'sepolia',
-    chain_id: 11_155_111,
-    contracts: {
-      node_registry: anAddress(address('a1')),
-      prompt_key_store: anAddress(address('a2')),
-      result_registry: anAddress(address('a3')),
-    },
-    task_manager: anAddress(address('a4')),
-    block: 7,
-    coprocessor: {
-      cofhe_url: 'https://keys.example',
-      verifier_url: 'https://verifier.example',
-      threshold_network_url: 'https://threshold.example',
-    },
-  })
-  await writeFile(file, text)
+const folder = await mkdtemp(join(tmpdir(), 'svc-deployment-'))
+const file = join(folder, 'sepolia.json')
+const text = formatDeployment({
+  network: 'sepolia',
+  chain_id: 11_155_111,
+  contracts: {
+    node_registry: anAddress(address('a1')),
+    prompt_key_store: anAddress(address('a2')),
+    result_registry: anAddress(address('a3')),
+  },
+  task_manager: anAddress(address('a4')),
+  block: 7,
+  coprocessor: {
+    cofhe_url: 'https://keys.example',
+    verifier_url: 'https://verifier.example',
+    threshold_network_url: 'https://threshold.example',
+  },
 })
+await writeFile(file, text)
 afterAll(() => rm(folder, { recursive: true }))
 
 const parse = (changes: Record<string, string> = {}) =>

@@ -1,11 +1,8 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, expect, it } from 'vitest'
 import { createApp } from '../../icl/app.ts'
-import { createTestIcl, type TestIcl } from './test-icl.ts'
+import { createTestIcl } from './test-icl.ts'
 
-let icl: TestIcl
-beforeAll(async () => {
-  icl = await createTestIcl()
-})
+const icl = await createTestIcl()
 afterAll(() => icl.stop())
 
 const ask = (app: ReturnType<typeof createApp>, accept: string, method = 'GET') =>

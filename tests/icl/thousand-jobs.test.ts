@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { createMemoryStore } from '../../icl/store/memory/store.ts'
 import { eventOf } from '../../lib/counted-events.ts'
 import { standingOf, utcDayOf, weightOf } from '../../lib/reputation.ts'
@@ -10,15 +10,7 @@ import { offTopic, onTopic } from '../scenarios/texts.ts'
 import { createVirtualClock } from '../virtual-clock.ts'
 import { createFakeChain } from './fake-chain.ts'
 import { runJob } from './run-job.ts'
-import {
-  beat,
-  createReplica,
-  joinNode,
-  origin,
-  type TestIcl,
-  type TestNode,
-  walletOf,
-} from './test-icl.ts'
+import { beat, createReplica, joinNode, origin, type TestNode, walletOf } from './test-icl.ts'
 
 // SVC_LONG_TESTS=1 runs all thousand.
 const jobs = process.env.SVC_LONG_TESTS === '1' ? 1_000 : 120
@@ -35,29 +27,25 @@ const patterns = [
   ],
 ]
 
-let icl: TestIcl
-let nodes: TestNode[]
-beforeAll(async () => {
-  // Midnight comes on the way.
-  const clock = createVirtualClock((day + 1) * dayMs - jobs * 1_000)
-  icl = await createReplica({ clock, chain: createFakeChain(), store: createMemoryStore() })
-  for (const name of ['old 1', 'old 2', 'old 3']) {
-    const client = { address: walletOf(name).address, firstAcceptedAt: (day - 8) * dayMs }
-    await icl.deps.store.save({ kind: 'client', client, base: 0 })
-  }
-  nodes = []
-  for (const name of ['n1', 'n2', 'n3', 'n4', 'n5']) nodes.push(await joinNode(icl, name))
-  const clients = ['old 1', 'new 1', 'old 2', 'new 2', 'old 3']
-  for (let index = 0; index < jobs; index++) {
-    const client = clients[index % clients.length]!
-    const comparator = index % 2 === 0 ? 'exact' : 'similar/2'
-    const answers = patterns[Math.floor(index / 2) % patterns.length]!
-    await runJob(icl, nodes, answers, { client, comparator })
-    await icl.clock.advance(1_000)
-    if (index % 20 === 0) for (const node of nodes) await beat(icl, node)
-  }
-  await icl.clock.advance(5_000)
-}, 900_000)
+// Midnight comes on the way.
+const clock = createVirtualClock((day + 1) * dayMs - jobs * 1_000)
+const icl = await createReplica({ clock, chain: createFakeChain(), store: createMemoryStore() })
+for (const name of ['old 1', 'old 2', 'old 3']) {
+  const client = { address: walletOf(name).address, firstAcceptedAt: (day - 8) * dayMs }
+  await icl.deps.store.save({ kind: 'client', client, base: 0 })
+}
+const nodes: TestNode[] = []
+for (const name of ['n1', 'n2', 'n3', 'n4', 'n5']) nodes.push(await joinNode(icl, name))
+const clients = ['old 1', 'new 1', 'old 2', 'new 2', 'old 3']
+for (let index = 0; index < jobs; index++) {
+  const client = clients[index % clients.length]!
+  const comparator = index % 2 === 0 ? 'exact' : 'similar/2'
+  const answers = patterns[Math.floor(index / 2) % patterns.length]!
+  await runJob(icl, nodes, answers, { client, comparator })
+  await icl.clock.advance(1_000)
+  if (index % 20 === 0) for (const node of nodes) await beat(icl, node)
+}
+await icl.clock.advance(5_000)
 afterAll(() => icl.stop())
 
 type Page = { events: { body: ReputationStatement }[]; next_cursor: string | null }

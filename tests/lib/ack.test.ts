@@ -1,7 +1,6 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { checkAck, verifyAck } from '../../lib/ack.ts'
 import type { Address, Hash32 } from '../../lib/codecs.ts'
-import type { Receipt } from '../../lib/schemas/receipt.ts'
 import type { Ack, AckStatement } from '../../lib/schemas/statements.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import { statementBytes, statementHash } from '../../lib/statements.ts'
@@ -11,17 +10,13 @@ import { addressAt, makeReceipt, tallyKey } from './make-receipt.ts'
 const at = 1_800_000_000
 const otherHash = aHash(`0x${'1'.repeat(64)}`)
 
-let receipt: Receipt
-
 /** The nodes at 2 and 3 have no answer: one was late, the other never revealed. The first to deliver did not. */
-beforeAll(async () => {
-  const over = [
-    { position: 2, fence: 8, reason: 'lease-lapsed' as const, at },
-    { position: 3, fence: 9, reason: 'never-revealed' as const, at },
-  ]
-  const changes = { positions: [0, 1, 4], over, failed: ['never-delivered'] } as const
-  receipt = (await makeReceipt('exact', ['a', 'a', 'a'], { ...changes, over })).receipt
-})
+const over = [
+  { position: 2, fence: 8, reason: 'lease-lapsed' as const, at },
+  { position: 3, fence: 9, reason: 'never-revealed' as const, at },
+]
+const changes = { positions: [0, 1, 4], over, failed: ['never-delivered'] } as const
+const receipt = (await makeReceipt('exact', ['a', 'a', 'a'], { ...changes, over })).receipt
 
 async function acked(
   step: AckStatement['step'],

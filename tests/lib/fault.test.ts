@@ -1,15 +1,13 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { similar } from '../../lib/comparators/similar.ts'
 import { faultEvidenceHash, faultIdOf, isRefuted, verifyFault } from '../../lib/fault.ts'
 import type { Evidence } from '../../lib/schemas/evidence.ts'
 import type { FaultEvidence } from '../../lib/schemas/fault.ts'
 import type { VerdictReason } from '../../lib/schemas/jobs.ts'
-import type { Receipt } from '../../lib/schemas/receipt.ts'
 import type {
   AnswerStatement,
   DeliveryStatement,
   SignedAnswer,
-  SignedDelivery,
   VerdictStatement,
 } from '../../lib/schemas/statements.ts'
 import { statementBytes, statementHash } from '../../lib/statements.ts'
@@ -17,13 +15,7 @@ import { aHash, aJobId } from '../branded.ts'
 import { nodeAddress } from '../icl/rules/sample-job.ts'
 import { answerOf, makeReceipt, signedByNode, signerOf } from './make-receipt.ts'
 
-let receipt: Receipt
 /** Of the node that delivers, and of one that said something else. */
-let answer: SignedAnswer
-let delivery: SignedDelivery
-let own: SignedAnswer
-let refuted: FaultEvidence
-let equivocated: FaultEvidence
 
 const otherHash = aHash(`0x${'1'.repeat(64)}`)
 const otherCid = `bafkrei${'c'.repeat(52)}`
@@ -45,23 +37,21 @@ async function verdictWith(changes: Partial<VerdictStatement> = {}) {
   return signedByNode(body)
 }
 
-beforeAll(async () => {
-  receipt = (await makeReceipt('exact', ['yes', 'no', 'yes', 'yes'])).receipt
-  delivery = receipt.delivery
-  answer = answerOf(receipt, delivery.body.address)
-  own = answerOf(receipt, receipt.list.members[1]!)
-  const { icl_origin, chain_id, jobId } = receipt
-  const about = { version: 2, icl_origin, chain_id, jobId } as const
-  const { fence, address } = own.body
-  refuted = {
-    ...{ ...about, kind: 'verdict-refuted', fence, address },
-    statements: [answer, delivery, own, await verdictWith()],
-  }
-  equivocated = {
-    ...{ ...about, kind: 'equivocated', fence, address },
-    statements: [own, await ownWith({ salt: 'A'.repeat(43) })],
-  }
-})
+const receipt = (await makeReceipt('exact', ['yes', 'no', 'yes', 'yes'])).receipt
+const delivery = receipt.delivery
+const answer = answerOf(receipt, delivery.body.address)
+const own = answerOf(receipt, receipt.list.members[1]!)
+const { icl_origin, chain_id, jobId } = receipt
+const about = { version: 2, icl_origin, chain_id, jobId } as const
+const { fence, address } = own.body
+const refuted: FaultEvidence = {
+  ...{ ...about, kind: 'verdict-refuted', fence, address },
+  statements: [answer, delivery, own, await verdictWith()],
+}
+const equivocated: FaultEvidence = {
+  ...{ ...about, kind: 'equivocated', fence, address },
+  statements: [own, await ownWith({ salt: 'A'.repeat(43) })],
+}
 
 const refusal = (evidence: FaultEvidence) =>
   verifyFault(evidence).then(

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { receiptHash, verifyReceipt } from '../../lib/receipt.ts'
 import { Receipt } from '../../lib/schemas/receipt.ts'
@@ -6,17 +6,15 @@ import { runJob } from '../icl/run-job.ts'
 import { createTestIcl, joinNode } from '../icl/test-icl.ts'
 import { makeReceipt, type ReceiptChanges } from './make-receipt.ts'
 
-let receipt: Receipt
-let iclKeys: string[]
-
-beforeAll(async () => {
-  const icl = await createTestIcl()
-  const nodes = await Promise.all(['n1', 'n2', 'n3'].map((name) => joinNode(icl, name)))
-  const { job } = await runJob(icl, nodes, ['yes', 'yes', 'yes'])
-  receipt = await job.api.getReceipt({ params: { jobId: job.jobId } }, { readToken: job.readToken })
-  iclKeys = (await icl.api().getJwks()).keys.map(({ x }) => x)
-  await icl.stop()
-})
+const icl = await createTestIcl()
+const nodes = await Promise.all(['n1', 'n2', 'n3'].map((name) => joinNode(icl, name)))
+const { job } = await runJob(icl, nodes, ['yes', 'yes', 'yes'])
+const receipt = await job.api.getReceipt(
+  { params: { jobId: job.jobId } },
+  { readToken: job.readToken },
+)
+const iclKeys = (await icl.api().getJwks()).keys.map(({ x }) => x)
+await icl.stop()
 
 const refused = { code: 'receipt-invalid' }
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { privateKeyToAccount } from 'viem/accounts'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { readKeystore } from '../../lib/host/keystore.ts'
 import { commands } from '../../node/command-table.ts'
 import { lockPathOf, takeLock } from '../../node/journal/lock.ts'
@@ -18,15 +18,9 @@ const address = privateKeyToAccount(privateKey).address.toLowerCase()
 const password = 'a password that no line may show'
 const mockKey = '0123456789abcdef0123456789abcdef'
 
-let folder: string
-let icl: Awaited<ReturnType<typeof startStubIcl>>
-let chain: Awaited<ReturnType<typeof startStubChain>>
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svc-node-'))
-  icl = await startStubIcl()
-  chain = await startStubChain()
-})
+const folder = await mkdtemp(join(tmpdir(), 'svc-node-'))
+const icl = await startStubIcl()
+const chain = await startStubChain()
 afterAll(async () => {
   await icl.close()
   await chain.close()

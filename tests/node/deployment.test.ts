@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { formatDeployment } from '../../lib/deployment.ts'
 import { loadConfig } from '../../node/config-file.ts'
 import { anAddress } from '../branded.ts'
@@ -14,30 +14,27 @@ const coprocessor = {
   threshold_network_url: 'https://threshold.example',
 }
 
-let folder: string
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svc-deployment-'))
-  const file = {
-    attestation_backend: 'mock',
-    icl_endpoint: 'https://icl.example',
-    cofhe_endpoint: 'https://rpc.example',
-    supported_model_ids: ['openai:gpt-4.1-mini'],
-  }
-  await writeFile(join(folder, 'config.json'), JSON.stringify(file))
-  const text = formatDeployment({
-    network: 'sepolia',
-    chain_id: 11_155_111,
-    contracts: {
-      node_registry: anAddress(address('a1')),
-      prompt_key_store: anAddress(address('a2')),
-      result_registry: anAddress(address('a3')),
-    },
-    task_manager: anAddress(address('a4')),
-    block: 7,
-    coprocessor,
-  })
-  await writeFile(join(folder, 'sepolia.json'), text)
+const folder = await mkdtemp(join(tmpdir(), 'svc-deployment-'))
+const file = {
+  attestation_backend: 'mock',
+  icl_endpoint: 'https://icl.example',
+  cofhe_endpoint: 'https://rpc.example',
+  supported_model_ids: ['openai:gpt-4.1-mini'],
+}
+await writeFile(join(folder, 'config.json'), JSON.stringify(file))
+const text = formatDeployment({
+  network: 'sepolia',
+  chain_id: 11_155_111,
+  contracts: {
+    node_registry: anAddress(address('a1')),
+    prompt_key_store: anAddress(address('a2')),
+    result_registry: anAddress(address('a3')),
+  },
+  task_manager: anAddress(address('a4')),
+  block: 7,
+  coprocessor,
 })
+await writeFile(join(folder, 'sepolia.json'), text)
 afterAll(() => rm(folder, { recursive: true }))
 
 const load = async (environment: Record<string, string> = {}) =>

@@ -1,7 +1,7 @@
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { readClientKey } from '../../../client/connect/client-key.ts'
 import { connectClient } from '../../../client/connect/connect-client.ts'
 import { type ClientSettings, parseClientSettings } from '../../../client/connect/settings.ts'
@@ -16,10 +16,7 @@ const needed = {
   SVC_CLIENT_KEY_FILE: 'client.key',
 }
 
-let folder: string
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svc-client-key-'))
-})
+const folder = await mkdtemp(join(tmpdir(), 'svc-client-key-'))
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
 const errorOf = async (work: () => unknown): Promise<SvcError> => {

@@ -6,14 +6,14 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import OpenAI from 'openai'
 import { createPublicClient, http } from 'viem'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { clientEnvironment } from '../../../demo/client-environment.ts'
 import { createProcesses, type Running } from '../../../demo/processes.ts'
-import { startWorld, type World } from '../../../demo/world.ts'
-import { type Client, createClient } from '../../../lib/client/client.ts'
+import { startWorld } from '../../../demo/world.ts'
+import { createClient } from '../../../lib/client/client.ts'
 import type { JobId } from '../../../lib/codecs.ts'
 import { systemClock } from '../../../lib/system.ts'
-import { type ProviderServer, startProviderServer } from '../../e2e/provider-server.ts'
+import { startProviderServer } from '../../e2e/provider-server.ts'
 import { breadAnswer, liftAnswer } from '../../lib/comparators/texts.ts'
 
 const model = 'openai:gpt-4o-mini'
@@ -22,14 +22,9 @@ const loadedMs = 180_000
 const run = promisify(execFile)
 const key = 'a key that callers show'
 
-let provider: ProviderServer
 let answer: Parameters<typeof startProviderServer>[0] = () => ''
-let world: World
 const stops: (() => Promise<void>)[] = []
-let gateway: Running
 let baseURL = ''
-let openai: OpenAI
-let client: Client
 
 const until = async <T>(look: () => Promise<T | undefined>, what: string): Promise<T> => {
   const end = systemClock.now() + waitMs
@@ -43,43 +38,41 @@ const until = async <T>(look: () => Promise<T | undefined>, what: string): Promi
 
 const logOf = (running: Running) => readFile(running.logFile, 'utf8')
 
-beforeAll(async () => {
-  provider = await startProviderServer((call) => answer(call))
-  stops.unshift(provider.stop)
-  world = await startWorld({
-    models: [model, 'anthropic:claude-sonnet-5-5'],
-    providerEnv: (index) => ({
-      OPENAI_API_KEY: `key-${index}`,
-      ANTHROPIC_API_KEY: `key-${index}`,
-      SVC_OPENAI_BASE_URL: provider.openaiUrl,
-      SVC_ANTHROPIC_BASE_URL: provider.anthropicUrl,
-    }),
-  })
-  stops.unshift(world.stop)
-  const keysFile = join(world.folder, 'gateway-keys.json')
-  const keys = [
-    { name: 'other', key: 'a key of another caller' },
-    { name: 'tests', key },
-  ]
-  await writeFile(keysFile, JSON.stringify({ keys }), { mode: 0o600 })
-  const processes = createProcesses(world.folder)
-  stops.unshift(processes.close)
-  gateway = processes.start({
-    name: 'gateway',
-    args: [
-      new URL('../../../client/gateway/main.ts', import.meta.url).pathname,
-      ...['--port', '0', '--model-map', `gpt-4o=${model}`, '--at-once', '2', '--store-ahead'],
-    ],
-    env: { ...(await clientEnvironment(world)), SVC_GATEWAY_KEYS_FILE: keysFile },
-  })
-  baseURL = await until(async () => {
-    if (gateway.hasExited()) throw new Error(await logOf(gateway))
-    return /^Gateway at (http:\S+)$/m.exec(await logOf(gateway))?.[1]
-  }, 'the gateway does not start')
-  openai = new OpenAI({ baseURL, apiKey: key })
-  const { rpcUrl, client: account } = world.chain
-  client = await createClient({ icl: world.icl.url, rpcUrl, account })
-}, 180_000)
+const provider = await startProviderServer((call) => answer(call))
+stops.unshift(provider.stop)
+const world = await startWorld({
+  models: [model, 'anthropic:claude-sonnet-5-5'],
+  providerEnv: (index) => ({
+    OPENAI_API_KEY: `key-${index}`,
+    ANTHROPIC_API_KEY: `key-${index}`,
+    SVC_OPENAI_BASE_URL: provider.openaiUrl,
+    SVC_ANTHROPIC_BASE_URL: provider.anthropicUrl,
+  }),
+})
+stops.unshift(world.stop)
+const keysFile = join(world.folder, 'gateway-keys.json')
+const keys = [
+  { name: 'other', key: 'a key of another caller' },
+  { name: 'tests', key },
+]
+await writeFile(keysFile, JSON.stringify({ keys }), { mode: 0o600 })
+const processes = createProcesses(world.folder)
+stops.unshift(processes.close)
+const gateway = processes.start({
+  name: 'gateway',
+  args: [
+    new URL('../../../client/gateway/main.ts', import.meta.url).pathname,
+    ...['--port', '0', '--model-map', `gpt-4o=${model}`, '--at-once', '2', '--store-ahead'],
+  ],
+  env: { ...(await clientEnvironment(world)), SVC_GATEWAY_KEYS_FILE: keysFile },
+})
+baseURL = await until(async () => {
+  if (gateway.hasExited()) throw new Error(await logOf(gateway))
+  return /^Gateway at (http:\S+)$/m.exec(await logOf(gateway))?.[1]
+}, 'the gateway does not start')
+const openai = new OpenAI({ baseURL, apiKey: key })
+const { rpcUrl, client: account } = world.chain
+const client = await createClient({ icl: world.icl.url, rpcUrl, account })
 
 afterAll(async () => {
   for (const stop of stops) await stop()

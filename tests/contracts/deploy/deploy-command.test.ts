@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import * as Keystore from 'ox/Keystore'
 import { createTestClient, type Hex, http, parseEther } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { buildContracts } from '../../../contracts/build.ts'
 import { isCodeOf } from '../../../contracts/deployment-steps.ts'
 import { type Anvil, startAnvil } from '../../../contracts/local/anvil.ts'
@@ -21,15 +21,10 @@ const arbiter = `0x${'a2'.repeat(20)}`
 const coordinator = `0x${'c0'.repeat(20)}`
 const treasury = `0x${'7e'.repeat(20)}`
 
-let folder: string
-let local: Anvil
-let rollup: Anvil
-beforeAll(async () => {
-  await buildContracts()
-  folder = await mkdtemp(join(tmpdir(), 'svc-deploy-'))
-  local = await startAnvil({ chainId: localFheChainId })
-  rollup = await startAnvil({ chainId: arbitrumSepolia })
-}, 60_000)
+await buildContracts()
+const folder = await mkdtemp(join(tmpdir(), 'svc-deploy-'))
+const local = await startAnvil({ chainId: localFheChainId })
+const rollup = await startAnvil({ chainId: arbitrumSepolia })
 afterAll(async () => {
   await Promise.all([local.stop(), rollup.stop()])
   await rm(folder, { recursive: true, force: true })

@@ -1,17 +1,14 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, expect, it } from 'vitest'
 import { buildContracts } from '../../../contracts/build.ts'
 import { openProgress, type SentContract } from '../../../contracts/deploy-progress.ts'
 import { aHash, anAddress } from '../../branded.ts'
 import { codeOf } from '../../code-of.ts'
 
-let folder: string
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svc-deploy-progress-'))
-  await buildContracts()
-}, 60_000)
+const folder = await mkdtemp(join(tmpdir(), 'svc-deploy-progress-'))
+await buildContracts()
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
 const somebody = anAddress(`0x${'a1'.repeat(20)}`)

@@ -2,11 +2,11 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createTestClient, http, toHex } from 'viem'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { buildContracts } from '../../../contracts/build.ts'
 import { runDeploy } from '../../../contracts/deploy-command.ts'
 import { parseDeployCommand } from '../../../contracts/deploy-options.ts'
-import { type Anvil, startAnvil } from '../../../contracts/local/anvil.ts'
+import { startAnvil } from '../../../contracts/local/anvil.ts'
 import { placeLocalCofhe } from '../../../contracts/local/cofhe.ts'
 import { createChainReader } from '../../../lib/chain/clients.ts'
 import { localFheChainId } from '../../../lib/known-networks.ts'
@@ -15,14 +15,10 @@ import { deployBy, startDeploy } from './deploy-process.ts'
 
 const arbiter = `0x${'a2'.repeat(20)}`
 
-let folder: string
-let anvil: Anvil
 let proxy: HttpProxy
-beforeAll(async () => {
-  await buildContracts()
-  folder = await mkdtemp(join(tmpdir(), 'svc-deploy-rpc-'))
-  anvil = await startAnvil({ chainId: localFheChainId })
-}, 60_000)
+await buildContracts()
+const folder = await mkdtemp(join(tmpdir(), 'svc-deploy-rpc-'))
+const anvil = await startAnvil({ chainId: localFheChainId })
 afterAll(async () => {
   await anvil.stop()
   await rm(folder, { recursive: true, force: true })

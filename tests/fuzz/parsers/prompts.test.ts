@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect } from 'vitest'
 import { promptOfText, readPrompt, writePrompt } from '../../../lib/prompt.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { samplePrompt } from '../../sample-prompt.ts'

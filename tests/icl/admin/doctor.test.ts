@@ -1,42 +1,36 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { runAdmin } from '../../../icl/start/admin.ts'
 import { openSqliteStore } from '../../../icl/store/sqlite/file.ts'
 import type { Check } from '../../../lib/host/checks.ts'
-import { startTestChain, type TestChain } from '../../contracts/test-chain.ts'
+import { startTestChain } from '../../contracts/test-chain.ts'
 import { answerJson, type LocalServer, startServer } from '../../local-server.ts'
 import { sampleJob } from '../rules/sample-job.ts'
 
 const coordinator = 1
 const stranger = 7
 
-let chain: TestChain
-let folder: string
-let file: string
-let environment: Record<string, string>
 const servers: LocalServer[] = []
-beforeAll(async () => {
-  chain = await startTestChain()
-  folder = await mkdtemp(join(tmpdir(), 'svc-icl-doctor-'))
-  file = join(folder, 'icl.db')
-  await (await openSqliteStore(file)).close()
-  environment = {
-    SVC_ICL_PUBLIC_URL: 'http://127.0.0.1:1',
-    // Nobody listens there.
-    SVC_ICL_PORT: '1',
-    SVC_ICL_SECRET: 'ab'.repeat(32),
-    SVC_ICL_DATABASE_URL: `sqlite:${file}`,
-    SVC_ICL_RPC_URL: chain.anvil.rpcUrl,
-    SVC_ICL_CHAIN_ID: String(chain.anvil.chainId),
-    SVC_ICL_COORDINATOR_KEY: chain.anvil.accounts[coordinator]!.privateKey,
-    SVC_ICL_NODE_REGISTRY: chain.nodeRegistry,
-    SVC_ICL_PROMPT_KEY_STORE: chain.promptKeyStore,
-    SVC_ICL_RESULT_REGISTRY: chain.resultRegistry,
-    SVC_ICL_MOCK_ATTESTATION_KEY: '07'.repeat(16),
-  }
-}, 60_000)
+const chain = await startTestChain()
+const folder = await mkdtemp(join(tmpdir(), 'svc-icl-doctor-'))
+const file = join(folder, 'icl.db')
+await (await openSqliteStore(file)).close()
+const environment: Record<string, string> = {
+  SVC_ICL_PUBLIC_URL: 'http://127.0.0.1:1',
+  // Nobody listens there.
+  SVC_ICL_PORT: '1',
+  SVC_ICL_SECRET: 'ab'.repeat(32),
+  SVC_ICL_DATABASE_URL: `sqlite:${file}`,
+  SVC_ICL_RPC_URL: chain.anvil.rpcUrl,
+  SVC_ICL_CHAIN_ID: String(chain.anvil.chainId),
+  SVC_ICL_COORDINATOR_KEY: chain.anvil.accounts[coordinator]!.privateKey,
+  SVC_ICL_NODE_REGISTRY: chain.nodeRegistry,
+  SVC_ICL_PROMPT_KEY_STORE: chain.promptKeyStore,
+  SVC_ICL_RESULT_REGISTRY: chain.resultRegistry,
+  SVC_ICL_MOCK_ATTESTATION_KEY: '07'.repeat(16),
+}
 afterAll(async () => {
   for (const server of servers) await server.close()
   await chain.stop()

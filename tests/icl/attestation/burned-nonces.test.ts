@@ -1,23 +1,19 @@
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, expect, it } from 'vitest'
 import { noPool } from '../../../icl/admin/context.ts'
 import { banNode, unbanNode } from '../../../icl/records/bans.ts'
 import { codeOf } from '../../code-of.ts'
-import { createTestIcl, type TestIcl } from '../test-icl.ts'
+import { createTestIcl } from '../test-icl.ts'
 import { createSoftwareTpm } from './software-tpm.ts'
-import { type TpmNode, tpmNode, trustIn } from './tpm-node.ts'
+import { tpmNode, trustIn } from './tpm-node.ts'
 import { createVendor } from './tpm-vendor.ts'
 
-let icl: TestIcl
-let node: TpmNode
-beforeAll(async () => {
-  const early = await createTestIcl()
-  const vendor = await createVendor(early.clock.now())
-  const tpm = await createSoftwareTpm(vendor, early.clock.now())
-  await early.stop()
-  icl = await createTestIcl({ tpm: trustIn(vendor) })
-  node = tpmNode(icl, 'n1', tpm)
-  await node.join()
-})
+const early = await createTestIcl()
+const vendor = await createVendor(early.clock.now())
+const tpm = await createSoftwareTpm(vendor, early.clock.now())
+await early.stop()
+const icl = await createTestIcl({ tpm: trustIn(vendor) })
+const node = tpmNode(icl, 'n1', tpm)
+await node.join()
 afterAll(() => icl.stop())
 
 it('an enrolment that is refused has burned its nonce', async () => {

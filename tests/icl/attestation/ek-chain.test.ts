@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { checkEndorsementKey } from '../../../icl/attestation/endorsement-key.ts'
 import { readPemCertificates } from '../../../icl/attestation/x509.ts'
 import { codeOf } from '../../code-of.ts'
@@ -15,12 +15,8 @@ import {
 
 const now = Date.UTC(2026, 0, 1)
 const day = 24 * 3_600_000
-let vendor: Vendor
-let keys: CryptoKeyPair
-beforeAll(async () => {
-  vendor = await createVendor(now)
-  keys = (await certifyEndorsementKey(vendor, now)).keys
-})
+const vendor = await createVendor(now)
+const keys = (await certifyEndorsementKey(vendor, now)).keys
 
 /** What becomes of an endorsement key's certificate with its chain. */
 async function check(options: {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { checkAttestationKey } from '../../../icl/attestation/attestation-key.ts'
 import { checkEndorsementKey } from '../../../icl/attestation/endorsement-key.ts'
 import { checkPcrPolicy, PcrPolicy } from '../../../icl/attestation/pcr-policy.ts'
@@ -9,28 +9,23 @@ import type { TpmEvidence } from '../../../lib/schemas/attestation.ts'
 import { parsePublicArea } from '../../../lib/tpm/public-area.ts'
 import { createTestIcl, type TestIcl } from '../test-icl.ts'
 import { sampleEventLog } from './sample-event-log.ts'
-import { bootPcrs, createSoftwareTpm, type SoftwareTpm } from './software-tpm.ts'
+import { bootPcrs, createSoftwareTpm } from './software-tpm.ts'
 import { tpmNode, trustIn } from './tpm-node.ts'
-import { createVendor, type Vendor } from './tpm-vendor.ts'
+import { createVendor } from './tpm-vendor.ts'
 
 let icl: TestIcl
-let vendor: Vendor
-let tpm: SoftwareTpm
-let evidence: TpmEvidence
 const extraData = new Uint8Array(32).fill(9)
 // Thousands of signatures take their time on a busy machine.
 const patience = { timeout: 240_000 }
 let tried = 0
 const codes = new Map<string, number>()
 
-beforeAll(async () => {
-  icl = await createTestIcl()
-  vendor = await createVendor(icl.clock.now())
-  tpm = await createSoftwareTpm(vendor, icl.clock.now())
-  evidence = await tpm.quote(extraData)
-  await icl.stop()
-  icl = await createTestIcl({ tpm: trustIn(vendor) })
-})
+icl = await createTestIcl()
+const vendor = await createVendor(icl.clock.now())
+const tpm = await createSoftwareTpm(vendor, icl.clock.now())
+const evidence = await tpm.quote(extraData)
+await icl.stop()
+icl = await createTestIcl({ tpm: trustIn(vendor) })
 afterAll(async () => {
   await icl.stop()
   const counts = [...codes].map(([code, count]) => `  ${code} ${count}`)

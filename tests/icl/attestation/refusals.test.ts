@@ -1,37 +1,33 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { afterAll, beforeEach, expect, it } from 'vitest'
 import { PcrPolicy } from '../../../icl/attestation/pcr-policy.ts'
 import type { Dependencies } from '../../../icl/dependencies.ts'
 import { codeOf } from '../../code-of.ts'
 import { attestationOf, createTestIcl, type TestIcl } from '../test-icl.ts'
 import { bootPcrs, bootValues, createSoftwareTpm, type SoftwareTpm } from './software-tpm.ts'
 import { sessionKeyOf, type TpmNode, tpmNode, trustIn } from './tpm-node.ts'
-import { createVendor, type Vendor } from './tpm-vendor.ts'
+import { createVendor } from './tpm-vendor.ts'
 
-let vendor: Vendor
 let icl: TestIcl
-let tpms: Readonly<
-  Record<'own' | 'others' | 'unrestricted' | 'stranger' | 'decrypting', SoftwareTpm>
->
 let node: TpmNode
 let neighbour: TpmNode
 const rows: (readonly [attack: string, code: string])[] = []
 const nothing = new Uint8Array()
 
-beforeAll(async () => {
-  icl = await createTestIcl()
-  const now = icl.clock.now()
-  vendor = await createVendor(now)
-  const elsewhere = await createVendor(now)
-  tpms = {
-    own: await createSoftwareTpm(vendor, now),
-    others: await createSoftwareTpm(vendor, now),
-    // The attributes of a key that signs whatever it is given.
-    unrestricted: await createSoftwareTpm(vendor, now, 0x00040072),
-    decrypting: await createSoftwareTpm(vendor, now, 0x00070072),
-    stranger: await createSoftwareTpm(elsewhere, now),
-  }
-  await icl.stop()
-})
+icl = await createTestIcl()
+const now = icl.clock.now()
+const vendor = await createVendor(now)
+const elsewhere = await createVendor(now)
+const tpms: Readonly<
+  Record<'own' | 'others' | 'unrestricted' | 'stranger' | 'decrypting', SoftwareTpm>
+> = {
+  own: await createSoftwareTpm(vendor, now),
+  others: await createSoftwareTpm(vendor, now),
+  // The attributes of a key that signs whatever it is given.
+  unrestricted: await createSoftwareTpm(vendor, now, 0x00040072),
+  decrypting: await createSoftwareTpm(vendor, now, 0x00070072),
+  stranger: await createSoftwareTpm(elsewhere, now),
+}
+await icl.stop()
 beforeEach(async () => {
   icl = await createTestIcl({ tpm: trustIn(vendor) })
   node = tpmNode(icl, 'n1', tpms.own)

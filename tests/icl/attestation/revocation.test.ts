@@ -1,4 +1,4 @@
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { noPool } from '../../../icl/admin/context.ts'
 import { revokeCertificate } from '../../../icl/records/bans.ts'
 import {
@@ -10,24 +10,20 @@ import {
 import { codeOf } from '../../code-of.ts'
 import { useReplicas } from '../replica-set.ts'
 import { createShared, createTestIcl, type Shared, type TestIcl } from '../test-icl.ts'
-import { createSoftwareTpm, type SoftwareTpm } from './software-tpm.ts'
+import { createSoftwareTpm } from './software-tpm.ts'
 import { sessionKeyOf, type TpmNode, tpmNode, trustIn } from './tpm-node.ts'
-import { createVendor, type Vendor } from './tpm-vendor.ts'
+import { createVendor } from './tpm-vendor.ts'
 
 const replicas = useReplicas()
-let vendor: Vendor
-let tpm: SoftwareTpm
 let shared: Shared
 let first: TestIcl
 let second: TestIcl
 let node: TpmNode
 
-beforeAll(async () => {
-  const icl = await createTestIcl()
-  vendor = await createVendor(icl.clock.now())
-  tpm = await createSoftwareTpm(vendor, icl.clock.now())
-  await icl.stop()
-})
+const icl = await createTestIcl()
+const vendor = await createVendor(icl.clock.now())
+const tpm = await createSoftwareTpm(vendor, icl.clock.now())
+await icl.stop()
 beforeEach(async () => {
   shared = createShared()
   first = await replicas.start(shared, 'a', { tpm: trustIn(vendor) })

@@ -1,20 +1,18 @@
 import { decodeJwt } from 'jose'
-import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createApi } from '../../../lib/api.ts'
 import type { RequestSigner } from '../../../lib/request-signature.ts'
 import { systemRandom } from '../../../lib/system.ts'
 import { codeOf } from '../../code-of.ts'
 import { createReplica, createShared, type TestIcl, walletOf } from '../test-icl.ts'
-import { createSoftwareTpm, type SoftwareTpm } from './software-tpm.ts'
+import { createSoftwareTpm } from './software-tpm.ts'
 import { sessionKeyOf, type TpmNode, tpmNode, trustIn } from './tpm-node.ts'
-import { createVendor, type Vendor } from './tpm-vendor.ts'
+import { createVendor } from './tpm-vendor.ts'
 
 /** An ICL with the node's conversation with it. */
 type Place = { readonly icl: TestIcl; readonly origin: string; readonly node: TpmNode }
 
 const [hereOrigin, thereOrigin] = ['https://icl.test', 'https://other.test']
-let vendor: Vendor
-let tpm: SoftwareTpm
 let here: Place
 let there: Place
 
@@ -28,11 +26,9 @@ const apiAt = (icl: TestIcl, origin: string, signer?: RequestSigner) =>
     ...(signer && { signer }),
   })
 
-beforeAll(async () => {
-  const { clock } = createShared()
-  vendor = await createVendor(clock.now())
-  tpm = await createSoftwareTpm(vendor, clock.now())
-})
+const { clock } = createShared()
+const vendor = await createVendor(clock.now())
+const tpm = await createSoftwareTpm(vendor, clock.now())
 beforeEach(async () => {
   // The same secret, chain and store: only the origin tells the two apart.
   const shared = createShared()

@@ -1,6 +1,6 @@
 import { createTestClient, type Hex, http } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import type { Chain } from '../../../icl/chain/chain.ts'
 import { createViemChain, type ViemChainOptions } from '../../../icl/chain/viem.ts'
 import { createMemoryStore } from '../../../icl/store/memory/store.ts'
@@ -8,8 +8,8 @@ import { resultRegistryAbi } from '../../../lib/abi/result-registry.ts'
 import type { JobId } from '../../../lib/codecs.ts'
 import { systemClock } from '../../../lib/system.ts'
 import { anAddress } from '../../branded.ts'
-import { startTestChain, type TestChain } from '../../contracts/test-chain.ts'
-import { type HttpProxy, startProxy } from '../../e2e/proxy.ts'
+import { startTestChain } from '../../contracts/test-chain.ts'
+import { startProxy } from '../../e2e/proxy.ts'
 import { createVirtualClock, holdTime } from '../../virtual-clock.ts'
 import { createFakeChain } from '../fake-chain.ts'
 import { runJob } from '../run-job.ts'
@@ -23,15 +23,11 @@ const tooMany = {
   json: { error: 'too many requests' },
 }
 
-let chain: TestChain
-let proxy: HttpProxy
 const table: string[] = []
 /** What each transaction put on chain, and for how much gas. */
 let batches: { readonly results: number; readonly gasUsed: bigint }[] = []
-beforeAll(async () => {
-  chain = await startTestChain()
-  proxy = await startProxy()
-}, 60_000)
+const chain = await startTestChain()
+const proxy = await startProxy()
 afterAll(async () => {
   process.stdout.write(['', ...table, ''].join('\n'))
   await proxy.stop()

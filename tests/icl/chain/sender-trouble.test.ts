@@ -1,6 +1,6 @@
 import { privateKeyToAccount } from 'viem/accounts'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Anvil, startAnvil } from '../../../contracts/local/anvil.ts'
+import { afterAll, beforeEach, describe, expect, it } from 'vitest'
+import { startAnvil } from '../../../contracts/local/anvil.ts'
 import { createSender, type Sender } from '../../../icl/chain/sender.ts'
 import { createViemChain } from '../../../icl/chain/viem.ts'
 import { type ChainWriter, createChainWriter } from '../../../lib/chain/clients.ts'
@@ -10,13 +10,9 @@ import { systemClock } from '../../../lib/system.ts'
 import { anvilClient, until } from './anvil-client.ts'
 
 const stuckMs = 150
-let anvil: Anvil
-let test: ReturnType<typeof anvilClient>
 
-beforeAll(async () => {
-  anvil = await startAnvil()
-  test = anvilClient(anvil.rpcUrl)
-})
+const anvil = await startAnvil()
+const test = anvilClient(anvil.rpcUrl)
 afterAll(() => anvil.stop())
 beforeEach(async () => {
   await test.setAutomine(true)

@@ -1,6 +1,6 @@
 import { encodeFunctionData, type Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import type { ChainResult } from '../../../icl/chain/chain.ts'
 import { createSender } from '../../../icl/chain/sender.ts'
 import { createViemChain, type ViemChainOptions } from '../../../icl/chain/viem.ts'
@@ -15,32 +15,21 @@ import type { Hash32 } from '../../../lib/codecs.ts'
 import { createCofheCoprocessor } from '../../../lib/coprocessor/cofhe.ts'
 import { systemClock, systemRandom } from '../../../lib/system.ts'
 import { aHash, aJobId, anAddress } from '../../branded.ts'
-import {
-  eventsOf,
-  MIN_STAKE,
-  send,
-  startTestChain,
-  type TestChain,
-} from '../../contracts/test-chain.ts'
+import { eventsOf, MIN_STAKE, send, startTestChain } from '../../contracts/test-chain.ts'
 import { anvilClient, until } from './anvil-client.ts'
 
 const [coordinator, client, node] = [1, 4, 5] as const
 const stuckMs = 150
 
-let chain: TestChain
-let anvil: ReturnType<typeof anvilClient>
-
-beforeAll(async () => {
-  chain = await startTestChain()
-  anvil = anvilClient(chain.anvil.rpcUrl)
-  await send(chain.wallet(node), {
-    address: chain.nodeRegistry,
-    abi: nodeRegistryAbi,
-    functionName: 'register',
-    args: [[0]],
-    value: MIN_STAKE,
-  })
-}, 60_000)
+const chain = await startTestChain()
+const anvil = anvilClient(chain.anvil.rpcUrl)
+await send(chain.wallet(node), {
+  address: chain.nodeRegistry,
+  abi: nodeRegistryAbi,
+  functionName: 'register',
+  args: [[0]],
+  value: MIN_STAKE,
+})
 afterAll(() => chain.stop())
 beforeEach(async () => {
   await anvil.setAutomine(true)

@@ -1,6 +1,6 @@
 import { createTestClient, http } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import type { ChainResult } from '../../../icl/chain/chain.ts'
 import { createViemChain, type ViemChainOptions } from '../../../icl/chain/viem.ts'
 import { nodeRegistryAbi } from '../../../lib/abi/node-registry.ts'
@@ -11,25 +11,22 @@ import { createCofheCoprocessor } from '../../../lib/coprocessor/cofhe.ts'
 import { listCommitment } from '../../../lib/list-commitment.ts'
 import { systemClock, systemRandom } from '../../../lib/system.ts'
 import { aHash, aJobId, anAddress } from '../../branded.ts'
-import { MIN_STAKE, send, startTestChain, type TestChain } from '../../contracts/test-chain.ts'
+import { MIN_STAKE, send, startTestChain } from '../../contracts/test-chain.ts'
 
 const coordinator = 1
 const client = 4
 const [node, otherNode, stranger] = [5, 6, 7]
 
-let chain: TestChain
-beforeAll(async () => {
-  chain = await startTestChain()
-  for (const index of [node, otherNode]) {
-    await send(chain.wallet(index!), {
-      address: chain.nodeRegistry,
-      abi: nodeRegistryAbi,
-      functionName: 'register',
-      args: [[0, 2]],
-      value: MIN_STAKE,
-    })
-  }
-}, 60_000)
+const chain = await startTestChain()
+for (const index of [node, otherNode]) {
+  await send(chain.wallet(index!), {
+    address: chain.nodeRegistry,
+    abi: nodeRegistryAbi,
+    functionName: 'register',
+    args: [[0, 2]],
+    value: MIN_STAKE,
+  })
+}
 afterAll(() => chain.stop())
 
 const keyOf = (index: number) => chain.anvil.accounts[index]!.privateKey

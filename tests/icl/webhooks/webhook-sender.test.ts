@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import 'reflect-metadata'
 import { Webhook } from 'standardwebhooks'
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterAll, describe, expect, it, vi } from 'vitest'
 import { receive } from '../../../examples/webhook-receiver.ts'
 import {
   createWebhookSender,
@@ -19,7 +19,6 @@ const body = JSON.stringify(message)
 const servers: Server[] = []
 const connected: string[] = []
 const seen: { url: string; headers: Record<string, string>; body: string }[] = []
-let tls: { readonly cert: string; readonly key: string }
 let plain = 0
 let secure = 0
 
@@ -49,11 +48,9 @@ async function listen(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-beforeAll(async () => {
-  tls = await certificateFor('receiver.example')
-  plain = await listen(createServer(answer))
-  secure = await listen(createTlsServer(tls, answer))
-})
+const tls = await certificateFor('receiver.example')
+plain = await listen(createServer(answer))
+secure = await listen(createTlsServer(tls, answer))
 
 afterAll(async () => {
   for (const server of servers) {

@@ -1,5 +1,5 @@
 import { type Hex, keccak256 } from 'viem'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { promptKeyStoreAbi } from '../../../lib/abi/prompt-key-store.ts'
 import { commitList, endList, listOf, storeOutputKey } from '../../../lib/chain/key-lists.ts'
 import { outputKeyOf } from '../../../lib/chain/output-key-of.ts'
@@ -9,19 +9,14 @@ import { listCommitment } from '../../../lib/list-commitment.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { ACTIVATOR, createListedKeys, NODES, OWNER } from '../../contracts/listed-keys.ts'
 import { createKeyActions } from '../../contracts/stored-keys.ts'
-import { eventsOf, startTestChain, type TestChain } from '../../contracts/test-chain.ts'
+import { eventsOf, startTestChain } from '../../contracts/test-chain.ts'
 
 const termsHash = Hash32.parse(keccak256('0x01'))
 
-let chain: TestChain
-let keys: ReturnType<typeof createKeyActions>
-let listed: ReturnType<typeof createListedKeys>
-beforeAll(async () => {
-  chain = await startTestChain()
-  keys = createKeyActions(chain)
-  listed = createListedKeys(chain, keys)
-  for (const index of NODES) await keys.registerNode(index)
-}, 60_000)
+const chain = await startTestChain()
+const keys = createKeyActions(chain)
+const listed = createListedKeys(chain, keys)
+for (const index of NODES) await keys.registerNode(index)
 afterAll(() => chain.stop())
 
 const by = (index: number) => ({ ...chain.wallet(index), contract: chain.promptKeyStore as Hex })

@@ -1,24 +1,18 @@
 import type { TransactionReceipt } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { type Anvil, startAnvil } from '../../../contracts/local/anvil.ts'
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { startAnvil } from '../../../contracts/local/anvil.ts'
 import { createSender } from '../../../icl/chain/sender.ts'
 import { createChainWriter } from '../../../lib/chain/clients.ts'
 import { sendCall } from '../../../lib/chain/send.ts'
 import { systemClock } from '../../../lib/system.ts'
-import { type Fate, type HttpProxy, startProxy } from '../../e2e/proxy.ts'
+import { type Fate, startProxy } from '../../e2e/proxy.ts'
 import { anvilClient } from '../../icl/chain/anvil-client.ts'
 
-let anvil: Anvil
-let proxy: HttpProxy
-let test: ReturnType<typeof anvilClient>
-
-beforeAll(async () => {
-  anvil = await startAnvil()
-  test = anvilClient(anvil.rpcUrl)
-  proxy = await startProxy()
-  proxy.target = anvil.rpcUrl
-})
+const anvil = await startAnvil()
+const test = anvilClient(anvil.rpcUrl)
+const proxy = await startProxy()
+proxy.target = anvil.rpcUrl
 afterAll(async () => {
   await proxy.stop()
   await anvil.stop()

@@ -1,17 +1,13 @@
-import { createTestClient, http, type TestClient } from 'viem'
+import { createTestClient, http } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { afterAll, beforeAll, expect, it } from 'vitest'
-import { type Anvil, startAnvil } from '../../../contracts/local/anvil.ts'
+import { afterAll, expect, it } from 'vitest'
+import { startAnvil } from '../../../contracts/local/anvil.ts'
 import { createChainWriter } from '../../../lib/chain/clients.ts'
 import { sendCall } from '../../../lib/chain/send.ts'
 import { systemClock } from '../../../lib/system.ts'
 
-let anvil: Anvil
-let test: TestClient
-beforeAll(async () => {
-  anvil = await startAnvil()
-  test = createTestClient({ mode: 'anvil', transport: http(anvil.rpcUrl) })
-})
+const anvil = await startAnvil()
+const test = createTestClient({ mode: 'anvil', transport: http(anvil.rpcUrl) })
 afterAll(() => anvil.stop())
 
 it('processes that share a wallet all get their transactions into a block, also before the first of them is in one', async () => {

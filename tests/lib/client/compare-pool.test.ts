@@ -1,5 +1,5 @@
 import { privateKeyToAccount } from 'viem/accounts'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { createClientChain } from '../../../lib/client/client-chain.ts'
 import { comparePool, describeLeftOut } from '../../../lib/client/compare-pool.ts'
 import { infer } from '../../../lib/client/infer.ts'
@@ -8,17 +8,14 @@ import type { ListRequest } from '../../../lib/schemas/list.ts'
 import { systemClock } from '../../../lib/system.ts'
 import { NODES, STRANGER } from '../../contracts/listed-keys.ts'
 import { createKeyActions } from '../../contracts/stored-keys.ts'
-import { startTestChain, type TestChain } from '../../contracts/test-chain.ts'
+import { startTestChain } from '../../contracts/test-chain.ts'
 import { nodeAddress } from '../../icl/rules/sample-job.ts'
 import { sampleNetwork } from '../../sample-network.ts'
 import { createFakeWorld, pool } from './fake-world.ts'
 
-let chain: TestChain
-beforeAll(async () => {
-  chain = await startTestChain()
-  const keys = createKeyActions(chain)
-  for (const index of NODES) await keys.registerNode(index)
-}, 60_000)
+const chain = await startTestChain()
+const keys = createKeyActions(chain)
+for (const index of NODES) await keys.registerNode(index)
 afterAll(() => chain.stop())
 
 const nodeAt = (index: number) => ({ ...pool[0]!, address: Address.parse(chain.addressOf(index)) })

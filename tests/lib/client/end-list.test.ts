@@ -1,21 +1,16 @@
 import { privateKeyToAccount } from 'viem/accounts'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { createClientChain } from '../../../lib/client/client-chain.ts'
 import { endList } from '../../../lib/client/end-list.ts'
 import { ACTIVATOR, createListedKeys, NODES, OWNER } from '../../contracts/listed-keys.ts'
 import { createKeyActions } from '../../contracts/stored-keys.ts'
-import { revertOf, startTestChain, type TestChain } from '../../contracts/test-chain.ts'
+import { revertOf, startTestChain } from '../../contracts/test-chain.ts'
 import { sampleNetwork } from '../../sample-network.ts'
 
-let chain: TestChain
-let keys: ReturnType<typeof createKeyActions>
-let listed: ReturnType<typeof createListedKeys>
-beforeAll(async () => {
-  chain = await startTestChain()
-  keys = createKeyActions(chain)
-  listed = createListedKeys(chain, keys)
-  for (const index of NODES) await keys.registerNode(index)
-}, 60_000)
+const chain = await startTestChain()
+const keys = createKeyActions(chain)
+const listed = createListedKeys(chain, keys)
+for (const index of NODES) await keys.registerNode(index)
 afterAll(() => chain.stop())
 
 const clientOf = (index: number) => {

@@ -1,8 +1,7 @@
-import { beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { getRecord } from '../../../lib/client/get-record.ts'
 import { faultEvidenceHash, faultIdOf } from '../../../lib/fault.ts'
 import type { FaultEvidence, FaultView } from '../../../lib/schemas/fault.ts'
-import type { Receipt } from '../../../lib/schemas/receipt.ts'
 import type { JobRecord } from '../../../lib/schemas/record.ts'
 import { aHash, aJobId } from '../../branded.ts'
 import { nodeAddress } from '../../icl/rules/sample-job.ts'
@@ -12,49 +11,39 @@ import { answerOf, makeReceipt, signedByNode } from '../make-receipt.ts'
 const network = sampleNetwork({ public_url: 'https://icl.test/', chain_id: 31_337 })
 const otherHash = aHash(`0x${'1'.repeat(64)}`)
 
-let receipt: Receipt
-let record: JobRecord
-let fault: FaultView
-
-type Signed = Receipt['answers'][number]
-let delivered: Signed
-let liar: Signed
-
-beforeAll(async () => {
-  receipt = (await makeReceipt('exact', ['yes', 'no', 'yes', 'yes'])).receipt
-  const { answers, delivery, verdicts, jobId, icl_origin, chain_id } = receipt
-  delivered = answers.find(({ body }) => body.address === delivery.body.address)!
-  liar = answers[1]!
-  const { fence, address } = liar.body
-  const about = { kind: 'verdict-refuted', jobId, fence, address } as const
-  const verdict = await signedByNode({
-    ...verdicts.find(({ body }) => body.address === address)!.body,
-    ...{ verdict: 'match' as const, reason: undefined },
-  })
-  const [one, other] = [answerOf(receipt, delivered.body.address), answerOf(receipt, address)]
-  const evidence: FaultEvidence = {
-    ...{ ...about, version: 2, icl_origin, chain_id },
-    statements: [one, delivery, other, verdict],
-  }
-  fault = {
-    ...{ ...about, fault_id: faultIdOf(about), at: 5, evidence },
-    evidence_hash: await faultEvidenceHash(evidence),
-  }
-  const assignments = answers.map((answer) => ({
-    ...{ node: answer.body.address, fence: answer.body.fence, answer },
-  }))
-  const turn = { deliverer: delivery.body.address, fence: delivery.body.fence }
-  // What is checked of a record; the rest is told.
-  record = {
-    job: { jobId },
-    assignments: [{ node: nodeAddress('a'), fence: 9 }, ...assignments],
-    deliveries: [
-      { ...turn, outcome: 'settled', delivery, verdicts },
-      { deliverer: nodeAddress('a'), fence: 9, outcome: 'failed', verdicts: [] },
-    ],
-    faults: [fault, { ...fault, evidence: undefined }],
-  } as unknown as JobRecord
+const receipt = (await makeReceipt('exact', ['yes', 'no', 'yes', 'yes'])).receipt
+const { answers, delivery, verdicts, jobId, icl_origin, chain_id } = receipt
+const delivered = answers.find(({ body }) => body.address === delivery.body.address)!
+const liar = answers[1]!
+const { fence, address } = liar.body
+const about = { kind: 'verdict-refuted', jobId, fence, address } as const
+const verdict = await signedByNode({
+  ...verdicts.find(({ body }) => body.address === address)!.body,
+  ...{ verdict: 'match' as const, reason: undefined },
 })
+const [one, other] = [answerOf(receipt, delivered.body.address), answerOf(receipt, address)]
+const evidence: FaultEvidence = {
+  ...{ ...about, version: 2, icl_origin, chain_id },
+  statements: [one, delivery, other, verdict],
+}
+const fault: FaultView = {
+  ...{ ...about, fault_id: faultIdOf(about), at: 5, evidence },
+  evidence_hash: await faultEvidenceHash(evidence),
+}
+const assignments = answers.map((answer) => ({
+  ...{ node: answer.body.address, fence: answer.body.fence, answer },
+}))
+const turn = { deliverer: delivery.body.address, fence: delivery.body.fence }
+// What is checked of a record; the rest is told.
+const record: JobRecord = {
+  job: { jobId },
+  assignments: [{ node: nodeAddress('a'), fence: 9 }, ...assignments],
+  deliveries: [
+    { ...turn, outcome: 'settled', delivery, verdicts },
+    { deliverer: nodeAddress('a'), fence: 9, outcome: 'failed', verdicts: [] },
+  ],
+  faults: [fault, { ...fault, evidence: undefined }],
+} as unknown as JobRecord
 
 const read = async (given: JobRecord, changes: Partial<typeof network> = {}) => {
   const asked: unknown[] = []

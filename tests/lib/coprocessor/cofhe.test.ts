@@ -1,6 +1,6 @@
 import { permitStore } from '@cofhe/sdk/permits'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { createChainWriter } from '../../../lib/chain/clients.ts'
 import { ownerOf, storeKey } from '../../../lib/chain/prompt-key-store.ts'
 import { isAllowed } from '../../../lib/chain/task-manager.ts'
@@ -9,7 +9,7 @@ import type { EncryptNews } from '../../../lib/coprocessor/coprocessor.ts'
 import { systemClock } from '../../../lib/system.ts'
 import { aHash, anAddress } from '../../branded.ts'
 import { letRead } from '../../contracts/let-read.ts'
-import { startTestChain, type TestChain } from '../../contracts/test-chain.ts'
+import { startTestChain } from '../../contracts/test-chain.ts'
 
 const OWNER = 4
 const READER = 5
@@ -18,10 +18,7 @@ const HIGH = 0x00112233445566778899aabbccddeeffn
 const LOW = 0xffeeddccbbaa99887766554433221100n
 const terms = aHash(`0x${'7e'.repeat(32)}`)
 
-let chain: TestChain
-beforeAll(async () => {
-  chain = await startTestChain()
-}, 60_000)
+const chain = await startTestChain()
 afterAll(() => chain.stop())
 
 const coprocessorOf = (index: number) => {

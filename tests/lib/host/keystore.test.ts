@@ -3,19 +3,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as Keystore from 'ox/Keystore'
 import { privateKeyToAccount } from 'viem/accounts'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { minScryptN, readKeystore, writeKeystore } from '../../../lib/host/keystore.ts'
 import { systemRandom } from '../../../lib/system.ts'
 
 const privateKey = `0x${'42'.repeat(32)}` as const
 const password = 'correct horse'
-let folder: string
-let path: string
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svc-keystore-'))
-  path = join(folder, 'new', 'keystore.json')
-})
+const folder = await mkdtemp(join(tmpdir(), 'svc-keystore-'))
+const path = join(folder, 'new', 'keystore.json')
 afterAll(() => rm(folder, { recursive: true }))
 
 describe('the keystore', () => {

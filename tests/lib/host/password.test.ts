@@ -2,16 +2,12 @@ import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { askPassword, givenPassword, type Terminal } from '../../../lib/host/password.ts'
 import { quietContext } from '../../node/commands/context.ts'
 
-let folder: string
-let path: string
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svc-password-'))
-  path = join(folder, 'password')
-})
+const folder = await mkdtemp(join(tmpdir(), 'svc-password-'))
+const path = join(folder, 'password')
 afterAll(() => rm(folder, { recursive: true }))
 
 const read = async (content: string, mode = 0o600) => {

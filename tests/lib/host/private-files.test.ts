@@ -12,13 +12,10 @@ import {
 } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { readJson, tryToWrite, writePrivateJson } from '../../../lib/host/private-files.ts'
 
-let folder: string
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svc-private-'))
-})
+const folder = await mkdtemp(join(tmpdir(), 'svc-private-'))
 afterAll(() => rm(folder, { recursive: true }))
 
 describe('a private file', () => {

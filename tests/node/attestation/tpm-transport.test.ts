@@ -2,7 +2,7 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { monotonicMs } from '../../../lib/clock.ts'
 import { systemClock, systemRandom } from '../../../lib/system.ts'
 import { createTpmWriter } from '../../../lib/tpm/bytes.ts'
@@ -29,12 +29,9 @@ const answerOf = (code: number, parameters = new Uint8Array(), tag = 0x8001) =>
 // One handle list, empty: what a TPM says when it is asked what was left in it.
 const nothingLeft = answerOf(0, createTpmWriter().u8(0).u32(1).u32(0).done())
 
-let folder: string
 let server: Server | undefined
 const sockets = new Set<Socket>()
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svc-tpm-'))
-})
+const folder = await mkdtemp(join(tmpdir(), 'svc-tpm-'))
 afterAll(() => rm(folder, { recursive: true, force: true }))
 afterEach(async () => {
   for (const socket of sockets) socket.destroy()

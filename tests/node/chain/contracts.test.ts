@@ -1,20 +1,11 @@
 import { createTestClient, http } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { nodeRegistryAbi } from '../../../lib/abi/node-registry.ts'
 import { createNodeChain } from '../../../node/chain/contracts.ts'
-import {
-  DAY_S,
-  MIN_STAKE,
-  send,
-  startTestChain,
-  type TestChain,
-} from '../../contracts/test-chain.ts'
+import { DAY_S, MIN_STAKE, send, startTestChain } from '../../contracts/test-chain.ts'
 
-let chain: TestChain
-beforeAll(async () => {
-  chain = await startTestChain()
-}, 60_000)
+const chain = await startTestChain()
 afterAll(() => chain.stop())
 
 const nodeWith = (privateKey: `0x${string}`, rpcUrl = chain.anvil.rpcUrl) =>

@@ -1,5 +1,5 @@
 import { privateKeyToAccount } from 'viem/accounts'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { Address } from '../../../lib/codecs.ts'
 import type { OutputKey } from '../../../node/chain/chain.ts'
 import { createNodeChain } from '../../../node/chain/contracts.ts'
@@ -8,25 +8,19 @@ import {
   ACTIVATOR,
   createListedKeys,
   IDLE,
-  type ListedKey,
   NODES,
   OWNER,
   STRANGER,
 } from '../../contracts/listed-keys.ts'
 import { createKeyActions } from '../../contracts/stored-keys.ts'
-import { startTestChain, type TestChain } from '../../contracts/test-chain.ts'
+import { startTestChain } from '../../contracts/test-chain.ts'
 
 const [DELIVERER, CHECKER, LATE_CHECKER] = NODES
 
-let chain: TestChain
-let keys: ReturnType<typeof createKeyActions>
-let prompt: ListedKey
-beforeAll(async () => {
-  chain = await startTestChain()
-  keys = createKeyActions(chain)
-  for (const index of NODES) await keys.registerNode(index)
-  prompt = await createListedKeys(chain, keys).commit(0b0011)
-}, 60_000)
+const chain = await startTestChain()
+const keys = createKeyActions(chain)
+for (const index of NODES) await keys.registerNode(index)
+const prompt = await createListedKeys(chain, keys).commit(0b0011)
 afterAll(() => chain.stop())
 
 const nodeChain = () =>

@@ -2,43 +2,38 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pad, toHex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { createViemChain } from '../../../icl/chain/viem.ts'
 import type { Hash32 } from '../../../lib/codecs.ts'
 import { sha256Hex, utf8 } from '../../../lib/digest.ts'
 import { systemClock } from '../../../lib/system.ts'
 import { aHash } from '../../branded.ts'
-import { type CommandWorld, type Operator, startCommandWorld } from './world.ts'
+import { startCommandWorld } from './world.ts'
 
 const fault = (index: number): Hash32 => aHash(pad(toHex(index), { size: 32 }))
 
-let commands: CommandWorld
-let node: Operator
-let chain: ReturnType<typeof createViemChain>
-beforeAll(async () => {
-  commands = await startCommandWorld()
-  const { rpcUrl, chainId, contracts, coordinatorKey } = commands.world.chain
-  chain = createViemChain({
-    ...contracts,
-    rpcUrl,
-    chainId,
-    account: privateKeyToAccount(coordinatorKey),
-    confirmations: 1,
-    clock: systemClock,
+const commands = await startCommandWorld()
+const { rpcUrl, chainId, contracts, coordinatorKey } = commands.world.chain
+const chain = createViemChain({
+  ...contracts,
+  rpcUrl,
+  chainId,
+  account: privateKeyToAccount(coordinatorKey),
+  confirmations: 1,
+  clock: systemClock,
+})
+const node = await commands.newOperator()
+await commands.fund(node.address, '3')
+const registered = await node.run(['register', '--yes', '--json'])
+if (registered.code !== 0) throw new Error(registered.err)
+for (const index of [1, 2]) {
+  await chain.proposeSlash({
+    faultId: fault(index),
+    operator: node.address,
+    amountWei: 1_000n,
+    evidenceHash: aHash(pad('0xee', { size: 32 })),
   })
-  node = await commands.newOperator()
-  await commands.fund(node.address, '3')
-  const registered = await node.run(['register', '--yes', '--json'])
-  if (registered.code !== 0) throw new Error(registered.err)
-  for (const index of [1, 2]) {
-    await chain.proposeSlash({
-      faultId: fault(index),
-      operator: node.address,
-      amountWei: 1_000n,
-      evidenceHash: aHash(pad('0xee', { size: 32 })),
-    })
-  }
-}, 180_000)
+}
 afterAll(() => commands.stop())
 
 describe('svc-node answer', () => {

@@ -1,30 +1,25 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { formatDeployment } from '../../../lib/deployment.ts'
 import type { Deployment } from '../../../lib/schemas/deployment.ts'
 import { anAddress } from '../../branded.ts'
-import { type CommandWorld, type Operator, startCommandWorld } from './world.ts'
+import { startCommandWorld } from './world.ts'
 
-let world: CommandWorld
-let operator: Operator
-let deployment: Deployment
-beforeAll(async () => {
-  world = await startCommandWorld()
-  operator = await world.newOperator()
-  const { chainId, contracts } = world.world.chain
-  deployment = {
-    network: 'local',
-    chain_id: chainId,
-    contracts: {
-      node_registry: contracts.nodeRegistry,
-      prompt_key_store: contracts.promptKeyStore,
-      result_registry: contracts.resultRegistry,
-    },
-    task_manager: contracts.taskManager,
-    block: Number(contracts.block),
-  }
-}, 120_000)
+const world = await startCommandWorld()
+const operator = await world.newOperator()
+const { chainId, contracts } = world.world.chain
+const deployment: Deployment = {
+  network: 'local',
+  chain_id: chainId,
+  contracts: {
+    node_registry: contracts.nodeRegistry,
+    prompt_key_store: contracts.promptKeyStore,
+    result_registry: contracts.resultRegistry,
+  },
+  task_manager: contracts.taskManager,
+  block: Number(contracts.block),
+}
 afterAll(() => world.stop())
 
 const write = async (name: string, changed: Partial<Deployment> = {}) => {

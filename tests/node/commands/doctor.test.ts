@@ -2,7 +2,7 @@ import { chmod, cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { taskManager } from '../../../lib/chain/task-manager.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import type { Check } from '../../../lib/host/checks.ts'
@@ -11,7 +11,7 @@ import { examine } from '../../../node/commands/doctor/doctor.ts'
 import { answerJson, type LocalServer, startServer } from '../../local-server.ts'
 import { startStubChain } from '../stub-chain.ts'
 import { quietContext } from './context.ts'
-import { type CommandWorld, type Operator, startCommandWorld } from './world.ts'
+import { startCommandWorld } from './world.ts'
 
 const allNames = [
   ...['config', 'disk', 'journal', 'keystore', 'password', 'certificate', 'icl', 'clock'],
@@ -19,18 +19,14 @@ const allNames = [
   ...['wallet', 'registration', 'coprocessor', 'gateway', 'provider', 'tpm', 'fhe'],
 ]
 
-let commands: CommandWorld
-let operator: Operator
 const servers: LocalServer[] = []
 const folders: string[] = []
 
-beforeAll(async () => {
-  commands = await startCommandWorld()
-  operator = await commands.newOperator()
-  await commands.fund(operator.address, '3')
-  expect(await operator.run(['register', '--yes'])).toMatchObject({ code: 0 })
-  expect(await operator.run(['attest'])).toMatchObject({ code: 0 })
-}, 120_000)
+const commands = await startCommandWorld()
+const operator = await commands.newOperator()
+await commands.fund(operator.address, '3')
+expect(await operator.run(['register', '--yes'])).toMatchObject({ code: 0 })
+expect(await operator.run(['attest'])).toMatchObject({ code: 0 })
 afterAll(async () => {
   for (const server of servers) await server.close()
   for (const folder of folders) await rm(folder, { recursive: true })

@@ -1,30 +1,19 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { ProblemError } from '../../../lib/problem.ts'
 import { explainJobs } from '../../../node/commands/explain-jobs.ts'
 import { explainScore } from '../../../node/commands/explain-score.ts'
 import { aJobId } from '../../branded.ts'
 import { runJob } from '../../icl/run-job.ts'
-import {
-  createTestIcl,
-  joinNodes,
-  origin,
-  type TestIcl,
-  type TestNode,
-} from '../../icl/test-icl.ts'
+import { createTestIcl, joinNodes, origin } from '../../icl/test-icl.ts'
 import { offTopic, onTopic } from '../../scenarios/texts.ts'
 import { quietContext } from './context.ts'
 
-let icl: TestIcl
-let nodes: TestNode[]
-let ran: Awaited<ReturnType<typeof runJob>>
 const [right, wrong] = [onTopic('right'), offTopic('wrong')]
 
-beforeAll(async () => {
-  icl = await createTestIcl()
-  nodes = await joinNodes(icl, 4)
-  ran = await runJob(icl, nodes, [right, wrong, right, right], { comparator: 'similar/2' })
-  await icl.clock.advance(2_000)
-})
+const icl = await createTestIcl()
+const nodes = await joinNodes(icl, 4)
+const ran = await runJob(icl, nodes, [right, wrong, right, right], { comparator: 'similar/2' })
+await icl.clock.advance(2_000)
 afterAll(() => icl.stop())
 
 describe('svc-node jobs --explain tells of a job', () => {

@@ -1,36 +1,33 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import type { Fetch } from '../../../lib/api.ts'
 import { explainScore } from '../../../node/commands/explain-score.ts'
 import { aJobId } from '../../branded.ts'
 import { runJob } from '../../icl/run-job.ts'
-import { createTestIcl, joinNode, origin, type TestIcl, type TestNode } from '../../icl/test-icl.ts'
+import { createTestIcl, joinNode, origin, type TestNode } from '../../icl/test-icl.ts'
 import { quietContext } from './context.ts'
 
-let icl: TestIcl
 const nodes: TestNode[] = []
-beforeAll(async () => {
-  icl = await createTestIcl()
-  for (const name of ['n1', 'n2', 'n3']) nodes.push(await joinNode(icl, name))
-  for (const client of ['c1', 'c2']) {
-    await runJob(icl, nodes, ['yes', 'yes', 'yes'], { client })
-    await icl.clock.advance(2_000)
-  }
-  for (let index = 0; index < 230; index++) {
-    await icl.deps.store.save({
-      kind: 'event',
-      event: {
-        id: `0x${'1'.repeat(64)}:${index}:x`,
-        node: nodes[0]!.address,
-        jobId: aJobId(`0x${'1'.repeat(64)}`),
-        code: index % 3 === 0 ? 'verdict-outvoted' : 'answer-agreed',
-        // Many in one second: within it, the id says which comes first.
-        at: icl.clock.now() + ((index * 37) % 500),
-      },
-    })
-  }
-  await runJob(icl, nodes, ['yes', 'yes', 'yes'], { client: 'c3' })
+const icl = await createTestIcl()
+for (const name of ['n1', 'n2', 'n3']) nodes.push(await joinNode(icl, name))
+for (const client of ['c1', 'c2']) {
+  await runJob(icl, nodes, ['yes', 'yes', 'yes'], { client })
   await icl.clock.advance(2_000)
-})
+}
+for (let index = 0; index < 230; index++) {
+  await icl.deps.store.save({
+    kind: 'event',
+    event: {
+      id: `0x${'1'.repeat(64)}:${index}:x`,
+      node: nodes[0]!.address,
+      jobId: aJobId(`0x${'1'.repeat(64)}`),
+      code: index % 3 === 0 ? 'verdict-outvoted' : 'answer-agreed',
+      // Many in one second: within it, the id says which comes first.
+      at: icl.clock.now() + ((index * 37) % 500),
+    },
+  })
+}
+await runJob(icl, nodes, ['yes', 'yes', 'yes'], { client: 'c3' })
+await icl.clock.advance(2_000)
 afterAll(() => icl.stop())
 
 /** Runs the command against the ICL, whose answers somebody on the way may change. */

@@ -1,25 +1,20 @@
 import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { canonicalJson } from '../../../lib/canonical-json.ts'
 import { writeKeystore } from '../../../lib/host/keystore.ts'
-import { type SigningKey, signingKeyFromSeed } from '../../../lib/session-key.ts'
+import { signingKeyFromSeed } from '../../../lib/session-key.ts'
 import { systemRandom } from '../../../lib/system.ts'
 import type { Flags } from '../../../node/commands/flags.ts'
 import { showJobs } from '../../../node/commands/jobs.ts'
 import { historyPathOf, openHistory } from '../../../node/journal/history.ts'
 import { aJobId } from '../../branded.ts'
-import { answerJson, type LocalServer, startServer } from '../../local-server.ts'
+import { answerJson, startServer } from '../../local-server.ts'
 import { quietContext } from './context.ts'
 
 const jobId = (digit: string) => `0x${digit.repeat(64)}` as const
 const startedAt = 1_800_000_000
-
-let folder: string
-let icl: LocalServer
-let key: SigningKey
-let address: string
 
 /** Signs as the ICL does. */
 const event = async (job: string, code: string, signer = key, shownKey = key) => {
@@ -34,59 +29,57 @@ const event = async (job: string, code: string, signer = key, shownKey = key) =>
   return { body, key: shownKey.publicKey, signature: await signer.sign(canonicalJson(body)) }
 }
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svc-jobs-'))
-  key = await signingKeyFromSeed(new Uint8Array(32).fill(5))
-  const stranger = await signingKeyFromSeed(new Uint8Array(32).fill(6))
-  const wallet = {
-    privateKey: `0x${'17'.repeat(32)}`,
-    password: 'password',
-    scryptN: 4096,
-  } as const
-  address = await writeKeystore(join(folder, 'keystore.json'), wallet, systemRandom)
-  icl = await startServer(async (response, { path }) => {
-    if (path === '/.well-known/jwks.json') {
-      const jwk = {
-        kty: 'OKP',
-        crv: 'Ed25519',
-        x: key.publicKey,
-        kid: 'k',
-        alg: 'EdDSA',
-        use: 'sig',
-      }
-      return answerJson(response, 200, { keys: [jwk] })
+const folder = await mkdtemp(join(tmpdir(), 'svc-jobs-'))
+const key = await signingKeyFromSeed(new Uint8Array(32).fill(5))
+const stranger = await signingKeyFromSeed(new Uint8Array(32).fill(6))
+const wallet = {
+  privateKey: `0x${'17'.repeat(32)}`,
+  password: 'password',
+  scryptN: 4096,
+} as const
+const address = await writeKeystore(join(folder, 'keystore.json'), wallet, systemRandom)
+const icl = await startServer(async (response, { path }) => {
+  if (path === '/.well-known/jwks.json') {
+    const jwk = {
+      kty: 'OKP',
+      crv: 'Ed25519',
+      x: key.publicKey,
+      kid: 'k',
+      alg: 'EdDSA',
+      use: 'sig',
     }
-    const first = [
-      await event(jobId('a'), 'answer-delivered'),
-      await event(jobId('b'), 'forged', stranger),
-      await event(jobId('b'), 'invented', stranger, stranger),
-    ]
-    const second = [await event(jobId('c'), 'offer-lapsed')]
-    const isSecond = path.endsWith('?cursor=bmV4dA')
-    const page = { events: isSecond ? second : first, next_cursor: isSecond ? null : 'bmV4dA' }
-    answerJson(response, 200, page)
-  })
-  await writeFile(
-    join(folder, 'config.json'),
-    JSON.stringify({
-      attestation_backend: 'mock',
-      icl_endpoint: icl.url,
-      cofhe_endpoint: 'http://127.0.0.1:9',
-      supported_model_ids: ['openai:x'],
-      prices: { 'openai:x': { input: 0.15, output: 0.6 } },
-    }),
-  )
-  const history = openHistory(historyPathOf(join(folder, 'config.json')))
-  const job = { role: 'leader', model_id: 'openai:x', fence: 1, started_at: startedAt } as const
-  const usage = { input_tokens: 1_000, output_tokens: 50 }
-  history.append({ ...job, jobId: aJobId(jobId('a')), outcome: 'running', usage })
-  const ended_at = startedAt + 75
-  history.append({ ...job, jobId: aJobId(jobId('a')), outcome: 'result-posted', ended_at })
-  const reason = 'provider-refused, "twice"'
-  history.append({ ...job, jobId: aJobId(jobId('b')), outcome: 'aborted', reason, ended_at })
-  history.close()
-  await appendFile(historyPathOf(join(folder, 'config.json')), '{"torn')
+    return answerJson(response, 200, { keys: [jwk] })
+  }
+  const first = [
+    await event(jobId('a'), 'answer-delivered'),
+    await event(jobId('b'), 'forged', stranger),
+    await event(jobId('b'), 'invented', stranger, stranger),
+  ]
+  const second = [await event(jobId('c'), 'offer-lapsed')]
+  const isSecond = path.endsWith('?cursor=bmV4dA')
+  const page = { events: isSecond ? second : first, next_cursor: isSecond ? null : 'bmV4dA' }
+  answerJson(response, 200, page)
 })
+await writeFile(
+  join(folder, 'config.json'),
+  JSON.stringify({
+    attestation_backend: 'mock',
+    icl_endpoint: icl.url,
+    cofhe_endpoint: 'http://127.0.0.1:9',
+    supported_model_ids: ['openai:x'],
+    prices: { 'openai:x': { input: 0.15, output: 0.6 } },
+  }),
+)
+const history = openHistory(historyPathOf(join(folder, 'config.json')))
+const job = { role: 'leader', model_id: 'openai:x', fence: 1, started_at: startedAt } as const
+const usage = { input_tokens: 1_000, output_tokens: 50 }
+history.append({ ...job, jobId: aJobId(jobId('a')), outcome: 'running', usage })
+const ended_at = startedAt + 75
+history.append({ ...job, jobId: aJobId(jobId('a')), outcome: 'result-posted', ended_at })
+const reason = 'provider-refused, "twice"'
+history.append({ ...job, jobId: aJobId(jobId('b')), outcome: 'aborted', reason, ended_at })
+history.close()
+await appendFile(historyPathOf(join(folder, 'config.json')), '{"torn')
 afterAll(async () => {
   await icl.close()
   await rm(folder, { recursive: true })

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Hex, keccak256, stringToHex } from 'viem'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { resultRegistryAbi } from '../../../lib/abi/result-registry.ts'
 import { commitList } from '../../../lib/chain/key-lists.ts'
@@ -18,20 +18,13 @@ import type { Flags } from '../../../node/commands/flags.ts'
 import { checkReceipt } from '../../../node/commands/receipt.ts'
 import { aHash, anAddress } from '../../branded.ts'
 import { createKeyActions } from '../../contracts/stored-keys.ts'
-import { send, startTestChain, type TestChain } from '../../contracts/test-chain.ts'
+import { send, startTestChain } from '../../contracts/test-chain.ts'
 import { nodeAddress } from '../../icl/rules/sample-job.ts'
 import { makeReceipt, sampleList } from '../../lib/make-receipt.ts'
 import { quietContext } from './context.ts'
 
 const clientIndex = 2
 const gateway = 'https://gateway.test'
-
-let folder: string
-let chain: TestChain
-let blobs: ReadonlyMap<string, Uint8Array<ArrayBuffer>>
-let stored: Awaited<ReturnType<typeof storeKey>>
-let list: JobListView
-let receipt: Receipt
 
 /** A receipt of the key on chain, with another list if a test wants one. */
 const receiptWith = async (changes: Partial<JobListView> = {}) => {
@@ -43,38 +36,36 @@ const receiptWith = async (changes: Partial<JobListView> = {}) => {
   return made.receipt
 }
 
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svc-receipt-chain-'))
-  chain = await startTestChain()
-  const sample = sampleList('exact')
-  const pool = sample.members.map((address) => ({
-    ...{ address, weight: 100, tiers: [0], models: ['openai:test'] },
-    comparators: ['exact' as const],
-  }))
-  const { root, parts } = await snapshotPool(pool)
-  blobs = parts
-  const terms = { ...sample.terms, pool_cid: root }
-  const writer = { ...chain.wallet(clientIndex), contract: chain.promptKeyStore as Hex }
-  const halves = await createKeyActions(chain).encryptAs(clientIndex)
-  const hash = await termsHash(terms)
-  stored = await storeKey({ ...writer, ...halves, terms: hash })
-  const { highHandle, lowHandle, block } = stored
-  const members = drawList(
-    {
-      ...{ chainId: chain.anvil.chainId, store: anAddress(chain.promptKeyStore) },
-      ...{ client: anAddress(chain.addressOf(clientIndex)), termsHash: hash },
-      ...{ kpHighHandle: highHandle, kpLowHandle: lowHandle, blockHash: block.hash },
-    },
-    terms,
-    pool,
-  )
-  const until = Math.floor(Date.now() / 1000) + 100_000
-  list = { ...sample, terms, block, members: [...members], until }
-  receipt = await receiptWith()
-  const { jobId } = receipt
-  const committed = { jobId, activator: list.activator, until, list: members }
-  await commitList({ ...writer, highHandle, lowHandle, terms: committed, mask: 0b111 })
-}, 60_000)
+const folder = await mkdtemp(join(tmpdir(), 'svc-receipt-chain-'))
+const chain = await startTestChain()
+const sample = sampleList('exact')
+const pool = sample.members.map((address) => ({
+  ...{ address, weight: 100, tiers: [0], models: ['openai:test'] },
+  comparators: ['exact' as const],
+}))
+const { root, parts } = await snapshotPool(pool)
+const blobs = parts
+const terms = { ...sample.terms, pool_cid: root }
+const writer = { ...chain.wallet(clientIndex), contract: chain.promptKeyStore as Hex }
+const halves = await createKeyActions(chain).encryptAs(clientIndex)
+const hash = await termsHash(terms)
+const stored = await storeKey({ ...writer, ...halves, terms: hash })
+const { highHandle, lowHandle, block } = stored
+const members = drawList(
+  {
+    ...{ chainId: chain.anvil.chainId, store: anAddress(chain.promptKeyStore) },
+    ...{ client: anAddress(chain.addressOf(clientIndex)), termsHash: hash },
+    ...{ kpHighHandle: highHandle, kpLowHandle: lowHandle, blockHash: block.hash },
+  },
+  terms,
+  pool,
+)
+const until = Math.floor(Date.now() / 1000) + 100_000
+const list: JobListView = { ...sample, terms, block, members: [...members], until }
+const receipt = await receiptWith()
+const { jobId } = receipt
+const committed = { jobId, activator: list.activator, until, list: members }
+await commitList({ ...writer, highHandle, lowHandle, terms: committed, mask: 0b111 })
 afterAll(async () => {
   await chain.stop()
   await rm(folder, { recursive: true })

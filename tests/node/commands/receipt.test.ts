@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import type { Check } from '../../../lib/host/checks.ts'
 import { receiptHash } from '../../../lib/receipt.ts'
@@ -17,21 +17,17 @@ import { attested } from '../../lib/attested.ts'
 import { makeReceipt, tallyKey } from '../../lib/make-receipt.ts'
 import { quietContext } from './context.ts'
 
-let folder: string
-let receipt: Receipt
-let text: string
-let iclKey: string
-
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svc-receipt-'))
-  const icl = await createTestIcl()
-  const nodes = await Promise.all(['n1', 'n2', 'n3'].map((name) => joinNode(icl, name)))
-  const { job } = await runJob(icl, nodes, ['yes', 'yes', 'yes'])
-  receipt = await job.api.getReceipt({ params: { jobId: job.jobId } }, { readToken: job.readToken })
-  iclKey = receipt.tally.key
-  await icl.stop()
-  text = JSON.stringify(z.encode(Receipt, receipt))
-}, 60_000)
+const folder = await mkdtemp(join(tmpdir(), 'svc-receipt-'))
+const icl = await createTestIcl()
+const nodes = await Promise.all(['n1', 'n2', 'n3'].map((name) => joinNode(icl, name)))
+const { job } = await runJob(icl, nodes, ['yes', 'yes', 'yes'])
+const receipt = await job.api.getReceipt(
+  { params: { jobId: job.jobId } },
+  { readToken: job.readToken },
+)
+const iclKey = receipt.tally.key
+await icl.stop()
+const text = JSON.stringify(z.encode(Receipt, receipt))
 afterAll(async () => {
   await rm(folder, { recursive: true })
 })

@@ -1,17 +1,14 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { createPublicClient, createTestClient, http } from 'viem'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import { systemClock } from '../../../lib/system.ts'
-import { type CommandWorld, type Operator, startCommandWorld } from './world.ts'
+import { type Operator, startCommandWorld } from './world.ts'
 
 const dayS = 86_400
 const main = join(import.meta.dirname, '..', '..', '..', 'node', 'main.ts')
 
-let commands: CommandWorld
-beforeAll(async () => {
-  commands = await startCommandWorld()
-}, 180_000)
+const commands = await startCommandWorld()
 afterAll(() => commands.stop())
 
 const newFunded = async (ether = '3'): Promise<Operator> => {

@@ -12,15 +12,11 @@ import { type CommandWorld, startCommandWorld } from './world.ts'
 const key = '000102030405060708090a0b0c0d0e0f'
 const password = 'correct horse'
 
-let icl: Awaited<ReturnType<typeof startStubIcl>>
-let chain: Awaited<ReturnType<typeof startStubChain>>
 let home: string
 const running: OnTerminal[] = []
 
-beforeAll(async () => {
-  icl = await startStubIcl()
-  chain = await startStubChain()
-})
+const icl = await startStubIcl()
+const chain = await startStubChain()
 afterAll(async () => {
   await icl.close()
   await chain.close()

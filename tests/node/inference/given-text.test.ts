@@ -1,5 +1,5 @@
-import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { createNgrams, type Models, trainModels } from '../../../demo/ngram-server.ts'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { createNgrams, trainModels } from '../../../demo/ngram-server.ts'
 import { promptOfText } from '../../../lib/prompt.ts'
 import { type TeacherApi, takenBy } from '../../../lib/providers.ts'
 import { systemClock } from '../../../lib/system.ts'
@@ -10,12 +10,9 @@ import { aHash } from '../../branded.ts'
 import { answerJson, type LocalServer, startServer } from '../../local-server.ts'
 
 const question = 'What is a receipt?'
-let models: Models
 let server: LocalServer | undefined
 
-beforeAll(async () => {
-  models = await trainModels()
-})
+const models = await trainModels()
 afterEach(async () => {
   await server?.close()
 })
