@@ -281,7 +281,7 @@ describe('an ICL that lies about the agreement', () => {
   }
 })
 
-describe('an ICL that takes an answer, acknowledges it and calls its node late', () => {
+it('an ICL that takes an answer, acknowledges it and calls its node late is believed by its client, and shown to lie by the acknowledgement that the node kept', async () => {
   /** The ICL keeps the answer of the dissenting node from its own records. */
   function swallowDissent(): void {
     front.decide = async ({ path, node, body }) => {
@@ -302,24 +302,22 @@ describe('an ICL that takes an answer, acknowledges it and calls its node late',
     return { code, told: JSON.parse(told) as { verdict: string; checks: readonly Check[] } }
   }
 
-  it('is believed by its client, and shown to lie by the acknowledgement that the node kept', async () => {
-    swallowDissent()
-    const file = join(world.folder, 'receipt.json')
-    const { exitCode, told, said } = await infer('--receipt', file)
-    expect([told.output, exitCode]).toEqual(['The ferry leaves at noon', 0])
-    expect(said).toContain('3 of 3 agreed')
-    expect(await verify(file)).toMatchObject({ code: 0, told: { verdict: 'consistent' } })
-    const late = world.nodes.find((_, index) => keyOf(index) === dissenter)
-    const refused = await verify(file, '--with', join(late?.folder ?? '', 'acks.jsonl'))
-    expect(refused).toMatchObject({ code: 1, told: { verdict: 'invalid' } })
-    expect(refused.told.checks.find(({ name }) => name === 'acks')).toMatchObject({
-      status: 'failed',
-      detail: `The receipt does not hold: the ICL acknowledged the reveal of ${late?.address}, and the receipt has no answer of it`,
-    })
+  swallowDissent()
+  const file = join(world.folder, 'receipt.json')
+  const { exitCode, told, said } = await infer('--receipt', file)
+  expect([told.output, exitCode]).toEqual(['The ferry leaves at noon', 0])
+  expect(said).toContain('3 of 3 agreed')
+  expect(await verify(file)).toMatchObject({ code: 0, told: { verdict: 'consistent' } })
+  const late = world.nodes.find((_, index) => keyOf(index) === dissenter)
+  const refused = await verify(file, '--with', join(late?.folder ?? '', 'acks.jsonl'))
+  expect(refused).toMatchObject({ code: 1, told: { verdict: 'invalid' } })
+  expect(refused.told.checks.find(({ name }) => name === 'acks')).toMatchObject({
+    status: 'failed',
+    detail: `The receipt does not hold: the ICL acknowledged the reveal of ${late?.address}, and the receipt has no answer of it`,
   })
 })
 
-describe('nodes that have nothing to lose any more', () => {
+it('nodes that have nothing to lose any more have no answer printed, however well they signed', async () => {
   /** Takes a node's stake out, as its operator can after a week. */
   async function withdraw(address: Address): Promise<void> {
     const { rpcUrl, chainId, contracts } = world.chain
@@ -339,25 +337,24 @@ describe('nodes that have nothing to lose any more', () => {
   }
 
   // Last: on the chain a week passes.
-  it('have no answer printed, however well they signed', async () => {
-    let gone: Address | undefined
-    front.decide = ({ path }) =>
-      path.endsWith('/receipt')
-        ? {
-            change: async (json) => {
-              const { deliverer } = Receipt.parse(json).tally.body
-              if (!gone) await withdraw(deliverer)
-              gone = deliverer
-              return json
-            },
-          }
-        : 'pass'
-    const { exitCode, told } = await infer()
-    expect(told.error).toMatchObject({
-      code: 'signer-unstaked',
-      message: `${gone} signed the receipt without a stake for that tier`,
-    })
-    expect(told.output).toBeNull()
-    expect(exitCode).not.toBe(0)
+
+  let gone: Address | undefined
+  front.decide = ({ path }) =>
+    path.endsWith('/receipt')
+      ? {
+          change: async (json) => {
+            const { deliverer } = Receipt.parse(json).tally.body
+            if (!gone) await withdraw(deliverer)
+            gone = deliverer
+            return json
+          },
+        }
+      : 'pass'
+  const { exitCode, told } = await infer()
+  expect(told.error).toMatchObject({
+    code: 'signer-unstaked',
+    message: `${gone} signed the receipt without a stake for that tier`,
   })
+  expect(told.output).toBeNull()
+  expect(exitCode).not.toBe(0)
 })

@@ -30,7 +30,7 @@ const jobOf = (index: number, client = sampleJob().client) => ({
   client,
 })
 
-describe('the allowance of a client', () => {
+it('the allowance of a client is its own a week after its first accepted job, and shared with all new ones before', async () => {
   const [node] = ['a'].map((digit) => anAddress(`0x${digit.repeat(40)}`))
   const note = async (at: number, index: number, phase: 'accepted' | 'disputed') => {
     const job = { ...jobOf(index), phase, settledAt: at }
@@ -39,17 +39,15 @@ describe('the allowance of a client', () => {
     return events.find(({ jobId }) => jobId === job.id)?.client
   }
 
-  it('is its own a week after its first accepted job, and shared with all new ones before', async () => {
-    const { client } = sampleJob()
-    const start = 1_000 * dayMs
-    expect(await note(start, 1, 'disputed')).toBe('newcomers')
-    expect(await icl.deps.store.findClient(client)).toBeUndefined()
-    expect(await note(start + 5, 2, 'accepted')).toBe('newcomers')
-    expect(await note(start + 9, 3, 'accepted')).toBe('newcomers')
-    expect((await icl.deps.store.findClient(client))?.document.firstAcceptedAt).toBe(start + 5)
-    expect(await note(start + 5 + 7 * dayMs - 1, 4, 'disputed')).toBe('newcomers')
-    expect(await note(start + 5 + 7 * dayMs, 5, 'disputed')).toBe(client)
-  })
+  const { client } = sampleJob()
+  const start = 1_000 * dayMs
+  expect(await note(start, 1, 'disputed')).toBe('newcomers')
+  expect(await icl.deps.store.findClient(client)).toBeUndefined()
+  expect(await note(start + 5, 2, 'accepted')).toBe('newcomers')
+  expect(await note(start + 9, 3, 'accepted')).toBe('newcomers')
+  expect((await icl.deps.store.findClient(client))?.document.firstAcceptedAt).toBe(start + 5)
+  expect(await note(start + 5 + 7 * dayMs - 1, 4, 'disputed')).toBe('newcomers')
+  expect(await note(start + 5 + 7 * dayMs, 5, 'disputed')).toBe(client)
 })
 
 describe('a ring that feeds itself', () => {

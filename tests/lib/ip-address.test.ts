@@ -37,6 +37,6 @@ it.each([
   ['http://example/127.0.0.1', false],
   ['http://[::2]', false],
   ['http://[::127.0.0.1]', false],
-])('this machine %s: %s', (url, isOurs) => {
+])('this machine: %s: %s', (url, isOurs) => {
   expect(isLoopback(url)).toBe(isOurs)
 })

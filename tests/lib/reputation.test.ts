@@ -85,7 +85,7 @@ describe('the weight in the draw', () => {
   })
 })
 
-describe('doubt over many jobs', () => {
+it('doubt over many jobs stays low for honest nodes and reaches certainty for those with a weaker model', () => {
   // As measured on GPT-4o's maths at temperature 0: an answer agrees, dissents, or nobody agrees.
   const rates = { honest: [0.75, 0.162], weaker: [0, 0.848] } as const
   const codeAt = ([agreed, dissented]: readonly [number, number], dice: number) => {
@@ -93,18 +93,16 @@ describe('doubt over many jobs', () => {
     return dice < agreed + dissented ? 'answer-dissented' : 'answer-undecided'
   }
 
-  it('stays low for honest nodes and reaches certainty for those with a weaker model', () => {
-    let state = 1
-    const dice = () => {
-      state = (state * 48_271) % 2_147_483_647
-      return state / 2_147_483_647
-    }
-    const after = (who: keyof typeof rates, jobs: number) =>
-      standingOf(eventsOf(...Array.from({ length: jobs }, () => codeAt(rates[who], dice()))))
-    const honest = Array.from({ length: 200 }, () => after('honest', 70).doubtMillinats)
-    const weaker = Array.from({ length: 200 }, () => after('weaker', 70).doubtMillinats)
-    expect(honest.filter((doubt) => doubt < 3_500).length).toBeGreaterThan(190)
-    expect(Math.max(...honest)).toBeLessThan(Math.min(...weaker))
-    expect(weaker.filter((doubt) => doubt > 13_000).length).toBeGreaterThan(190)
-  })
+  let state = 1
+  const dice = () => {
+    state = (state * 48_271) % 2_147_483_647
+    return state / 2_147_483_647
+  }
+  const after = (who: keyof typeof rates, jobs: number) =>
+    standingOf(eventsOf(...Array.from({ length: jobs }, () => codeAt(rates[who], dice()))))
+  const honest = Array.from({ length: 200 }, () => after('honest', 70).doubtMillinats)
+  const weaker = Array.from({ length: 200 }, () => after('weaker', 70).doubtMillinats)
+  expect(honest.filter((doubt) => doubt < 3_500).length).toBeGreaterThan(190)
+  expect(Math.max(...honest)).toBeLessThan(Math.min(...weaker))
+  expect(weaker.filter((doubt) => doubt > 13_000).length).toBeGreaterThan(190)
 })

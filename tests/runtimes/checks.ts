@@ -22,6 +22,8 @@ export type Check = {
   readonly run: (icl: RunningIcl) => Promise<string | undefined>
 }
 
+const does = (name: string, run: Check['run']): Check => ({ name, run })
+
 const idleMs = 30_000
 
 async function problemOf(response: Response) {
@@ -50,138 +52,111 @@ async function eventsOf(icl: RunningIcl, lastEventId?: string): Promise<readonly
 
 /** What the table of runtimes shows, in its order: each check may rely on those before it. */
 export const checks: readonly Check[] = [
-  {
-    name: 'health',
-    run: async ({ ask }) => {
-      expect(await (await ask('/livez')).json()).toEqual({ status: 'ok' })
-      const ready = await ask('/readyz')
-      expect(ready.status).toBe(200)
-      expect(await ready.json()).toMatchObject({ ready: true })
-      const metrics = await (await ask('/metrics')).text()
-      expect(metrics).toMatch(/^svc_icl_store_up 1$/m)
-      expect(metrics).toMatch(/^svc_icl_requests_total\{operation="getReadiness".*\} [1-9]/m)
-      return undefined
-    },
-  },
-  {
-    name: 'signed POST',
-    run: async (icl) => {
-      const [node] = await icl.nodes()
-      if (!node) throw new Error('there is no node')
-      await beat(icl.outside, node)
-      const forger = { ...node, api: icl.outside.api(await wrongKeyOf(node.signer)) }
-      await expect(beat(icl.outside, forger)).rejects.toMatchObject({ status: 401 })
-      return undefined
-    },
-  },
-  {
-    name: 'long-poll',
-    run: async (icl) => {
-      const { waits } = await icl.awaitedJob()
-      // Woken by the job: without it they would have waited for half a minute.
-      expect(Math.max(...waits)).toBeLessThan(20_000)
-      return `${Math.max(...waits)} ms`
-    },
-  },
-  {
-    name: 'SSE',
-    run: async (icl) => {
-      const live = eventsOf(icl)
-      live.catch(() => {})
-      await icl.work()
-      const events = await live
-      expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1))
-      expect(events.at(-1)?.phase).toBe('accepted')
-      const middle = Math.floor(events.length / 2)
-      expect(await eventsOf(icl, String(middle))).toEqual(events.slice(middle))
-      return `${events.length} events`
-    },
-  },
-  {
-    name: 'TPM verification',
-    run: async (icl) => {
-      const node = await icl.tpmNode()
-      await node.join()
-      await node.renew()
-      const stranger = await createSoftwareTpm(await createVendor(Date.now()), Date.now())
-      const { nonce } = await node.challenge()
-      const forged = node.request(nonce, new Uint8Array(), {}, stranger)
-      await expect(node.api.verifyAttestation({ body: await forged })).rejects.toMatchObject({
-        code: 'quote-signature-invalid',
-      })
-      return undefined
-    },
-  },
-  {
-    name: 'receipt check',
-    run: async (icl) => {
-      await icl.work()
-      const { api, jobId, readToken } = await icl.awaitedJob()
-      const path = { params: { jobId } }
-      const receipt = await api.getReceipt(path, { readToken })
-      const iclKeys = (await api.getJwks()).keys.map(({ x }) => x)
-      await verifyReceipt(receipt, { iclKeys })
-      const view = await api.getJob(path, { readToken })
-      expect(await receiptHash(receipt)).toBe(view.receipt_hash!)
-      const changed = { ...receipt, prompt_cid: receipt.delivery.body.output_cid }
-      await expect(verifyReceipt(changed, { iclKeys })).rejects.toMatchObject({
-        code: 'receipt-invalid',
-      })
-      return undefined
-    },
-  },
-  {
-    name: 'openapi',
-    run: async ({ ask }) => {
-      const bytes = new Uint8Array(await (await ask('/openapi.json')).arrayBuffer())
-      const expected = new TextEncoder().encode(JSON.stringify(openApiDocument(version, origin)))
-      expect(bytes.length).toBe(expected.length)
-      expect(bytes).toEqual(expected)
-      return (await sha256Hex(bytes)).slice(2, 10)
-    },
-  },
-  {
-    name: 'refusals',
-    run: async ({ ask, nodes, process }) => {
-      expect(await problemOf(await ask('/v1/nothing'))).toBe('not-found')
-      // Neither a host that holds a path nor one that is none may lead elsewhere than the path that a proxy has looked at.
-      for (const host of ['icl.test/metrics?', 'icl.test/metrics#', 'icl.test\\metrics?', 'a b']) {
-        expect([400, 404]).toContain(await statusFor(process.url, '/v1/nothing', host))
-      }
-      const wrong = await ask('/livez', { method: 'DELETE' })
-      expect(wrong.headers.get('allow')).toBe('GET, HEAD')
-      expect(await problemOf(wrong)).toBe('method-not-allowed')
-      const headers = { 'content-type': 'application/json' }
-      const post = (body: string) => ask('/internal/heartbeat', { method: 'POST', headers, body })
-      expect((await post('{}')).status).toBe(401)
-      const [node] = await nodes()
-      const large = new Uint8Array(maxBlobBytes + 1)
-      await expect(node?.api.putBlob({ query: {}, body: large })).rejects.toMatchObject({
-        code: 'body-too-large',
-        status: 413,
-      })
-      const long = await ask('/livez', { headers: { 'x-long': 'x'.repeat(9_000) } })
-      expect(await problemOf(long)).toBe('headers-too-large')
-      return undefined
-    },
-  },
-  {
-    name: 'rude clients',
-    run: async (icl) => {
-      await sendHalf(icl.process.url)
-      const held = async () => {
-        const metrics = await (await icl.ask('/metrics')).text()
-        return Number(/^svc_icl_held_requests\{kind="events"\} (\d+)$/m.exec(metrics)?.[1])
-      }
-      const leave = await openStream(icl)
-      expect(await held()).toBe(1)
-      leave()
-      // Where a host does not tell that a caller has gone, the next comment on the stream does.
-      const since = performance.now()
-      await until('the end of what was held', async () => ((await held()) === 0 ? true : undefined))
-      const seconds = (performance.now() - since) / 1000
-      expect((await icl.ask('/livez')).status).toBe(200)
-      return `${seconds.toFixed(1)} s`
-    },
-  },
+  does('health', async ({ ask }) => {
+    expect(await (await ask('/livez')).json()).toEqual({ status: 'ok' })
+    const ready = await ask('/readyz')
+    expect(ready.status).toBe(200)
+    expect(await ready.json()).toMatchObject({ ready: true })
+    const metrics = await (await ask('/metrics')).text()
+    expect(metrics).toMatch(/^svc_icl_store_up 1$/m)
+    expect(metrics).toMatch(/^svc_icl_requests_total\{operation="getReadiness".*\} [1-9]/m)
+    return undefined
+  }),
+  does('signed POST', async (icl) => {
+    const [node] = await icl.nodes()
+    if (!node) throw new Error('there is no node')
+    await beat(icl.outside, node)
+    const forger = { ...node, api: icl.outside.api(await wrongKeyOf(node.signer)) }
+    await expect(beat(icl.outside, forger)).rejects.toMatchObject({ status: 401 })
+    return undefined
+  }),
+  does('long-poll', async (icl) => {
+    const { waits } = await icl.awaitedJob()
+    // Woken by the job: without it they would have waited for half a minute.
+    expect(Math.max(...waits)).toBeLessThan(20_000)
+    return `${Math.max(...waits)} ms`
+  }),
+  does('SSE', async (icl) => {
+    const live = eventsOf(icl)
+    live.catch(() => {})
+    await icl.work()
+    const events = await live
+    expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1))
+    expect(events.at(-1)?.phase).toBe('accepted')
+    const middle = Math.floor(events.length / 2)
+    expect(await eventsOf(icl, String(middle))).toEqual(events.slice(middle))
+    return `${events.length} events`
+  }),
+  does('TPM verification', async (icl) => {
+    const node = await icl.tpmNode()
+    await node.join()
+    await node.renew()
+    const stranger = await createSoftwareTpm(await createVendor(Date.now()), Date.now())
+    const { nonce } = await node.challenge()
+    const forged = node.request(nonce, new Uint8Array(), {}, stranger)
+    await expect(node.api.verifyAttestation({ body: await forged })).rejects.toMatchObject({
+      code: 'quote-signature-invalid',
+    })
+    return undefined
+  }),
+  does('receipt check', async (icl) => {
+    await icl.work()
+    const { api, jobId, readToken } = await icl.awaitedJob()
+    const path = { params: { jobId } }
+    const receipt = await api.getReceipt(path, { readToken })
+    const iclKeys = (await api.getJwks()).keys.map(({ x }) => x)
+    await verifyReceipt(receipt, { iclKeys })
+    const view = await api.getJob(path, { readToken })
+    expect(await receiptHash(receipt)).toBe(view.receipt_hash!)
+    const changed = { ...receipt, prompt_cid: receipt.delivery.body.output_cid }
+    await expect(verifyReceipt(changed, { iclKeys })).rejects.toMatchObject({
+      code: 'receipt-invalid',
+    })
+    return undefined
+  }),
+  does('openapi', async ({ ask }) => {
+    const bytes = new Uint8Array(await (await ask('/openapi.json')).arrayBuffer())
+    const expected = new TextEncoder().encode(JSON.stringify(openApiDocument(version, origin)))
+    expect(bytes.length).toBe(expected.length)
+    expect(bytes).toEqual(expected)
+    return (await sha256Hex(bytes)).slice(2, 10)
+  }),
+  does('refusals', async ({ ask, nodes, process }) => {
+    expect(await problemOf(await ask('/v1/nothing'))).toBe('not-found')
+    // Neither a host that holds a path nor one that is none may lead elsewhere than the path that a proxy has looked at.
+    for (const host of ['icl.test/metrics?', 'icl.test/metrics#', 'icl.test\\metrics?', 'a b']) {
+      expect([400, 404]).toContain(await statusFor(process.url, '/v1/nothing', host))
+    }
+    const wrong = await ask('/livez', { method: 'DELETE' })
+    expect(wrong.headers.get('allow')).toBe('GET, HEAD')
+    expect(await problemOf(wrong)).toBe('method-not-allowed')
+    const headers = { 'content-type': 'application/json' }
+    const post = (body: string) => ask('/internal/heartbeat', { method: 'POST', headers, body })
+    expect((await post('{}')).status).toBe(401)
+    const [node] = await nodes()
+    const large = new Uint8Array(maxBlobBytes + 1)
+    await expect(node?.api.putBlob({ query: {}, body: large })).rejects.toMatchObject({
+      code: 'body-too-large',
+      status: 413,
+    })
+    const long = await ask('/livez', { headers: { 'x-long': 'x'.repeat(9_000) } })
+    expect(await problemOf(long)).toBe('headers-too-large')
+    return undefined
+  }),
+  does('rude clients', async (icl) => {
+    await sendHalf(icl.process.url)
+    const held = async () => {
+      const metrics = await (await icl.ask('/metrics')).text()
+      return Number(/^svc_icl_held_requests\{kind="events"\} (\d+)$/m.exec(metrics)?.[1])
+    }
+    const leave = await openStream(icl)
+    expect(await held()).toBe(1)
+    leave()
+    // Where a host does not tell that a caller has gone, the next comment on the stream does.
+    const since = performance.now()
+    await until('the end of what was held', async () => ((await held()) === 0 ? true : undefined))
+    const seconds = (performance.now() - since) / 1000
+    expect((await icl.ask('/livez')).status).toBe(200)
+    return `${seconds.toFixed(1)} s`
+  }),
 ]

@@ -17,6 +17,9 @@ export type RandomCall = {
 /** Calls of one kind, with how often they come in relation to others. */
 export type Weighted = readonly (readonly [weight: number, make: () => RandomCall])[]
 
+/** One of them. */
+export const weighing = (...one: Weighted[number]): Weighted[number] => one
+
 /** What random calls are made from. */
 export type World = {
   readonly dice: Dice

@@ -1,6 +1,6 @@
 import type { Hex } from 'viem'
 import { promptKeyStoreAbi } from '../../../lib/abi/prompt-key-store.ts'
-import { callsTo, createChoices, recent, type Weighted, type World } from './callers.ts'
+import { callsTo, createChoices, recent, type Weighted, type World, weighing } from './callers.ts'
 import { encoded } from './encrypted-inputs.ts'
 import type { Input, OpenedList, RecordModel } from './key-store-model.ts'
 
@@ -67,66 +67,52 @@ export const listCalls = (world: World, inputFor: (from: Hex) => Input): Weighte
   }
 
   return [
-    [
-      12,
-      () => {
-        const found = record(
-          ({ isOutput, list, ended }) => !isOutput && list === undefined && !ended,
-        )
-        const owner = found?.[1].owner
-        const [from, pair, opened] = [mostly(owner, 0.95), pairOf(found), newList(owner)]
-        const { jobId, activator, until, list } = opened
-        const some = dice.between(1, 2 ** Math.min(list.length, 16) - 1)
-        const mask = dice.chance(0.05) ? dice.pick([0, 1 << Math.min(list.length, 15)]) : some
-        const args = [...pair, jobId, list, mask, activator, BigInt(until)]
-        const model = (time: number) => lists.commitList(from, pair, opened, mask, time)
-        return store('commitList', from, args, model)
-      },
-    ],
-    [
-      12,
-      () => {
-        const found = record(({ list }) => list !== undefined)
-        const { jobId, activator, until, list } = openedFor(found?.[1])
-        const [from, pair] = [mostly(activator, 0.95), pairOf(found)]
-        const active = list.flatMap((node, position) =>
-          nodes.isActive(node, now()) ? [position] : [],
-        )
-        const isAimed = active.length > 0 && dice.chance(0.7)
-        const index = isAimed ? dice.pick(active) : dice.between(0, list.length)
-        const opened = { jobId, until, list }
-        const model = (time: number) => lists.activate(from, pair, opened, index, time)
-        return store('activate', from, [...pair, jobId, list, BigInt(until), index], model)
-      },
-    ],
-    [
-      4,
-      () => {
-        const found = record(({ ended }) => !ended)
-        const [from, [high, low]] = [mostly(found?.[1].owner), pairOf(found)]
-        return store('endList', from, [high, low], () => lists.endList(from, high, low))
-      },
-    ],
-    [
-      10,
-      () => {
-        const found = record(({ list }) => list !== undefined)
-        const [of, opened] = [found?.[1], openedFor(found?.[1])]
-        const { jobId, activator, until, list } = opened
-        const used = bitsOf(of?.used ?? 0, list.length)
-        const isSeated = used.length > 0 && dice.chance(0.9)
-        const self = isSeated ? dice.pick(used) : dice.between(0, list.length)
-        const from = mostly(list[self], 0.95)
-        const other = dice.between(0, 0xffff)
-        const mask = dice.chance(0.9) ? other & (of?.used ?? 0) : other
-        const [high, low] = [inputFor(from), inputFor(from)]
-        const halves = [encoded(high), encoded(low)]
-        const prompt = found?.[0] ?? 1n
-        const args = [...halves, prompt, jobId, activator, BigInt(until), list, self, mask]
-        const request = { prompt, opened, self, mask }
-        const model = () => lists.storeOutputKey(from, [high, low], request)
-        return store('storeOutputKey', from, args, model)
-      },
-    ],
+    weighing(12, () => {
+      const found = record(({ isOutput, list, ended }) => !isOutput && list === undefined && !ended)
+      const owner = found?.[1].owner
+      const [from, pair, opened] = [mostly(owner, 0.95), pairOf(found), newList(owner)]
+      const { jobId, activator, until, list } = opened
+      const some = dice.between(1, 2 ** Math.min(list.length, 16) - 1)
+      const mask = dice.chance(0.05) ? dice.pick([0, 1 << Math.min(list.length, 15)]) : some
+      const args = [...pair, jobId, list, mask, activator, BigInt(until)]
+      const model = (time: number) => lists.commitList(from, pair, opened, mask, time)
+      return store('commitList', from, args, model)
+    }),
+    weighing(12, () => {
+      const found = record(({ list }) => list !== undefined)
+      const { jobId, activator, until, list } = openedFor(found?.[1])
+      const [from, pair] = [mostly(activator, 0.95), pairOf(found)]
+      const active = list.flatMap((node, position) =>
+        nodes.isActive(node, now()) ? [position] : [],
+      )
+      const isAimed = active.length > 0 && dice.chance(0.7)
+      const index = isAimed ? dice.pick(active) : dice.between(0, list.length)
+      const opened = { jobId, until, list }
+      const model = (time: number) => lists.activate(from, pair, opened, index, time)
+      return store('activate', from, [...pair, jobId, list, BigInt(until), index], model)
+    }),
+    weighing(4, () => {
+      const found = record(({ ended }) => !ended)
+      const [from, [high, low]] = [mostly(found?.[1].owner), pairOf(found)]
+      return store('endList', from, [high, low], () => lists.endList(from, high, low))
+    }),
+    weighing(10, () => {
+      const found = record(({ list }) => list !== undefined)
+      const [of, opened] = [found?.[1], openedFor(found?.[1])]
+      const { jobId, activator, until, list } = opened
+      const used = bitsOf(of?.used ?? 0, list.length)
+      const isSeated = used.length > 0 && dice.chance(0.9)
+      const self = isSeated ? dice.pick(used) : dice.between(0, list.length)
+      const from = mostly(list[self], 0.95)
+      const other = dice.between(0, 0xffff)
+      const mask = dice.chance(0.9) ? other & (of?.used ?? 0) : other
+      const [high, low] = [inputFor(from), inputFor(from)]
+      const halves = [encoded(high), encoded(low)]
+      const prompt = found?.[0] ?? 1n
+      const args = [...halves, prompt, jobId, activator, BigInt(until), list, self, mask]
+      const request = { prompt, opened, self, mask }
+      const model = () => lists.storeOutputKey(from, [high, low], request)
+      return store('storeOutputKey', from, args, model)
+    }),
   ]
 }

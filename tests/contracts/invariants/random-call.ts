@@ -1,4 +1,4 @@
-import { createChoices, type RandomCall, type Weighted, type World } from './callers.ts'
+import { createChoices, type RandomCall, type Weighted, type World, weighing } from './callers.ts'
 import { keyCalls } from './key-calls.ts'
 import { noReason, Reverted } from './outcome.ts'
 import { registryCalls } from './registry-calls.ts'
@@ -11,18 +11,15 @@ const bareCalls = (world: World): Weighted => {
   const { actor } = createChoices(world)
   const { contracts } = chain
   return [
-    [
-      1,
-      () => {
-        const { nodeRegistry, promptKeyStore, resultRegistry } = contracts
-        const to = dice.pick([nodeRegistry, promptKeyStore, resultRegistry])
-        const data = dice.pick(['0x', '0x12345678'] as const)
-        const model = () => {
-          throw new Reverted(noReason)
-        }
-        return { name: 'bare', from: actor(), to, data, value: data === '0x' ? 1n : 0n, model }
-      },
-    ],
+    weighing(1, () => {
+      const { nodeRegistry, promptKeyStore, resultRegistry } = contracts
+      const to = dice.pick([nodeRegistry, promptKeyStore, resultRegistry])
+      const data = dice.pick(['0x', '0x12345678'] as const)
+      const model = () => {
+        throw new Reverted(noReason)
+      }
+      return { name: 'bare', from: actor(), to, data, value: data === '0x' ? 1n : 0n, model }
+    }),
   ]
 }
 

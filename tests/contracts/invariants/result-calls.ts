@@ -1,5 +1,5 @@
 import { resultRegistryAbi } from '../../../lib/abi/result-registry.ts'
-import { callsTo, createChoices, recent, type Weighted, type World } from './callers.ts'
+import { callsTo, createChoices, recent, type Weighted, type World, weighing } from './callers.ts'
 import type { Result } from './result-registry-model.ts'
 import { role } from './roles-model.ts'
 
@@ -29,15 +29,12 @@ export const resultCalls = (world: World): Weighted => {
     return { ...before, [field]: fresh[field] }
   }
   return [
-    [
-      7,
-      () => {
-        const batch = Array.from({ length: dice.between(0, 3) }, result)
-        const list = batch.length > 0 && dice.chance(0.1) ? [...batch, batch[0]!] : batch
-        const from = mostly(results.roles.holderOf(role('coordinator')), 0.85)
-        const model = (time: number) => results.commitResults(from, list, time)
-        return recorded('commitResults', from, [list], model)
-      },
-    ],
+    weighing(7, () => {
+      const batch = Array.from({ length: dice.between(0, 3) }, result)
+      const list = batch.length > 0 && dice.chance(0.1) ? [...batch, batch[0]!] : batch
+      const from = mostly(results.roles.holderOf(role('coordinator')), 0.85)
+      const model = (time: number) => results.commitResults(from, list, time)
+      return recorded('commitResults', from, [list], model)
+    }),
   ]
 }

@@ -252,7 +252,7 @@ describe('signing keys', () => {
   })
 })
 
-describe('effects', () => {
+it('effects are listed, and retried before they are due', async () => {
   const pending = (id: number, dueAt: number): PendingEffect => ({
     id,
     effect: { type: 'commit-result' },
@@ -261,25 +261,23 @@ describe('effects', () => {
     error: 'no gas',
   })
 
-  it('are listed, and retried before they are due', async () => {
-    const job = { ...sampleJob(), outbox: [pending(1, 5), pending(2, Date.now() + hour)] }
-    await store.save({ kind: 'job', job, base: 0 })
-    const listed = await json(['effects', 'list'])
-    expect(listed).toHaveLength(2)
-    expect(listed[1]).toMatchObject({
-      jobId: job.id,
-      effect: 'commit-result',
-      attempts: 7,
-      error: 'no gas',
-    })
-    expect(await json(['effects', 'list', '--limit', '1'])).toHaveLength(1)
-    expect((await admin(['effects', 'retry', `0x${'9'.repeat(64)}`])).code).toBe(1)
-    expect(await json(['effects', 'retry', job.id])).toEqual({ retried: 1 })
-    const outbox = (await store.findJob(job.id))?.document.outbox ?? []
-    expect(outbox[0]?.dueAt).toBe(5)
-    expect(outbox[1]?.dueAt).toBeLessThanOrEqual(Date.now())
-    expect(await json(['effects', 'retry'])).toEqual({ retried: 0 })
+  const job = { ...sampleJob(), outbox: [pending(1, 5), pending(2, Date.now() + hour)] }
+  await store.save({ kind: 'job', job, base: 0 })
+  const listed = await json(['effects', 'list'])
+  expect(listed).toHaveLength(2)
+  expect(listed[1]).toMatchObject({
+    jobId: job.id,
+    effect: 'commit-result',
+    attempts: 7,
+    error: 'no gas',
   })
+  expect(await json(['effects', 'list', '--limit', '1'])).toHaveLength(1)
+  expect((await admin(['effects', 'retry', `0x${'9'.repeat(64)}`])).code).toBe(1)
+  expect(await json(['effects', 'retry', job.id])).toEqual({ retried: 1 })
+  const outbox = (await store.findJob(job.id))?.document.outbox ?? []
+  expect(outbox[0]?.dueAt).toBe(5)
+  expect(outbox[1]?.dueAt).toBeLessThanOrEqual(Date.now())
+  expect(await json(['effects', 'retry'])).toEqual({ retried: 0 })
 })
 
 it('the audit has every change, the newest first, and who made it', async () => {

@@ -32,6 +32,9 @@ async function check(options: {
   return checkEndorsementKey(trustIn(by), der, chain, options.at ?? now)
 }
 
+type Flaw = readonly [what: string, code: string, run: () => ReturnType<typeof check>]
+const flaw = (...row: Flaw): Flaw => row
+
 describe('the certificate of an endorsement key', () => {
   it('is accepted when it leads to a trusted root, and names the TPM', async () => {
     const first = await check({})
@@ -42,83 +45,57 @@ describe('the certificate of an endorsement key', () => {
     expect(again.hash).toBe(first.hash)
   })
 
-  it.each<readonly [string, string, () => ReturnType<typeof check>]>([
-    ['ended', 'ek-chain-expired', () => check({ leaf: { notAfter: now - 1_000 } })],
-    ['has not begun', 'ek-chain-expired', () => check({ leaf: { notBefore: now + day } })],
-    ['is a CA', 'ek-purpose-wrong', () => check({ leaf: { ca: true } })],
-    [
-      'is for something else',
-      'ek-purpose-wrong',
-      () => check({ leaf: { extendedUsage: '1.3.6.1.5.5.7.3.1' } }),
-    ],
-    [
-      'has an unknown critical extension',
-      'ek-chain-invalid',
-      () => check({ leaf: { criticalExtension: '1.2.3.4' } }),
-    ],
-    ['was signed with SHA-1', 'ek-chain-untrusted', () => check({ leaf: { hash: 'SHA-1' } })],
-    [
-      'is for an RSA key of 3072 bits',
-      'ek-profile-refused',
-      async () => {
-        const long = { ...rsa, modulusLength: 3_072 }
-        return check({ key: await crypto.subtle.generateKey(long, true, ['encrypt', 'decrypt']) })
-      },
-    ],
-    [
-      'is for another exponent',
-      'ek-profile-refused',
-      async () => {
-        const three = { ...rsa, publicExponent: Uint8Array.of(3) }
-        return check({ key: await crypto.subtle.generateKey(three, true, ['encrypt', 'decrypt']) })
-      },
-    ],
-    [
-      'is for a P-256 key',
-      'ek-profile-refused',
-      async () => {
-        const curve = { name: 'ECDH', namedCurve: 'P-256' }
-        return check({ key: await crypto.subtle.generateKey(curve, true, ['deriveBits']) })
-      },
-    ],
+  it.each<Flaw>([
+    flaw('ended', 'ek-chain-expired', () => check({ leaf: { notAfter: now - 1_000 } })),
+    flaw('has not begun', 'ek-chain-expired', () => check({ leaf: { notBefore: now + day } })),
+    flaw('is a CA', 'ek-purpose-wrong', () => check({ leaf: { ca: true } })),
+    flaw('is for something else', 'ek-purpose-wrong', () =>
+      check({ leaf: { extendedUsage: '1.3.6.1.5.5.7.3.1' } }),
+    ),
+    flaw('has an unknown critical extension', 'ek-chain-invalid', () =>
+      check({ leaf: { criticalExtension: '1.2.3.4' } }),
+    ),
+    flaw('was signed with SHA-1', 'ek-chain-untrusted', () => check({ leaf: { hash: 'SHA-1' } })),
+    flaw('is for an RSA key of 3072 bits', 'ek-profile-refused', async () => {
+      const long = { ...rsa, modulusLength: 3_072 }
+      return check({ key: await crypto.subtle.generateKey(long, true, ['encrypt', 'decrypt']) })
+    }),
+    flaw('is for another exponent', 'ek-profile-refused', async () => {
+      const three = { ...rsa, publicExponent: Uint8Array.of(3) }
+      return check({ key: await crypto.subtle.generateKey(three, true, ['encrypt', 'decrypt']) })
+    }),
+    flaw('is for a P-256 key', 'ek-profile-refused', async () => {
+      const curve = { name: 'ECDH', namedCurve: 'P-256' }
+      return check({ key: await crypto.subtle.generateKey(curve, true, ['deriveBits']) })
+    }),
   ])('is refused when it %s: %s', async (_, code, run) => {
     expect(await codeOf(run())).toBe(code)
   })
 
   it.each<readonly [string, string, () => ReturnType<typeof check>]>([
-    ['ended', 'ek-chain-expired', () => flawed({ notAfter: now - 1_000 })],
-    ['is no CA', 'ek-chain-invalid', () => flawed({ ca: false })],
-    ['may not sign certificates', 'ek-chain-invalid', () => flawed({ maySignCertificates: false })],
-    [
-      'has an unknown critical extension',
-      'ek-chain-invalid',
-      () => flawed({ criticalExtension: '1.2.3.4' }),
-    ],
-    [
-      'has too many issuers below it',
-      'ek-chain-invalid',
-      async () => check({ vendor: await createVendor(now, { root: { pathLength: 0 } }) }),
-    ],
-    [
-      'has another key than the one that signed',
-      'ek-chain-untrusted',
-      async () => {
-        const twin = await certify(now, 'CN=Test TPM Issuer', vendor.root)
-        return check({ chain: [derOf(twin.certificate)] })
-      },
-    ],
-    [
-      'is further away than six certificates',
-      'ek-chain-invalid',
-      async () => {
-        const chain = [await certify(now, 'CN=1', vendor.root)]
-        for (let depth = 2; depth < 8; depth++) {
-          chain.push(await certify(now, `CN=${depth}`, chain.at(-1)))
-        }
-        const deep = { root: vendor.root, issuer: chain.at(-1)! }
-        return check({ vendor: deep, chain: chain.map(({ certificate }) => derOf(certificate)) })
-      },
-    ],
+    flaw('ended', 'ek-chain-expired', () => flawed({ notAfter: now - 1_000 })),
+    flaw('is no CA', 'ek-chain-invalid', () => flawed({ ca: false })),
+    flaw('may not sign certificates', 'ek-chain-invalid', () =>
+      flawed({ maySignCertificates: false }),
+    ),
+    flaw('has an unknown critical extension', 'ek-chain-invalid', () =>
+      flawed({ criticalExtension: '1.2.3.4' }),
+    ),
+    flaw('has too many issuers below it', 'ek-chain-invalid', async () =>
+      check({ vendor: await createVendor(now, { root: { pathLength: 0 } }) }),
+    ),
+    flaw('has another key than the one that signed', 'ek-chain-untrusted', async () => {
+      const twin = await certify(now, 'CN=Test TPM Issuer', vendor.root)
+      return check({ chain: [derOf(twin.certificate)] })
+    }),
+    flaw('is further away than six certificates', 'ek-chain-invalid', async () => {
+      const chain = [await certify(now, 'CN=1', vendor.root)]
+      for (let depth = 2; depth < 8; depth++) {
+        chain.push(await certify(now, `CN=${depth}`, chain.at(-1)))
+      }
+      const deep = { root: vendor.root, issuer: chain.at(-1)! }
+      return check({ vendor: deep, chain: chain.map(({ certificate }) => derOf(certificate)) })
+    }),
   ])('is refused when its issuer %s: %s', async (_, code, run) => {
     expect(await codeOf(run())).toBe(code)
   })

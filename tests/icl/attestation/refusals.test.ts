@@ -48,84 +48,55 @@ async function restart(changes: Partial<Dependencies>): Promise<void> {
   icl = await createTestIcl(changes)
 }
 
+type Attack = readonly [attack: string, code: string, run: () => Promise<unknown>]
+const attack = (...row: Attack): Attack => row
+
 /** Everything that is tried: each row is one change to what would be accepted. */
-const attacks: readonly (readonly [attack: string, code: string, run: () => Promise<unknown>])[] = [
-  [
-    'a nonce used before',
-    'challenge-used',
-    async () => {
-      const { nonce } = await node.challenge()
-      await node.api.verifyAttestation({ body: await node.request(nonce) })
-      return node.api.verifyAttestation({ body: await node.request(nonce) })
-    },
-  ],
-  [
-    'a nonce used before, by a try that failed',
-    'challenge-used',
-    async () => {
-      const { nonce } = await node.challenge()
-      const wrong = await node.request(nonce, nothing, { magic: 1 })
-      await codeOf(node.api.verifyAttestation({ body: wrong }))
-      return node.api.verifyAttestation({ body: await node.request(nonce) })
-    },
-  ],
-  [
-    'a nonce of 301 s ago',
-    'challenge-expired',
-    async () => {
-      const body = await node.request((await node.challenge()).nonce)
-      await icl.clock.jump(301_000)
-      return node.api.verifyAttestation({ body })
-    },
-  ],
-  [
-    "another node's nonce",
-    'challenge-invalid',
-    async () => {
-      const { nonce } = await neighbour.challenge()
-      return node.api.verifyAttestation({ body: await node.request(nonce) })
-    },
-  ],
-  [
-    "another node's enrolment nonce",
-    'challenge-invalid',
-    async () => {
-      const { nonce } = await neighbour.enroll()
-      return node.api.verifyAttestation({ body: await node.request(nonce) })
-    },
-  ],
-  [
-    'a backend that is off (mock)',
-    'attestation-backend-refused',
-    async () => {
-      await restart({ tpm: trustIn(vendor), mockAttestationKey: undefined })
-      const there = tpmNode(icl, 'n1', tpms.own)
-      const { nonce } = await there.challenge()
-      const notAfter = Math.floor(icl.clock.now() / 1000) + 3_600
-      const key = await sessionKeyOf('n1')
-      return there.api.verifyAttestation({ body: await attestationOf('n1', nonce, key, notAfter) })
-    },
-  ],
-  [
-    'a session key put in the place of the quoted one',
-    'quote-binding-wrong',
-    async () => {
-      const body = await node.request((await node.challenge()).nonce)
-      const { publicKey } = await sessionKeyOf('thief')
-      return node.api.verifyAttestation({ body: { ...body, session_public_key: publicKey } })
-    },
-  ],
-  [
-    'an attestation key that is not restricted',
-    'ak-refused',
-    () => tpmNode(icl, 'n3', tpms.unrestricted).enroll(),
-  ],
-  [
-    'an attestation key that also decrypts',
-    'ak-refused',
-    () => tpmNode(icl, 'n3', tpms.decrypting).enroll(),
-  ],
-  [
+const attacks: readonly Attack[] = [
+  attack('a nonce used before', 'challenge-used', async () => {
+    const { nonce } = await node.challenge()
+    await node.api.verifyAttestation({ body: await node.request(nonce) })
+    return node.api.verifyAttestation({ body: await node.request(nonce) })
+  }),
+  attack('a nonce used before, by a try that failed', 'challenge-used', async () => {
+    const { nonce } = await node.challenge()
+    const wrong = await node.request(nonce, nothing, { magic: 1 })
+    await codeOf(node.api.verifyAttestation({ body: wrong }))
+    return node.api.verifyAttestation({ body: await node.request(nonce) })
+  }),
+  attack('a nonce of 301 s ago', 'challenge-expired', async () => {
+    const body = await node.request((await node.challenge()).nonce)
+    await icl.clock.jump(301_000)
+    return node.api.verifyAttestation({ body })
+  }),
+  attack("another node's nonce", 'challenge-invalid', async () => {
+    const { nonce } = await neighbour.challenge()
+    return node.api.verifyAttestation({ body: await node.request(nonce) })
+  }),
+  attack("another node's enrolment nonce", 'challenge-invalid', async () => {
+    const { nonce } = await neighbour.enroll()
+    return node.api.verifyAttestation({ body: await node.request(nonce) })
+  }),
+  attack('a backend that is off (mock)', 'attestation-backend-refused', async () => {
+    await restart({ tpm: trustIn(vendor), mockAttestationKey: undefined })
+    const there = tpmNode(icl, 'n1', tpms.own)
+    const { nonce } = await there.challenge()
+    const notAfter = Math.floor(icl.clock.now() / 1000) + 3_600
+    const key = await sessionKeyOf('n1')
+    return there.api.verifyAttestation({ body: await attestationOf('n1', nonce, key, notAfter) })
+  }),
+  attack('a session key put in the place of the quoted one', 'quote-binding-wrong', async () => {
+    const body = await node.request((await node.challenge()).nonce)
+    const { publicKey } = await sessionKeyOf('thief')
+    return node.api.verifyAttestation({ body: { ...body, session_public_key: publicKey } })
+  }),
+  attack('an attestation key that is not restricted', 'ak-refused', () =>
+    tpmNode(icl, 'n3', tpms.unrestricted).enroll(),
+  ),
+  attack('an attestation key that also decrypts', 'ak-refused', () =>
+    tpmNode(icl, 'n3', tpms.decrypting).enroll(),
+  ),
+  attack(
     'the attestation key of another TPM: its secret cannot be recovered',
     'quote-binding-wrong',
     async () => {
@@ -137,125 +108,85 @@ const attacks: readonly (readonly [attack: string, code: string, run: () => Prom
       const body = await node.request(answer.nonce, nothing, {}, tpms.stranger)
       return node.api.verifyAttestation({ body })
     },
-  ],
-  [
-    'an endorsement key that leads to no trusted root',
-    'ek-chain-untrusted',
-    () => tpmNode(icl, 'n3', tpms.stranger).enroll(),
-  ],
-  [
-    'an endorsement key without the issuer between',
-    'ek-chain-untrusted',
-    () => neighbour.enroll({ ek_chain: [] }),
-  ],
-  [
-    'bytes that are no certificate',
-    'ek-certificate-malformed',
-    () => neighbour.enroll({ ek_certificate: 'MIIBAAAA' }),
-  ],
-  ['a second address on one TPM', 'ek-taken', () => tpmNode(icl, 'n3', tpms.own).enroll()],
-  [
-    'register values that were not quoted',
-    'quote-digest-wrong',
-    async () => {
-      const body = await node.request((await node.challenge()).nonce)
-      const pcrs = { ...body.evidence.pcrs, '4': '00'.repeat(32) }
-      return node.api.verifyAttestation({ body: { ...body, evidence: { ...body.evidence, pcrs } } })
-    },
-  ],
-  [
-    'a register value left out',
-    'quote-digest-wrong',
-    async () => {
-      const body = await node.request((await node.challenge()).nonce)
-      const { '7': _, ...pcrs } = body.evidence.pcrs
-      return node.api.verifyAttestation({ body: { ...body, evidence: { ...body.evidence, pcrs } } })
-    },
-  ],
-  ['fewer registers than asked', 'quote-selection-wrong', () => node.renew({ pcrs: [0, 1, 2] })],
-  [
-    'more registers than asked',
-    'quote-selection-wrong',
-    () => node.renew({ pcrs: [...bootPcrs, 16] }),
-  ],
-  ['registers of another bank', 'quote-selection-wrong', () => node.renew({ bank: 0x0c })],
-  [
-    'a counter of machine starts that went back',
-    'quote-counter-back',
-    () => node.renew({ reset: 4 }),
-  ],
-  ['a clock that went back in one start', 'quote-counter-back', () => node.renew({ clock: 1n })],
-  ['a structure with another magic', 'quote-magic-wrong', () => node.renew({ magic: 0xff544348 })],
-  [
-    'a certification in the place of a quote',
-    'quote-type-wrong',
-    () => node.renew({ type: 0x8017 }),
-  ],
-  [
-    'a quote by a key that comes with the request',
-    'quote-signature-invalid',
-    async () => {
-      const { nonce } = await node.challenge()
-      const body = await node.request(nonce, nothing, {}, tpms.stranger)
-      const evidence = { ...body.evidence, ak_public: tpms.stranger.akPublic }
-      return node.api.verifyAttestation({ body: { ...body, evidence } })
-    },
-  ],
-  [
-    "a neighbour's TPM",
-    'quote-signature-invalid',
-    async () => {
-      const { nonce } = await node.challenge()
-      return node.api.verifyAttestation({
-        body: await node.request(nonce, nothing, {}, tpms.others),
-      })
-    },
-  ],
-  [
-    'an enrolment whose secret nobody recovered',
-    'quote-binding-wrong',
-    async () => {
-      const { nonce } = await node.enroll()
-      return node.api.verifyAttestation({ body: await node.request(nonce) })
-    },
-  ],
-  [
-    'a quote by a TPM that was never enrolled',
-    'tpm-not-enrolled',
-    () => tpmNode(icl, 'n3', tpms.stranger).renew(),
-  ],
-  [
-    'register values that the policy does not have',
-    'pcr-policy-refused',
-    async () => {
-      const policy = PcrPolicy.parse({ values: { '7': [bootValues([7])['7']] } })
-      await restart({ tpm: trustIn(vendor, { policy }) })
-      const there = tpmNode(icl, 'n1', tpms.own)
-      await there.join()
-      return there.renew({ values: { ...bootValues(bootPcrs), '7': 'ff'.repeat(32) } })
-    },
-  ],
-  [
-    'no event log where the policy asks for one',
-    'event-log-wrong',
-    async () => {
-      const policy = PcrPolicy.parse({ event_log: true })
-      await restart({ tpm: trustIn(vendor, { policy }) })
-      return tpmNode(icl, 'n1', tpms.own).join()
-    },
-  ],
-  [
-    'a model of TPM that is not accepted',
-    'tpm-model-refused',
-    async () => {
-      const models = [{ manufacturer: 'INTC', model: undefined }]
-      await restart({ tpm: trustIn(vendor, { models }) })
-      return tpmNode(icl, 'n1', tpms.own).enroll()
-    },
-  ],
+  ),
+  attack('an endorsement key that leads to no trusted root', 'ek-chain-untrusted', () =>
+    tpmNode(icl, 'n3', tpms.stranger).enroll(),
+  ),
+  attack('an endorsement key without the issuer between', 'ek-chain-untrusted', () =>
+    neighbour.enroll({ ek_chain: [] }),
+  ),
+  attack('bytes that are no certificate', 'ek-certificate-malformed', () =>
+    neighbour.enroll({ ek_certificate: 'MIIBAAAA' }),
+  ),
+  attack('a second address on one TPM', 'ek-taken', () => tpmNode(icl, 'n3', tpms.own).enroll()),
+  attack('register values that were not quoted', 'quote-digest-wrong', async () => {
+    const body = await node.request((await node.challenge()).nonce)
+    const pcrs = { ...body.evidence.pcrs, '4': '00'.repeat(32) }
+    return node.api.verifyAttestation({ body: { ...body, evidence: { ...body.evidence, pcrs } } })
+  }),
+  attack('a register value left out', 'quote-digest-wrong', async () => {
+    const body = await node.request((await node.challenge()).nonce)
+    const { '7': _, ...pcrs } = body.evidence.pcrs
+    return node.api.verifyAttestation({ body: { ...body, evidence: { ...body.evidence, pcrs } } })
+  }),
+  attack('fewer registers than asked', 'quote-selection-wrong', () =>
+    node.renew({ pcrs: [0, 1, 2] }),
+  ),
+  attack('more registers than asked', 'quote-selection-wrong', () =>
+    node.renew({ pcrs: [...bootPcrs, 16] }),
+  ),
+  attack('registers of another bank', 'quote-selection-wrong', () => node.renew({ bank: 0x0c })),
+  attack('a counter of machine starts that went back', 'quote-counter-back', () =>
+    node.renew({ reset: 4 }),
+  ),
+  attack('a clock that went back in one start', 'quote-counter-back', () =>
+    node.renew({ clock: 1n }),
+  ),
+  attack('a structure with another magic', 'quote-magic-wrong', () =>
+    node.renew({ magic: 0xff544348 }),
+  ),
+  attack('a certification in the place of a quote', 'quote-type-wrong', () =>
+    node.renew({ type: 0x8017 }),
+  ),
+  attack('a quote by a key that comes with the request', 'quote-signature-invalid', async () => {
+    const { nonce } = await node.challenge()
+    const body = await node.request(nonce, nothing, {}, tpms.stranger)
+    const evidence = { ...body.evidence, ak_public: tpms.stranger.akPublic }
+    return node.api.verifyAttestation({ body: { ...body, evidence } })
+  }),
+  attack("a neighbour's TPM", 'quote-signature-invalid', async () => {
+    const { nonce } = await node.challenge()
+    return node.api.verifyAttestation({
+      body: await node.request(nonce, nothing, {}, tpms.others),
+    })
+  }),
+  attack('an enrolment whose secret nobody recovered', 'quote-binding-wrong', async () => {
+    const { nonce } = await node.enroll()
+    return node.api.verifyAttestation({ body: await node.request(nonce) })
+  }),
+  attack('a quote by a TPM that was never enrolled', 'tpm-not-enrolled', () =>
+    tpmNode(icl, 'n3', tpms.stranger).renew(),
+  ),
+  attack('register values that the policy does not have', 'pcr-policy-refused', async () => {
+    const policy = PcrPolicy.parse({ values: { '7': [bootValues([7])['7']] } })
+    await restart({ tpm: trustIn(vendor, { policy }) })
+    const there = tpmNode(icl, 'n1', tpms.own)
+    await there.join()
+    return there.renew({ values: { ...bootValues(bootPcrs), '7': 'ff'.repeat(32) } })
+  }),
+  attack('no event log where the policy asks for one', 'event-log-wrong', async () => {
+    const policy = PcrPolicy.parse({ event_log: true })
+    await restart({ tpm: trustIn(vendor, { policy }) })
+    return tpmNode(icl, 'n1', tpms.own).join()
+  }),
+  attack('a model of TPM that is not accepted', 'tpm-model-refused', async () => {
+    const models = [{ manufacturer: 'INTC', model: undefined }]
+    await restart({ tpm: trustIn(vendor, { models }) })
+    return tpmNode(icl, 'n1', tpms.own).enroll()
+  }),
 ]
 
-it.each(attacks)('an attack on attestation gets its code %s: %s', async (attack, code, run) => {
+it.each(attacks)('an attack on attestation gets its code: %s: %s', async (attack, code, run) => {
   const got = await codeOf(run())
   rows.push([attack, String(got)])
   expect(got).toBe(code)

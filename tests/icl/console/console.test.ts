@@ -76,7 +76,7 @@ describe('the overview', () => {
   })
 })
 
-describe('the minutes of an hour', () => {
+it('the minutes of an hour have every job that settled in them, and how long the accepted ones took', () => {
   const job = (settled_at: number, seconds: number, status: ConsoleJob['status']): ConsoleJob => ({
     ref: '0123456789abcdef',
     status,
@@ -89,40 +89,38 @@ describe('the minutes of an hour', () => {
     seconds,
   })
 
-  it('have every job that settled in them, and how long the accepted ones took', () => {
-    const now = 360_030
-    const durations = Array.from({ length: 20 }, (_, index) => index + 1)
-    const minutes = minutesOf(
-      [
-        ...durations.map((seconds) => job(359_999, seconds, 'accepted')),
-        job(359_945, 900, 'expired'),
-        job(359_945, 900, 'cancelled'),
-        job(360_000, 3, 'accepted'),
-        job(356_399, 3, 'accepted'),
-        { ...job(0, 0, 'running'), settled_at: undefined },
-      ],
-      now,
-    )
-    expect(minutes).toHaveLength(61)
-    expect(minutes[0]?.at).toBe(356_400)
-    expect(minutes.at(-1)).toEqual({
-      at: 360_000,
-      accepted: 1,
-      failed: 0,
-      cancelled: 0,
-      median_seconds: 3,
-      p95_seconds: 3,
-    })
-    expect(minutes.at(-2)).toEqual({
-      at: 359_940,
-      accepted: 20,
-      failed: 1,
-      cancelled: 1,
-      median_seconds: 10,
-      p95_seconds: 19,
-    })
-    expect(minutes[0]).toEqual({ at: 356_400, accepted: 0, failed: 0, cancelled: 0 })
+  const now = 360_030
+  const durations = Array.from({ length: 20 }, (_, index) => index + 1)
+  const minutes = minutesOf(
+    [
+      ...durations.map((seconds) => job(359_999, seconds, 'accepted')),
+      job(359_945, 900, 'expired'),
+      job(359_945, 900, 'cancelled'),
+      job(360_000, 3, 'accepted'),
+      job(356_399, 3, 'accepted'),
+      { ...job(0, 0, 'running'), settled_at: undefined },
+    ],
+    now,
+  )
+  expect(minutes).toHaveLength(61)
+  expect(minutes[0]?.at).toBe(356_400)
+  expect(minutes.at(-1)).toEqual({
+    at: 360_000,
+    accepted: 1,
+    failed: 0,
+    cancelled: 0,
+    median_seconds: 3,
+    p95_seconds: 3,
   })
+  expect(minutes.at(-2)).toEqual({
+    at: 359_940,
+    accepted: 20,
+    failed: 1,
+    cancelled: 1,
+    median_seconds: 10,
+    p95_seconds: 19,
+  })
+  expect(minutes[0]).toEqual({ at: 356_400, accepted: 0, failed: 0, cancelled: 0 })
 })
 
 describe('the lists', () => {

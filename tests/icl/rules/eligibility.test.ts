@@ -111,14 +111,12 @@ describe('a node', () => {
   })
 })
 
-describe('a TPM counts back', () => {
+it('a TPM counts back when its starts, its resumes or, between them, its clock are less than they were', () => {
   const at = (reset: number, restart: number, clock: string) => ({ reset, restart, clock })
 
-  it('when its starts, its resumes or, between them, its clock are less than they were', () => {
-    const before = at(5, 3, '900')
-    const less = [at(4, 3, '900'), at(4, 9, '999'), at(5, 2, '999'), at(5, 3, '899')]
-    for (const after of less) expect(isCountingBack(before, after)).toBe(true)
-    const more = [at(5, 3, '900'), at(5, 3, '1000'), at(5, 4, '0'), at(6, 0, '0')]
-    for (const after of more) expect(isCountingBack(before, after)).toBe(false)
-  })
+  const before = at(5, 3, '900')
+  const less = [at(4, 3, '900'), at(4, 9, '999'), at(5, 2, '999'), at(5, 3, '899')]
+  for (const after of less) expect(isCountingBack(before, after)).toBe(true)
+  const more = [at(5, 3, '900'), at(5, 3, '1000'), at(5, 4, '0'), at(6, 0, '0')]
+  for (const after of more) expect(isCountingBack(before, after)).toBe(false)
 })

@@ -89,7 +89,7 @@ describe('a node without a free slot', () => {
   })
 })
 
-describe('a job that waits for a grant and for a node', () => {
+it('a job that waits for a grant and for a node says which came first, once, until it has passed', () => {
   const miss = (job: Job, at: number) =>
     take(job, { type: 'miss-access', node: nodeA, fence: fenceOf(job, nodeA) }, at)
   const leave = (job: Job, at: number) => find(job, 'find-gone', nodeB, at)
@@ -99,18 +99,16 @@ describe('a job that waits for a grant and for a node', () => {
     return job
   }
 
-  it('says which came first, once, until it has passed', () => {
-    const granting = lookOften(leave(miss(sampleJob(), 1), 2))
-    expect(granting.reason).toBe('awaiting-grant')
-    const seating = lookOften(take(leave(sampleJob(), 1), tickWith([]), 2))
-    expect(seating.reason).toBe('not-enough-nodes')
-    for (const { events } of [granting, seating]) expect(events.length).toBeLessThan(8)
-    const granted = find(granting, 'see-access', nodeA, 30_000)
-    const others = find(granted, 'see-access', nodeC, 30_000)
-    expect(take(others, tickWith([]), 31_000).reason).toBe('not-enough-nodes')
-    const seated = take(seating, tickWith([nodeD]), 30_000)
-    expect([seated.reason, miss(seated, 30_001).reason]).toEqual([undefined, 'awaiting-grant'])
-  })
+  const granting = lookOften(leave(miss(sampleJob(), 1), 2))
+  expect(granting.reason).toBe('awaiting-grant')
+  const seating = lookOften(take(leave(sampleJob(), 1), tickWith([]), 2))
+  expect(seating.reason).toBe('not-enough-nodes')
+  for (const { events } of [granting, seating]) expect(events.length).toBeLessThan(8)
+  const granted = find(granting, 'see-access', nodeA, 30_000)
+  const others = find(granted, 'see-access', nodeC, 30_000)
+  expect(take(others, tickWith([]), 31_000).reason).toBe('not-enough-nodes')
+  const seated = take(seating, tickWith([nodeD]), 30_000)
+  expect([seated.reason, miss(seated, 30_001).reason]).toEqual([undefined, 'awaiting-grant'])
 })
 
 describe('a node that has left before it was offered anything', () => {

@@ -74,7 +74,7 @@ it.each([
   [-32_005, 'limit exceeded', 'chain-too-many-requests', /too many requests/],
   [-32_003, 'txpool is full', 'chain-unavailable', /^sending: Transaction creation failed\./],
 ])(
-  "a transaction that the chain refuses %d %s: says why, in its own words and the RPC's",
+  "a transaction that the chain refuses: %d %s: says why, in its own words and the RPC's",
   async (code, message, wanted, words) => {
     const error = toChainError(await sendFailure({ code, message }), 'sending')
     expect(error).toMatchObject({ code: wanted, retryable: true })

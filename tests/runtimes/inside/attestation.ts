@@ -20,7 +20,7 @@ import {
 } from '../../icl/attestation/software-tpm.ts'
 import { swtpmEvidence } from '../../icl/attestation/swtpm-evidence.ts'
 import { certificateOf, createVendor, type Vendor } from '../../icl/attestation/tpm-vendor.ts'
-import { type Case, check, once } from './case.ts'
+import { type Case, check, once, that } from './case.ts'
 
 const now = Date.UTC(2026, 10, 22)
 const extraData = new Uint8Array(32).fill(9)
@@ -42,9 +42,9 @@ const trusting = ({ root }: Vendor): Pick<TpmTrust, 'roots' | 'models'> => ({
 
 /** The verifier of attestation. */
 export const attestationCases: readonly Case[] = [
-  {
-    name: 'a credential that was made in software is recovered by the TPM that it is for',
-    run: async () => {
+  that(
+    'a credential that was made in software is recovered by the TPM that it is for',
+    async () => {
       const { vendor, tpm, other } = await world()
       const { key } = await checkEndorsementKey(trusting(vendor), tpm.certificate, tpm.chain, now)
       const area = checkAttestationKey(fromBase64Url(tpm.akPublic))
@@ -60,23 +60,17 @@ export const attestationCases: readonly Case[] = [
         () => {},
       )
     },
-  },
-  {
-    name: 'an endorsement key of an unknown vendor is refused',
-    run: async () => {
-      const { vendor, other } = await world()
-      const call = checkEndorsementKey(trusting(vendor), other.certificate, other.chain, now)
-      await refused('ek-chain-untrusted', call)
-    },
-  },
-  {
-    name: 'an attestation key that is not restricted is refused',
-    run: async () => {
-      const { vendor } = await world()
-      const { akPublic } = await createSoftwareTpm(vendor, now, 0x00040072)
-      await refused('ak-refused', (async () => checkAttestationKey(fromBase64Url(akPublic)))())
-    },
-  },
+  ),
+  that('an endorsement key of an unknown vendor is refused', async () => {
+    const { vendor, other } = await world()
+    const call = checkEndorsementKey(trusting(vendor), other.certificate, other.chain, now)
+    await refused('ek-chain-untrusted', call)
+  }),
+  that('an attestation key that is not restricted is refused', async () => {
+    const { vendor } = await world()
+    const { akPublic } = await createSoftwareTpm(vendor, now, 0x00040072)
+    await refused('ak-refused', (async () => checkAttestationKey(fromBase64Url(akPublic)))())
+  }),
   { name: 'a sound quote is accepted', run: async () => void (await verify()) },
   attack('of other bytes', 'quote-binding-wrong', {}, { extraData: new Uint8Array(32) }),
   attack('with another magic', 'quote-magic-wrong', { magic: 1 }),
@@ -107,27 +101,21 @@ export const attestationCases: readonly Case[] = [
       change: (evidence) => ({ ...evidence, signature: evidence.signature.slice(0, 40) }),
     },
   ),
-  {
-    name: 'a quote by another key is refused',
-    run: async () => {
-      const { other } = await world()
-      await refused('quote-signature-invalid', verify({}, { by: other }))
-    },
-  },
-  {
-    name: 'an event log leads to the registers that were quoted, or is refused',
-    run: async () => {
-      const { log, pcrs } = await sampleEventLog()
-      const policy = PcrPolicy.parse({
-        pcrs: [0, 4, 7],
-        event_log: true,
-        events: { secure_boot: true },
-      })
-      await checkPcrPolicy(policy, pcrs, log)
-      const changed = new Map(pcrs).set(4, new Uint8Array(32))
-      await refused('event-log-wrong', checkPcrPolicy(policy, changed, log))
-    },
-  },
+  that('a quote by another key is refused', async () => {
+    const { other } = await world()
+    await refused('quote-signature-invalid', verify({}, { by: other }))
+  }),
+  that('an event log leads to the registers that were quoted, or is refused', async () => {
+    const { log, pcrs } = await sampleEventLog()
+    const policy = PcrPolicy.parse({
+      pcrs: [0, 4, 7],
+      event_log: true,
+      events: { secure_boot: true },
+    })
+    await checkPcrPolicy(policy, pcrs, log)
+    const changed = new Map(pcrs).set(4, new Uint8Array(32))
+    await refused('event-log-wrong', checkPcrPolicy(policy, changed, log))
+  }),
   ...(['ecc', 'rsa'] as const).map((kind) => ({
     name: `what swtpm and tpm2-tools made is accepted (${kind} attestation key)`,
     run: () => verifySwtpm(kind),

@@ -1,6 +1,9 @@
 /** One thing that the code does, on whatever runtime this is; it throws when it does something else. */
 export type Case = { readonly name: string; readonly run: () => Promise<void> }
 
+/** A case by its name. */
+export const that = (name: string, run: Case['run']): Case => ({ name, run })
+
 /** What came of one case; `error` when it failed. */
 export type CaseResult = { readonly name: string; readonly error?: string }
 

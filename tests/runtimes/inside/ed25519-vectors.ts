@@ -29,78 +29,48 @@ const key = 'j-anwAVn6qZmitw_bdA1DLGO1ydeU-dZj4Ys9395JZU'
 const mixedKey = 'oYc0JtNsXBi11TJpswhPsqi3TDGjCq7a2X-FPPl_ty4'
 const r = '2P_l8IksPGAzR8bvPeUejEbDTgTv5egDgr5H8zeDUW'
 
+const vector = (
+  holds: boolean,
+  what: string,
+  signature: string,
+  by = key,
+  message = 'message 0',
+) => ({
+  ...{ what, key: by, message, signature, holds },
+})
+
 /** Signatures on which Ed25519 implementations disagree, and what every runtime has to answer. */
-export const signatureVectors: readonly {
-  readonly what: string
-  readonly key: string
-  readonly message: string
-  readonly signature: string
-  readonly holds: boolean
-}[] = [
-  {
-    what: 'a signature',
-    key,
-    message: 'message 0',
-    signature: `${r}hj7UpNVL8NGTQ7lqKeamjA_oNusYmXCnRzit4SbTDsDw`,
-    holds: true,
-  },
-  {
-    what: 'the same with S + L',
-    key,
-    message: 'message 0',
-    signature: `${r}hQwUCqbiIgcQrYjUV9ZEfV_oNusYmXCnRzit4SbTDsHw`,
-    holds: false,
-  },
-  {
-    what: 'the same with S + 8 L',
-    key,
-    message: 'message 0',
-    signature: `${r}jLjPk0J9ig2eYhU7qTOWBn_4NusYmXCnRzit4SbTDsjw`,
-    holds: false,
-  },
-  {
-    what: 'one byte less',
-    key,
-    message: 'message 0',
-    signature: `${r}hj7UpNVL8NGTQ7lqKeamjA_oNusYmXCnRzit4SbTDs`,
-    holds: false,
-  },
-  {
-    what: 'an R that is the identity',
-    key,
-    message: 'message 0',
-    signature:
-      'AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAVofnpTnTiOTZaRB-2Srw_Nx2Xmpq5FnBua_DDpzd6Ag',
-    holds: true,
-  },
-  {
-    what: 'an R that is the identity as p + 1',
-    key,
-    message: 'message 0',
-    signature:
-      '7v_______________________________________38r0xzsv3p8xOPIB0aTXq9GS-blSAryYjEKVdMafiOADA',
-    holds: false,
-  },
-  {
-    what: 'an R that is the identity with a sign',
-    key,
-    message: 'message 0',
-    signature:
-      'AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAIBAwUkbInexccqcPghvRVazfiCL52WpvhnHbuVrxiFKAw',
-    holds: false,
-  },
-  {
-    what: 'a signature that only the equation with the cofactor accepts',
-    key: mixedKey,
-    message: 'message 0',
-    signature: `${r}jNChT9CpqGyDwmBKFCe6agM1DVEUUzAnkzPN2ZKGC8BA`,
-    holds: false,
-  },
-  {
-    what: 'a signature of the same key that both equations accept',
-    key: mixedKey,
-    message: 'message 3',
-    signature: `${r}h2L5gGKJBcAG-tMeegtCTG3XZxx6q5eNDPXw-sXPbuAQ`,
-    holds: true,
-  },
+export const signatureVectors: readonly ReturnType<typeof vector>[] = [
+  vector(true, 'a signature', `${r}hj7UpNVL8NGTQ7lqKeamjA_oNusYmXCnRzit4SbTDsDw`),
+  vector(false, 'the same with S + L', `${r}hQwUCqbiIgcQrYjUV9ZEfV_oNusYmXCnRzit4SbTDsHw`),
+  vector(false, 'the same with S + 8 L', `${r}jLjPk0J9ig2eYhU7qTOWBn_4NusYmXCnRzit4SbTDsjw`),
+  vector(false, 'one byte less', `${r}hj7UpNVL8NGTQ7lqKeamjA_oNusYmXCnRzit4SbTDs`),
+  vector(
+    true,
+    'an R that is the identity',
+    'AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAVofnpTnTiOTZaRB-2Srw_Nx2Xmpq5FnBua_DDpzd6Ag',
+  ),
+  vector(
+    false,
+    'an R that is the identity as p + 1',
+    '7v_______________________________________38r0xzsv3p8xOPIB0aTXq9GS-blSAryYjEKVdMafiOADA',
+  ),
+  vector(
+    false,
+    'an R that is the identity with a sign',
+    'AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAIBAwUkbInexccqcPghvRVazfiCL52WpvhnHbuVrxiFKAw',
+  ),
+  vector(
+    false,
+    'a signature that only the equation with the cofactor accepts',
+    `${r}jNChT9CpqGyDwmBKFCe6agM1DVEUUzAnkzPN2ZKGC8BA`,
+    mixedKey,
+  ),
+  vector(
+    true,
+    'a signature of the same key that both equations accept',
+    `${r}h2L5gGKJBcAG-tMeegtCTG3XZxx6q5eNDPXw-sXPbuAQ`,
+    mixedKey,
+    'message 3',
+  ),
 ]

@@ -16,7 +16,7 @@ import { signingKeyFromSeed, verifySignature } from '../../../lib/session-key.ts
 import { SvcError } from '../../../lib/svc-error.ts'
 import { systemRandom } from '../../../lib/system.ts'
 import { anAddress } from '../../branded.ts'
-import { type Case, check, same } from './case.ts'
+import { type Case, check, same, that } from './case.ts'
 
 const seed = (byte: number) => new Uint8Array(32).fill(byte)
 const sentence =
@@ -43,82 +43,64 @@ async function signedBy(signer: RequestSigner) {
 
 /** What clients, nodes and ICLs must agree on to the byte: the fixed values are the same on every runtime. */
 export const libCases: readonly Case[] = [
-  {
-    name: "a wallet's signature of a request holds, and not for another address",
-    run: async () => {
-      const account = privateKeyToAccount(`0x${'11'.repeat(32)}`)
-      const address = account.address.toLowerCase() as Address
-      const { good, bad } = await signedBy({
-        kind: 'wallet',
-        address,
-        chainId: 31_337,
-        signMessage: ({ raw }) => account.signMessage({ message: { raw } }),
-      })
-      check(await verifyWalletSignature(address, good), 'it does not hold')
-      check(!(await verifyWalletSignature(address, bad)), 'it holds for another address')
-    },
-  },
-  {
-    name: "a node's signature of a request holds, and not for another address or key",
-    run: async () => {
-      const key = await signingKeyFromSeed(seed(21))
-      const other = await signingKeyFromSeed(seed(22))
-      const address: Address = anAddress(`0x${'a1'.repeat(20)}`)
-      const { good, bad } = await signedBy({ kind: 'node', address, key })
-      check(await verifyNodeSignature(key.publicKey, good), 'it does not hold')
-      check(!(await verifyNodeSignature(key.publicKey, bad)), 'it holds for another address')
-      check(!(await verifyNodeSignature(other.publicKey, good)), 'it holds for another key')
-    },
-  },
-  {
-    name: 'an Ed25519 signature is the same everywhere',
-    run: async () => {
-      const key = await signingKeyFromSeed(seed(7))
-      const signature = await key.sign(utf8('the same everywhere'))
-      same(
-        'the signature',
-        signature,
-        'N_N0dHczlTpvKLuojkmXPeBPTAzatyPUd3mXfJywvOP7Cl7c6bWfPMMdEskhWHb4P7slML2xLCfhlYbKTn3SBg',
-      )
-      check(
-        await verifySignature(key.publicKey, signature, utf8('the same everywhere')),
-        'it does not hold',
-      )
-    },
-  },
-  {
-    name: 'canonical JSON has one spelling',
-    run: async () => {
-      const value = { b: [1e21, 0.1, -0, 1e-7], a: '\u20ac\n"\u{1f600}', é: null, A: { z: true } }
-      same(
-        'the text',
-        new TextDecoder().decode(canonicalJson(value)),
-        '{"A":{"z":true},"a":"€\\n\\"😀","b":[1e+21,0.1,0,1e-7],"é":null}',
-      )
-    },
-  },
-  {
-    name: 'a CID is that of its bytes',
-    run: async () => {
-      same(
-        'the CID',
-        await cidOf(utf8('blob')),
-        'bafkreih2fsgmj4ubo2565vfxg3pvngruy6ong4r6t3cc7ftuwtkgvrvyxa',
-      )
-    },
-  },
-  {
-    name: 'a sealed text opens, and not for another purpose or with a changed byte',
-    run: async () => {
-      const key = newSealingKey(systemRandom)
-      const purpose = { kind: 'prompt', client: anAddress(`0x${'1'.repeat(40)}`) } as const
-      const blob = await seal(sentence, key, purpose, systemRandom)
-      same('the text', await unseal(blob, key, purpose), sentence)
-      const other = { kind: 'prompt', client: anAddress(`0x${'2'.repeat(40)}`) } as const
-      await unreadable(unseal(blob, key, other))
-      await unreadable(unseal(blob.with(20, (blob[20] ?? 0) ^ 1), key, purpose))
-    },
-  },
+  that("a wallet's signature of a request holds, and not for another address", async () => {
+    const account = privateKeyToAccount(`0x${'11'.repeat(32)}`)
+    const address = account.address.toLowerCase() as Address
+    const { good, bad } = await signedBy({
+      kind: 'wallet',
+      address,
+      chainId: 31_337,
+      signMessage: ({ raw }) => account.signMessage({ message: { raw } }),
+    })
+    check(await verifyWalletSignature(address, good), 'it does not hold')
+    check(!(await verifyWalletSignature(address, bad)), 'it holds for another address')
+  }),
+  that("a node's signature of a request holds, and not for another address or key", async () => {
+    const key = await signingKeyFromSeed(seed(21))
+    const other = await signingKeyFromSeed(seed(22))
+    const address: Address = anAddress(`0x${'a1'.repeat(20)}`)
+    const { good, bad } = await signedBy({ kind: 'node', address, key })
+    check(await verifyNodeSignature(key.publicKey, good), 'it does not hold')
+    check(!(await verifyNodeSignature(key.publicKey, bad)), 'it holds for another address')
+    check(!(await verifyNodeSignature(other.publicKey, good)), 'it holds for another key')
+  }),
+  that('an Ed25519 signature is the same everywhere', async () => {
+    const key = await signingKeyFromSeed(seed(7))
+    const signature = await key.sign(utf8('the same everywhere'))
+    same(
+      'the signature',
+      signature,
+      'N_N0dHczlTpvKLuojkmXPeBPTAzatyPUd3mXfJywvOP7Cl7c6bWfPMMdEskhWHb4P7slML2xLCfhlYbKTn3SBg',
+    )
+    check(
+      await verifySignature(key.publicKey, signature, utf8('the same everywhere')),
+      'it does not hold',
+    )
+  }),
+  that('canonical JSON has one spelling', async () => {
+    const value = { b: [1e21, 0.1, -0, 1e-7], a: '\u20ac\n"\u{1f600}', é: null, A: { z: true } }
+    same(
+      'the text',
+      new TextDecoder().decode(canonicalJson(value)),
+      '{"A":{"z":true},"a":"€\\n\\"😀","b":[1e+21,0.1,0,1e-7],"é":null}',
+    )
+  }),
+  that('a CID is that of its bytes', async () => {
+    same(
+      'the CID',
+      await cidOf(utf8('blob')),
+      'bafkreih2fsgmj4ubo2565vfxg3pvngruy6ong4r6t3cc7ftuwtkgvrvyxa',
+    )
+  }),
+  that('a sealed text opens, and not for another purpose or with a changed byte', async () => {
+    const key = newSealingKey(systemRandom)
+    const purpose = { kind: 'prompt', client: anAddress(`0x${'1'.repeat(40)}`) } as const
+    const blob = await seal(sentence, key, purpose, systemRandom)
+    same('the text', await unseal(blob, key, purpose), sentence)
+    const other = { kind: 'prompt', client: anAddress(`0x${'2'.repeat(40)}`) } as const
+    await unreadable(unseal(blob, key, other))
+    await unreadable(unseal(blob.with(20, (blob[20] ?? 0) ^ 1), key, purpose))
+  }),
 ]
 
 const unreadable = (call: Promise<unknown>) => failing('blob-unreadable', call)
