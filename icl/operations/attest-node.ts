@@ -12,7 +12,11 @@ import { burnNonce, createNonce } from '../attestation/challenge.ts'
 import { ekReleaseOf, ekTaken, ekWriteOf, findEkHolder } from '../attestation/ek-binding.ts'
 import type { Proven } from '../attestation/evidence.ts'
 import { checkMockEvidence } from '../attestation/mock-evidence.ts'
-import { sessionKeyTaken, sessionKeyWriteOf } from '../attestation/session-key-holder.ts'
+import {
+  longestSessionMs,
+  sessionKeyTaken,
+  sessionKeyWriteOf,
+} from '../attestation/session-key-holder.ts'
 import {
   checkCounters,
   checkNotRevoked,
@@ -28,7 +32,6 @@ import { noFormerRuns, openRun, type RunOpening } from '../rules/runs.ts'
 import { runProblem } from './check-run.ts'
 
 const certificateMs = 24 * 3_600_000
-const longestSessionMs = 48 * 3_600_000
 
 /** A nonce for one attestation of one address, and what a TPM would have to quote. */
 export async function issueChallenge(deps: Dependencies, address: Address) {
@@ -144,9 +147,9 @@ async function saveAttested(
       ...(enrollment && { enrollment }),
     }
   }
-  const { thumbprint, session } = certificate
+  const { thumbprint } = certificate
   const alongside = (): Alongside => {
-    const sessionKey = sessionKeyWriteOf(deps, thumbprint, address, session.not_after)
+    const sessionKey = sessionKeyWriteOf(deps, thumbprint, address)
     const binding = enrollment && isFirst ? [ekWriteOf(deps, enrollment.ek, address)] : []
     // A node that moved to another TPM does not keep the one it had.
     const hasMoved = enrollment && formerEk !== undefined && formerEk !== enrollment.ek
