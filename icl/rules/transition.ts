@@ -14,6 +14,7 @@
  *   its effects (outbox.ts).
  * - A command of a node counts only under the fence of that node's assignment. Each assignment has a higher fence
  *   than those before it in the job.
+ * - A session key signs for one node of a job.
  * - A command that changes nothing returns the very same job, so that nothing is saved.
  * - A job that has not settled has a tickAt: the earliest of its deadline, the deadlines of its assignments and of
  *   the turn to deliver, and the time to fill empty seats.
@@ -52,6 +53,7 @@ import {
 import { missTime } from './outages.ts'
 import { applyEffectCommand, takeReceipt } from './outbox.ts'
 import { emptySeats, timedAssignments } from './seats.ts'
+import { hasKeyOfAnother } from './session-keys.ts'
 import { cancel, concluded } from './settle.ts'
 import { tick } from './tick.ts'
 
@@ -184,6 +186,8 @@ function applyNodeCommand(
       ? { ...refusal, noted: scoredLate(job, assignment) }
       : refusal
   }
+  if (hasKeyOfAnother(job, command))
+    return refuse('statement-mismatch', 'Another node has signed with this session key')
   switch (command.type) {
     case 'claim':
       return claim(job, assignment, command.poll, now, limits)

@@ -14,6 +14,7 @@ import {
   commitBy,
   committed,
   deliverBy,
+  keyOfNode,
   nodeA,
   nodeB,
   nodeC,
@@ -21,6 +22,7 @@ import {
   openBy,
   revealBy,
   sampleJob,
+  signedWith,
   tickWith,
   verdictBy,
 } from './sample-job.ts'
@@ -91,6 +93,15 @@ function failures(job: Job, node: Address): readonly Command[] {
     ...(answer ? [verdictBy(job, node, 'output-mismatch'), abortTurnBy(job, node)] : []),
     ...(answer && node === nodeB
       ? [deliverBy(job, node, 'other'), verdictBy(job, node, 'inconclusive')]
+      : []),
+    // Of one owner's nodes that have a key together.
+    ...(node === nodeB
+      ? [
+          revealBy(job, node, 'x'),
+          ...(answer
+            ? [deliverBy(job, node), verdictBy(job, node, 'match'), abortTurnBy(job, node)]
+            : []),
+        ].map((command) => signedWith(command, keyOfNode(nodeA)))
       : []),
   ]
 }

@@ -16,6 +16,7 @@ import {
   refusalOf,
   revealBy,
   sampleJob,
+  signedWith,
   take,
   tickWith,
   verdictBy,
@@ -71,13 +72,7 @@ describe('two contradictory statements for one fence', () => {
   )
 
   it.each(Object.entries(again))('(%s) by two runs of the node are no fault', (_, [job, other]) => {
-    const session = { key: 'of another run', not_after: 1, signature: '0x' as const }
-    const changed = Object.fromEntries(
-      Object.entries(other).map(([key, value]) => [
-        key,
-        typeof value === 'object' ? { ...value, session } : value,
-      ]),
-    ) as unknown as NodeCommand
+    const changed = signedWith(other, 'of another run')
     expect(refusalOf(job, changed, 100)).toBe('already-answered')
     expect(notedBy(job, changed)).toBeUndefined()
   })

@@ -22,8 +22,24 @@ export function checkStep(before: Job, after: Job): void {
   promise((after.tickAt ?? 0) <= after.deadline, 'its deadline is its last time', after)
   checkSeats(before, after)
   checkTurns(before, after)
+  checkKeys(after)
   checkReplay(after)
   if (isSettled(after.phase)) checkScores(after)
+}
+
+/** Else no receipt holds (lib/receipt/signed.ts). */
+function checkKeys(job: Job): void {
+  const turns = job.agreement?.turns ?? []
+  const said = [
+    ...job.assignments.map(({ answer }) => answer),
+    ...turns.flatMap(({ delivery, verdicts, failed }) => [delivery, ...verdicts, failed?.abort]),
+  ].flatMap((posted) => posted ?? [])
+  const owners = new Map(said.map(({ session, body }) => [session.key, body.address]))
+  promise(
+    said.every(({ session, body }) => owners.get(session.key) === body.address),
+    'a session key signs for one node',
+    job,
+  )
 }
 
 function checkSeats(before: Job, after: Job): void {

@@ -28,7 +28,13 @@ export const [nodeA, nodeB, nodeC, nodeD, nodeE] = ['a', 'b', 'c', 'd', 'e'].map
 const client = nodeAddress('9')
 
 const jobId = aJobId(`0x${'1'.repeat(64)}`)
-const signed = { signature: 's', session: { key: 'k', not_after: 1, signature: '0x' as const } }
+/** The session key that a node signs with. */
+export const keyOfNode = (node: Address): string => `key of ${node}`
+
+const signedBy = (node: Address) => ({
+  signature: 's',
+  session: { key: keyOfNode(node), not_after: 1, signature: '0x' as const },
+})
 
 /** Evidence of an answer that is one word. */
 const oneWord = (answer: string): Evidence => ({
@@ -108,7 +114,7 @@ export function answerOf(node: Address, fence: number, answer: string | Evidence
       salt: toBase64Url(utf8(node.slice(2, 34))),
     },
     hash: hashOf(`answer:${node}:${fence}:${evidence.digest}`),
-    ...signed,
+    ...signedBy(node),
   }
 }
 
@@ -126,7 +132,7 @@ export const deliveryOf = (job: Job, node: Address, output = 'cid'): PostedDeliv
       outLowHandle: 4n,
     },
     hash: hashOf(`delivery:${node}:${fence}:${output}`),
-    ...signed,
+    ...signedBy(node),
   }
 }
 
@@ -154,7 +160,7 @@ const verdictOf = (
       ...(isAsked && said === 'match' && { check: hashOf(`check:${node}`) }),
     },
     hash: hashOf(`verdict:${node}:${fence}:${delivery}:${said}`),
-    ...signed,
+    ...signedBy(node),
   }
 }
 
@@ -271,8 +277,18 @@ export const abortTurnBy = (
 ): NodeCommand => {
   const fence = fenceOf(job, node)
   const body = { statement: 'svc-abort-v2', jobId, address: node, fence, turn, reason } as const
-  const abort = { body, hash: hashOf(`abort:${node}:${fence}:${turn}`), ...signed }
+  const abort = { body, hash: hashOf(`abort:${node}:${fence}:${turn}`), ...signedBy(node) }
   return { type: 'abort-turn', node, fence, abort }
+}
+
+/** The command with its statement signed by another session key. */
+export const signedWith = <C extends NodeCommand>(command: C, key: string): C => {
+  const session = { key, not_after: 1, signature: '0x' } as const
+  const entries = Object.entries(command).map(([name, value]) => [
+    name,
+    typeof value === 'object' ? { ...value, session } : value,
+  ])
+  return Object.fromEntries(entries) as C
 }
 
 type Answers = readonly (readonly [Address, string | Evidence])[]
