@@ -7,6 +7,7 @@ import { type NodeStatement, statementBytes } from '../../lib/statements.ts'
 import type { Dependencies } from '../dependencies.ts'
 import type { Node } from '../rules/eligibility.ts'
 import { assignmentOf, type Job } from '../rules/job.ts'
+import { latestDeadlineOf } from '../rules/outages.ts'
 import type { Posted } from '../rules/posted.ts'
 import { loadJob } from './change-job.ts'
 
@@ -42,8 +43,8 @@ export async function postedBy<Body extends NodeStatement>(
   )
 }
 
-/** A session has to outlive the job: else its receipt would not hold. */
+/** A session has to outlive the job, also one that outages make longer: else its receipt would not hold. */
 export function checkSession(job: Job, session: StatementSession): void {
-  if (session.not_after * 1000 >= job.deadline) return
+  if (session.not_after * 1000 >= latestDeadlineOf(job)) return
   throw new ProblemError('certificate-expired', 'The session ends before the job. Attest again')
 }

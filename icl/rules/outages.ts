@@ -20,6 +20,10 @@ const longestExcusedMs = 300_000
 /** What all outages together add to a job's life at most. */
 export const mostExcusedMs = 600_000
 
+/** When a job ends at the latest, whatever outages come. */
+export const latestDeadlineOf = ({ createdAt }: Pick<Job, 'createdAt'>): number =>
+  createdAt + jobMs + mostExcusedMs
+
 /** How long after an outage no assignment and no turn lapses: nodes have to find out that the ICL is back. */
 const comeBackMs = 15_000
 
@@ -53,11 +57,10 @@ function excuseOne(job: Job, outage: Outage): Job {
   const later = (deadline: number) => Math.max(deadline + ms, until + comeBackMs)
   // A job that was about to end gets the time to come back, too; after a longer outage it may be over.
   const least = until - from <= longestExcusedMs ? until + comeBackMs : 0
-  const latest = job.createdAt + jobMs + mostExcusedMs
   return {
     ...job,
     excusedUntil: until,
-    deadline: Math.min(Math.max(job.deadline + ms, least), latest),
+    deadline: Math.min(Math.max(job.deadline + ms, least), latestDeadlineOf(job)),
     assignments: job.assignments.map((assignment) =>
       assignment.deadline === undefined
         ? assignment

@@ -8,7 +8,9 @@ import { noticesOf } from './webhook.ts'
 
 /** Ends a job for good; what its answers say of their nodes is scored only here. */
 export function settle(job: Job, phase: JobPhase, reason: JobReason, now: number): Change {
-  const settled: Job = { ...job, phase, reason, settledAt: now }
+  // After an outage an acceptance may be noticed long after the deadline, up to which the sessions of its statements last.
+  const settledAt = phase === 'accepted' ? Math.min(now, job.deadline) : now
+  const settled: Job = { ...job, phase, reason, settledAt }
   if (!isSettled(phase)) throw new TypeError(`${phase} does not settle a job`)
   const effects: Effect[] = [...scoresOf(settled)]
   if (phase === 'accepted') effects.push({ type: 'commit-result' })

@@ -72,11 +72,11 @@ async function agreed() {
   return { jobId, job, seated, deliverer, checkers }
 }
 
-/** Attests a node again, with a session that ends in a minute. */
-async function shortenSession(node: TestNode) {
+/** Attests a node again, with a session that ends so soon. */
+async function shortenSession(node: TestNode, seconds = 60) {
   const api = icl.api(walletOf(node.name).signer)
   const { nonce } = await api.getChallenge({ params: { address: node.address } })
-  const soon = Math.floor(icl.clock.now() / 1000) + 60
+  const soon = Math.floor(icl.clock.now() / 1000) + seconds
   await api.verifyAttestation({ body: await attestationOf(node.name, nonce, node.key, soon) })
 }
 
@@ -116,7 +116,12 @@ describe('an answer is refused', () => {
     const { node, post, jobId } = await committed()
     await shortenSession(node)
     expect(await codeOf(node.api.revealAnswer({ body: post }))).toBe('certificate-expired')
+    // Outages make a job last 20 minutes instead of 10 at most.
+    await shortenSession(node, 1_190)
+    expect(await codeOf(node.api.revealAnswer({ body: post }))).toBe('certificate-expired')
     expect((await ownAssignment(node, jobId)).status).toBe('committed')
+    await shortenSession(node, 1_201)
+    expect(await codeOf(node.api.revealAnswer({ body: post }))).toBeUndefined()
   })
 })
 

@@ -78,6 +78,14 @@ describe('numbers of a delivered text', () => {
     expect(take(job, { type: 'cancel' }, 50).phase).toBe('accepted')
   })
 
+  it('are not waited for past the deadline, however late that is noticed', () => {
+    const { job } = opening()
+    for (const type of ['tick', 'cancel'] as const) {
+      const { phase, settledAt } = take(job, { type }, job.deadline + 3_600_000)
+      expect([phase, settledAt]).toEqual(['accepted', job.deadline])
+    }
+  })
+
   it('are those that were committed to, and possible', () => {
     const { job, first } = opening()
     const command = openBy(job, first)
