@@ -64,8 +64,8 @@ export interface Chain {
     readonly timestamp: number
   }>
   nodeOf(address: Address): Promise<ChainNode>
-  /** The same for many at once. */
-  nodesOf(addresses: readonly Address[]): Promise<ReadonlyMap<Address, ChainNode>>
+  /** The same for many at once, and `now` without what is remembered of the last seconds. */
+  nodesOf(addresses: readonly Address[], when?: 'now'): Promise<ReadonlyMap<Address, ChainNode>>
   /** An output key by its events, from a block on; undefined when the two handles are none. */
   outputKeyOf(high: bigint, low: bigint, fromBlock: bigint): Promise<OutputKey | undefined>
   /** The key whose KeyStored event is in this block of the canonical chain; undefined when there is none. */

@@ -4,6 +4,7 @@ import { toChainError } from '../../lib/chain/chain-error.ts'
 import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
 import type { ChainNode } from '../rules/eligibility.ts'
+import type { Chain } from './chain.ts'
 
 const cachedMs = 15_000
 const forgottenMs = 600_000
@@ -12,12 +13,12 @@ const readAtOnce = 25
 
 type Known = { readonly at: MonotonicMs; readonly node: Promise<ChainNode> }
 
-/** What NodeRegistry says of nodes, remembered for 15 s; many are read with few requests. */
+/** What NodeRegistry says of nodes, remembered for 15 s, unless it is asked for as it is `now`; many are read with few requests. */
 export function createNodeStates(
   publicClient: PublicClient,
   registry: Address,
   clock: Clock,
-): (addresses: readonly Address[]) => Promise<ReadonlyMap<Address, ChainNode>> {
+): Chain['nodesOf'] {
   const known = new Map<Address, Known>()
 
   const remember = (address: Address, at: MonotonicMs, node: Promise<ChainNode>) => {
@@ -48,9 +49,9 @@ export function createNodeStates(
     }
   }
 
-  return async (addresses) => {
+  return async (addresses, when) => {
     const isOld = (address: Address) => elapsedSince(clock, known.get(address)?.at) >= cachedMs
-    refresh(addresses.filter(isOld))
+    refresh(when === 'now' ? addresses : addresses.filter(isOld))
     const states = await Promise.all(
       addresses.map(async (address) => {
         const state = await known.get(address)?.node

@@ -41,7 +41,7 @@ export type ViemChainOptions = ChainEndpoint & {
   readonly onCommitted?: (batch: CommittedBatch) => void
 }
 
-/** The chain over JSON-RPC. What it says of a node is cached for 15 s. */
+/** The chain over JSON-RPC. What it says of a node is remembered for 15 s. */
 export function createViemChain(options: ViemChainOptions): Chain {
   const { clock, stuckMs = 30_000, chainId } = options
   const writer = createChainWriter(options)

@@ -10,6 +10,7 @@ import type { Chain } from '../chain/chain.ts'
 import type { Outages } from '../records/outages.ts'
 import type { MemberState } from '../rules/commands.ts'
 import {
+  type ChainNode,
   type Demand,
   defaultComparators,
   ineligibleReasons,
@@ -114,7 +115,8 @@ export const hasFreeSlot = (
 
 /**
  * The members of a list that cannot be offered work now, by position and with the first reason. Those who would be seated
- * first are looked at afresh: many lists may be asked for within the moment for which the pool is remembered.
+ * first are looked at afresh, on chain as well: many lists may be asked for within the moment for which the pool is remembered, and their
+ * clients believe no list that seats a node which is about to leave.
  */
 export async function passedMembers(
   deps: PoolSources,
@@ -131,8 +133,10 @@ export async function passedMembers(
     const first = firstPositions(members.length, passed, quorum)
     const next = first.filter((position) => !looked.has(position))
     if (next.length === 0) return passed
+    const nodes = next.map((position) => members[position] as Address)
+    const chain = await deps.chain.nodesOf(nodes, 'now')
     const found = await Promise.all(
-      next.map((position) => checkFitness(deps, members[position] as Address, demand)),
+      nodes.map((address) => fitnessOf(deps, address, demand, chain.get(address))),
     )
     for (const [index, position] of next.entries()) {
       looked.add(position)
@@ -142,14 +146,20 @@ export async function passedMembers(
 }
 
 /** Looks at one node afresh: has it a free slot, and does it still meet the demand? */
-export async function checkFitness(
+export const checkFitness = async (
   deps: PoolSources,
   address: Address,
   demand: Demand,
+): Promise<MemberState> => fitnessOf(deps, address, demand, await deps.chain.nodeOf(address))
+
+async function fitnessOf(
+  deps: PoolSources,
+  address: Address,
+  demand: Demand,
+  chain: ChainNode | undefined,
 ): Promise<MemberState> {
-  const [found, chain, jobs, outages] = await Promise.all([
+  const [found, jobs, outages] = await Promise.all([
     deps.store.findNode(address),
-    deps.chain.nodeOf(address),
     deps.store.listJobsOfNode(address),
     deps.outages.known(),
   ])

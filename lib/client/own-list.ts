@@ -6,7 +6,8 @@
  *
  * Failure cases: a reorganisation moves the key to another block, so that the list is another one: the block is read
  * again, and the list asked for again. An ICL with too much to do holds the draw until its turn. The RPC servers of client and ICL may see different blocks for a moment. The ICL
- * may pass over at most four nodes for other reasons than that they are busy, else it chooses too much.
+ * may pass over at most four nodes for other reasons than that they are busy, else it chooses too much. A node may leave between the two
+ * looks at it: only an ICL that goes on seating it is not believed.
  */
 
 import { unixSeconds } from '../clock.ts'
@@ -30,6 +31,8 @@ type DrawnFrom = Pick<ChosenTerms, 'terms' | 'pool'>
 const maxPassed = 4
 const tries = 4
 const pauseMs = 1_000
+// By then the chain RPC of the ICL has the block that this client's has.
+const leavingMs = 5_000
 const graceSeconds = 600
 // How long the ICL holds a request for the draw's turn.
 const turnSeconds = 20
@@ -58,6 +61,7 @@ export async function askForList(
   const { quorum } = chosen.terms
   let { block } = stored
   for (let attempt = 1; ; attempt++) {
+    let leaving: Address | undefined
     const signed = await listFrom(context, chosen, { ...stored, block }, onPlace, signal)
     const own = await chain.blockOf(stored.txHash, signal)
     // What was asked about must still be the key's block when the list is committed to.
@@ -67,14 +71,16 @@ export async function askForList(
       const positions = firstPositions(list.length, passed, quorum)
       if (positions.length < quorum) throw tooFewFree(positions.length, quorum)
       checkPasses(signed, positions)
-      await checkStakes(context, chosen, namesAt(list, positions), signal)
-      const now = Math.max(await chain.time(signal), unixSeconds(clock))
-      const until = now + context.network.limits.job_seconds + graceSeconds
-      return { signed, positions, until }
+      leaving = await findInactive(context, chosen, namesAt(list, positions), signal)
+      if (leaving === undefined) {
+        const now = Math.max(await chain.time(signal), unixSeconds(clock))
+        const until = now + context.network.limits.job_seconds + graceSeconds
+        return { signed, positions, until }
+      }
     }
-    if (attempt === tries) throw blockDiffers()
+    if (attempt === tries) throw leaving === undefined ? blockDiffers() : inactive(leaving)
     block = own ?? block
-    await clock.sleep(pauseMs, signal)
+    await clock.sleep(leaving === undefined ? pauseMs : leavingMs, signal)
   }
 }
 
@@ -153,23 +159,26 @@ const namesAt = (list: readonly Address[], positions: readonly number[]): readon
   positions.flatMap((position) => list[position] ?? [])
 
 /** Only nodes that have something to lose may be seated: they are about to get the prompt's key. */
-async function checkStakes(
+async function findInactive(
   { chain }: ClientContext,
   { terms }: DrawnFrom,
   nodes: readonly Address[],
   signal: AbortSignal | undefined,
-): Promise<void> {
+): Promise<Address | undefined> {
   for (const node of nodes) {
     const { active, modelTiers } = await chain.nodeOf(node, signal)
-    if (active && modelTiers.some((tier) => tier >= terms.min_tier)) continue
-    throw untrusted(`${node}, which is not active on chain for that tier`)
+    if (!active || modelTiers.every((tier) => tier < terms.min_tier)) return node
   }
+  return undefined
 }
 
 const untrusted = (what: string): SvcError =>
   new SvcError('quorum-untrusted', `The ICL chose ${what}`, {
     hint: 'Do not use this ICL: it may hand the prompt to whom it likes.',
   })
+
+const inactive = (node: Address): SvcError =>
+  untrusted(`${node}, which is not active on chain for that tier`)
 
 const tooFewFree = (found: number, needed: number): SvcError =>
   new SvcError(

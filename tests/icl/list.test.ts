@@ -124,6 +124,22 @@ describe('the list of a stored key', () => {
     for (const { list } of keys) expect(list.body.list).toEqual(await drawnAgain(b, list))
   })
 
+  it('seats no node that has begun to leave, whatever is remembered of the chain', async () => {
+    const { a, chain } = await world(5)
+    const key = await listedKey(a)
+    const { list } = key.list.body
+    const remembered = new Map(chain.nodes)
+    chain.nodeOf = async (node) => remembered.get(node)!
+    chain.nodesOf = async (_, when) => (when === 'now' ? chain.nodes : remembered)
+    const looks = vi.spyOn(chain, 'nodesOf')
+    const leaving = { ...remembered.get(list[1]!)!, active: false, unbonding: true }
+    chain.nodes.set(list[1]!, leaving)
+    const { body } = await key.api.drawList({ body: key.request })
+    expect(body.passed).toMatchObject([{ position: 1, reason: 'stake-unbonding' }])
+    const now = looks.mock.calls.filter(([, when]) => when === 'now').map(([nodes]) => nodes)
+    expect(now).toEqual([list.slice(0, 3), [list[3]]])
+  })
+
   it('is another one for another block', async () => {
     const { a, chain } = await world(20)
     const terms = termsOf(await currentPool(a))

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { infer } from '../../../lib/client/infer.ts'
+import type { Address } from '../../../lib/codecs.ts'
 import type { SubmitJob } from '../../../lib/schemas/jobs.ts'
 import type { BlockId, ListStatement, PassReason } from '../../../lib/schemas/list.ts'
 import { signingKeyFromSeed } from '../../../lib/session-key.ts'
@@ -85,6 +86,22 @@ describe('a list of the ICL', () => {
     for (const inactive of nodes.slice(0, 3)) {
       const what = `${inactive}, which is not active on chain for that tier`
       await untrusted({ inactive }, what)
+    }
+  })
+
+  it('is asked for again while it seats a node that has just left', async () => {
+    for (const looks of [1, 3]) {
+      let left = looks
+      const passed = [{ position: 0, reason: 'stake-unbonding' as const, at: 1 }]
+      const options: { inactive?: Address } & FakeOptions = {
+        changeList: ({ list }) => {
+          options.inactive = list[0]!
+          return left-- > 0 ? {} : { passed }
+        },
+      }
+      const { world } = await run(options)
+      expect(world.callsOf('drawList')).toHaveLength(looks + 1)
+      expect(world.callsOf('commitList')).toMatchObject([{ input: { mask: 0b1110 } }])
     }
   })
 
