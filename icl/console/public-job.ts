@@ -1,5 +1,5 @@
 import type { JobId } from '../../lib/codecs.ts'
-import { sha256, utf8 } from '../../lib/digest.ts'
+import { utf8 } from '../../lib/digest.ts'
 import type { ConsoleEvent, ConsoleJob, ConsoleJobDetail } from '../../lib/schemas/console.ts'
 import { FaultKind } from '../../lib/schemas/fault.ts'
 import {
@@ -10,28 +10,32 @@ import {
 } from '../../lib/schemas/jobs.ts'
 import { attestedBy } from '../../lib/teacher.ts'
 import { toSeconds } from '../../lib/time.ts'
+import type { TokenKeys } from '../records/icl-keys.ts'
 import { answersOf } from '../rules/agreed.ts'
 import { isSettled, type Job, roleOf } from '../rules/job.ts'
 import { batchOf } from '../rules/seats.ts'
 import { shownJob } from '../rules/shown-job.ts'
 import { agreementOf } from '../rules/view-agreement.ts'
 
-/** What a job is called in the console before its id is shown: nobody finds the id by it. */
-export async function refOf(id: JobId): Promise<string> {
-  const digest = await sha256(utf8(`svc-console-v1:${id}`))
-  return Array.from(digest.slice(0, 8), (byte) => byte.toString(16).padStart(2, '0')).join('')
+/** What makes refs. */
+type RefKeys = Pick<TokenKeys, 'tag'>
+
+/** What a job is called in the console before its id is shown: the chain names the ids of running jobs, so none but this ICL can tell by an id. */
+export async function refOf(keys: RefKeys, id: JobId): Promise<string> {
+  const tag = await keys.tag('console', utf8(id))
+  return Array.from(tag.slice(0, 8), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
 /**
  * A job as everybody may see it. Until it has settled that is neither its id nor who works on it: whoever knew the quorum of a
  * running job could disturb it, or offer its nodes something.
  */
-export async function publicJob(found: Job): Promise<ConsoleJob> {
+export async function publicJob(keys: RefKeys, found: Job): Promise<ConsoleJob> {
   const job = shownJob(found)
   const { settledAt } = job
   const isOver = isSettled(job.phase)
   return {
-    ref: await refOf(job.id),
+    ref: await refOf(keys, job.id),
     status: job.phase,
     model_id: job.modelId,
     min_tier: job.minTier,
@@ -52,11 +56,11 @@ export async function publicJob(found: Job): Promise<ConsoleJob> {
 }
 
 /** A job with what happened to it. */
-export async function publicJobDetail(found: Job): Promise<ConsoleJobDetail> {
+export async function publicJobDetail(keys: RefKeys, found: Job): Promise<ConsoleJobDetail> {
   const job = shownJob(found)
   const isOver = isSettled(job.phase)
   return {
-    job: await publicJob(job),
+    job: await publicJob(keys, job),
     assignments: publicAssignments(job, isOver),
     ...publicAgreement(job),
     deliveries: publicDeliveries(job),

@@ -57,8 +57,8 @@ export type RecentJobs = {
 }
 
 /** Remembers nothing until somebody looks, and begins anew when nobody has looked for a minute. */
-export function createRecentJobs({ store, clock }: Dependencies): RecentJobs {
-  const kept = createKept()
+export function createRecentJobs({ store, clock, keys }: Dependencies): RecentJobs {
+  const kept = createKept((job) => publicJob(keys, job))
   let cursor: string | undefined
   let seenAt: MonotonicMs | undefined
   let looking: Promise<void> | undefined
@@ -127,7 +127,7 @@ const isSame = (one: ConsoleJob | undefined, other: ConsoleJob): boolean =>
   JSON.stringify(one) === JSON.stringify(other)
 
 /** What is remembered, at most 5,000 jobs. */
-function createKept() {
+function createKept(show: (job: Job) => Promise<ConsoleJob>) {
   const entries = new Map<JobId, Entry>()
   const ids = new Map<string, JobId>()
   let change = 0
@@ -143,7 +143,7 @@ function createKept() {
   }
   // All are made before any is put: whoever reads meanwhile would take a part of a change for the whole of it.
   const shownOf = (jobs: readonly Job[]) =>
-    Promise.all(jobs.map(async (job) => [job, await publicJob(job)] as const))
+    Promise.all(jobs.map(async (job) => [job, await show(job)] as const))
   const trim = () => {
     if (entries.size <= mostKept) return
     const oldest = [...entries].sort(([, a], [, b]) => a.createdAt - b.createdAt)

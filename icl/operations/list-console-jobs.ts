@@ -6,6 +6,7 @@ import type { JobPhase } from '../../lib/schemas/jobs.ts'
 import { publicJob, publicJobDetail } from '../console/public-job.ts'
 import type { RecentJobs } from '../console/recent-jobs.ts'
 import type { Dependencies } from '../dependencies.ts'
+import { isSettled } from '../rules/job.ts'
 import type { Position } from '../store/store.ts'
 
 const pageSize = 100
@@ -25,7 +26,7 @@ export async function listConsoleJobs(
   const next = () =>
     last ? deps.keys.sealToken(cursorPurpose, [last.createdAt, last.id]) : Promise.resolve(null)
   return {
-    jobs: await Promise.all(page.map(publicJob)),
+    jobs: await Promise.all(page.map((job) => publicJob(deps.keys, job))),
     next_cursor: jobs.length > pageSize ? await next() : null,
   }
 }
@@ -40,20 +41,21 @@ async function positionOf(
   throw new ProblemError('invalid-request', 'query.cursor: is not a next_cursor of this list')
 }
 
-/** What happened to a job that is named by its id, or by its ref if it is one of the newest. */
+/** What happened to a job that is named by its id once it has settled, or by its ref if it is one of the newest. */
 export async function viewConsoleJob(
-  { store }: Dependencies,
+  { store, keys }: Dependencies,
   recent: RecentJobs,
   name: string,
 ): Promise<ConsoleJobDetail> {
-  const found = await store.findJob(await idOf(recent, name))
-  if (found) return publicJobDetail(found.document)
-  throw new ProblemError('job-not-found', `There is no job ${name}`)
+  const id = JobId.safeParse(name).data
+  const found = await store.findJob(id ?? (await idOf(recent, name)))
+  // The chain names the ids of running jobs: whoever has one must not find what the console shows of it.
+  const isShown = found && (id === undefined || isSettled(found.document.phase))
+  if (isShown) return publicJobDetail(keys, found.document)
+  throw new ProblemError('job-not-found', `There is no job ${name} that has settled`)
 }
 
 async function idOf(recent: RecentJobs, name: string): Promise<JobId> {
-  const id = JobId.safeParse(name)
-  if (id.success) return id.data
   await recent.look()
   const known = recent.idOf(name)
   if (known !== undefined) return known

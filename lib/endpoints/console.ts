@@ -58,7 +58,8 @@ export const consoleEndpoints = {
   getConsoleJob: defineEndpoint({
     method: 'GET',
     path: '/v1/console/jobs/{job}',
-    summary: 'What happened to a job, by its id, or by its ref while it is one of the newest',
+    summary:
+      'What happened to a job, by its id once it has settled, or by its ref while it is one of the newest',
     auth: 'console',
     params: z.object({ job: z.union([JobRef, JobId]) }),
     response: ConsoleJobDetail,

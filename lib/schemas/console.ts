@@ -17,7 +17,7 @@ import { AttestationBackend, IneligibleReason } from './nodes.ts'
 import { AttestedNumbers } from './teacher.ts'
 import { AgreementRule } from './terms.ts'
 
-/** What a job is called in the console while its id is nobody's business: 16 hex digits of a digest of the id. */
+/** What a job is called in the console while its id is nobody's business: 16 hex digits that only its ICL can make of the id. */
 export const JobRef = z
   .string()
   .regex(/^[0-9a-f]{16}$/)

@@ -19,7 +19,7 @@ export async function explainJobs(
       lines.push(`${job}  ${describeJob(await api.getConsoleJob({ params: { job } }), address)}`)
     } catch (error) {
       const isGone = error instanceof ProblemError && error.code === 'job-not-found'
-      if (isGone) lines.push(`${job}  is not kept any more`)
+      if (isGone) lines.push(`${job}  has not settled, or is not kept any more`)
       else return [...lines, `${job}  the console does not tell: ${errorText(error)}`]
     }
   }

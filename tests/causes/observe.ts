@@ -100,7 +100,7 @@ async function told(fault: string, world: World, url: string): Promise<Observed>
     job = take(job, { type: 'abort', node: assignment.node, fence: assignment.fence, reason }, 10)
   }
   const { message, hint } = stuckJobError(viewJob(job))
-  const { assignments } = await publicJobDetail(job)
+  const { assignments } = await publicJobDetail({ tag: async () => new Uint8Array(8) }, job)
   const [first] = assignments
   return {
     ...{ fault, code: reason, node: line, client: `${message} [${hint}]` },

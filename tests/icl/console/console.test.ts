@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { minutesOf } from '../../../icl/console/minutes.ts'
 import { type Access, openAccess } from '../../../icl/rules/access.ts'
+import { sha256Hex, utf8 } from '../../../lib/digest.ts'
 import { endpoints } from '../../../lib/endpoints.ts'
 import type { ConsoleJob } from '../../../lib/schemas/console.ts'
 import { codeOf } from '../../code-of.ts'
@@ -145,13 +146,18 @@ describe('the lists', () => {
     const { icl, nodes, api } = await start()
     const { job } = await runJob(icl, nodes, ['yes', 'yes', 'yes'])
     await icl.clock.advance(1_000)
-    await submit(icl)
+    const { jobId } = await submit(icl)
     const all = await api.getConsoleJobs({ query: {} })
     expect(all.jobs.map(({ status }) => status)).toEqual(['open', 'accepted'])
     const accepted = await api.getConsoleJobs({ query: { phase: 'accepted' } })
     expect(accepted.jobs.map(({ jobId }) => jobId)).toEqual([job.jobId])
     const [open, settled] = all.jobs
     expect(open?.jobId).toBeUndefined()
+    // The chain names the ids of running jobs.
+    expect(await codeOf(api.getConsoleJob({ params: { job: jobId } }))).toBe('job-not-found')
+    expect((await api.getConsoleJob({ params: { job: open!.ref } })).job).toEqual(open)
+    const digest = await sha256Hex(utf8(`svc-console-v1:${jobId}`))
+    expect(digest.slice(-64, -48)).not.toBe(open!.ref)
     const byRef = await api.getConsoleJob({ params: { job: settled!.ref } })
     expect(byRef).toEqual(await api.getConsoleJob({ params: { job: job.jobId } }))
     expect(await codeOf(api.getConsoleJob({ params: { job: '0'.repeat(16) } }))).toBe(

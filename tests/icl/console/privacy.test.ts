@@ -91,7 +91,7 @@ describe('the console', () => {
       'a delivery': '"delivered"',
     }
     expect(found(text, planted)).toEqual([])
-    expect(text).toContain(await refOf(job.jobId))
+    expect(text).toContain(await refOf(icl.deps.keys, job.jobId))
     // The search finds what is there: the ICL knows all of it.
     const view = await icl.deps.store.findJob(job.jobId)
     const whole = JSON.stringify(view, (_, value) =>

@@ -68,7 +68,10 @@ describe('svc-node jobs --explain tells of a job', () => {
     const { address } = nodes[0]!
     const gone = aJobId(`0x${'1'.repeat(64)}`)
     const lines = await explainJobs(icl.api(), address, [gone, ran.jobId])
-    expect(lines).toEqual([`${gone}  is not kept any more`, expect.stringContaining('accepted')])
+    expect(lines).toEqual([
+      `${gone}  has not settled, or is not kept any more`,
+      expect.stringContaining('accepted'),
+    ])
     const getConsoleJob = async () => {
       throw new ProblemError('not-found', 'There is no console here')
     }
