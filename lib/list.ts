@@ -13,7 +13,8 @@
  * - Another list costs another stored key.
  *
  * Failure cases: the producer of the block can choose among the hashes that it can make; an RPC server can lie about
- * the block's hash to a client that asks no other.
+ * the block's hash to a client that asks no other; who is busy changes, so that a client can wait until those are that it
+ * does not want.
  */
 
 import { encodeAbiParameters } from 'viem'

@@ -5,9 +5,10 @@
  * said of them. The rules are deterministic, so whoever has the receipt decides again and must come to the same.
  *
  * Invariants: a receipt that holds names every node up to the last that had a seat. Its deliverer is the one that the salts draw. What the ICL adds is
- * its signature; nothing that a node said can be left out or changed without breaking one.
+ * its signature; nothing that a node said can be changed without breaking one.
  *
- * Failure cases: that a node did not answer in time is the ICL's word, against which the node has its acknowledgements (lib/ack.ts). The
+ * Failure cases: that a node did not answer in time is the ICL's word, against which the node has its acknowledgements (lib/ack.ts). That one gave no
+ * verdict is its word alone: verdicts can be left out, as long as the others settle what it says. The
  * list, the stakes and the readers of the keys are on chain, and are checked there (lib/client/check-receipt.ts).
  */
 

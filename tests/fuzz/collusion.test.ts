@@ -63,11 +63,11 @@ describe('the chances of colluding nodes', () => {
 })
 
 it('the price of an own quorum is a stored key for each list that does not suit, and one commitment', () => {
-  expect(gasOfOwnQuorum(1, gas, 'alone')).toBe(gas.storeKey + gas.commitList)
+  expect(gasOfOwnQuorum(1, gas, 'have room')).toBe(gas.storeKey + gas.commitList)
   for (const share of [0.05, 0.1, 0.2]) {
     const [alone, helped] = [atLeast(3, 5, share), atLeast(3, 9, share)]
     expect(chanceOfAtLeast(3, 9, share)).toBeCloseTo(helped, 12)
-    const prices = [gasOfOwnQuorum(share, gas, 'alone'), gasOfOwnQuorum(share, gas, 'with the ICL')]
+    const prices = [gasOfOwnQuorum(share, gas, 'have room'), gasOfOwnQuorum(share, gas, 'are full')]
     expect(prices[0]).toBeCloseTo(gas.storeKey / alone + gas.commitList, 0)
     expect(prices[1]).toBeCloseTo(gas.storeKey / helped + gas.commitList, 0)
   }

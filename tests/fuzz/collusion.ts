@@ -57,15 +57,15 @@ export type ListGas = {
 
 /**
  * What a client pays on average, in gas, until a list has enough nodes of its own for an agreement under `three`. It sees the list before it
- * commits to it, so a list that does not suit costs one stored key. By itself it needs its nodes among the first to be seated. An ICL that helps
- * calls the others busy, so any of the list will do.
+ * commits to it, so a list that does not suit costs one stored key. While all nodes have room it needs its own among the first to be seated. When
+ * the others are full, or an ICL that helps calls them so, any of the list will do.
  */
-export function gasOfOwnQuorum(share: number, gas: ListGas, help: 'alone' | 'with the ICL') {
+export function gasOfOwnQuorum(share: number, gas: ListGas, others: 'have room' | 'are full') {
   const result = quotaOf({ rule: 'three', quorum, listLength })
   if (result.outcome === 'refused') throw new RangeError(result.why)
   const { needed } = result.quota
   const chance =
-    help === 'alone'
+    others === 'have room'
       ? chanceOfFalseAnswer(share, 'three', 'agree')
       : chanceOfAtLeast(needed, listLength, share)
   return gas.storeKey / chance + gas.commitList
@@ -89,8 +89,8 @@ export const collusionRows = (gas: ListGas): readonly string[] =>
       percent(chanceOfFalseAnswer(share, 'any-two', 'agree')),
       percent(chanceOfFalseAnswer(share, 'three', 'differ')),
       percent(chanceOfFalseAnswer(share, 'any-two', 'differ')),
-      millions(gasOfOwnQuorum(share, gas, 'alone')),
-      millions(gasOfOwnQuorum(share, gas, 'with the ICL')),
+      millions(gasOfOwnQuorum(share, gas, 'have room')),
+      millions(gasOfOwnQuorum(share, gas, 'are full')),
     ]
     return `| ${cells.join(' | ')} |`
   })
