@@ -49,7 +49,7 @@ describe('the events of a node', () => {
     const other = await joinNode(icl, 'n2')
     for (let index = 0; index < 250; index++) {
       const event = {
-        id: `event ${index}`,
+        id: `event-${index}`,
         node: index % 5 === 4 ? other.address : address,
         jobId: aJobId(`0x${'0'.repeat(64)}`),
         code: 'offer-lapsed' as const,
