@@ -8,8 +8,9 @@ const mostPerCaller = 32
 export type ConnectionLimit = {
   /** Whether a caller holds as many as it may. */
   isFull(caller: string): boolean
-  /** Counts one more; the function that it returns ends it. Throws `rate-limited` when it holds as many as it may. */
-  enter(kind: HeldKind, caller: string): () => void
+  /** Counts one more, until `leave`. Throws `rate-limited` when it holds as many as it may. */
+  enter(kind: HeldKind, caller: string): void
+  leave(kind: HeldKind, caller: string): void
 }
 
 /** Lets each caller hold 32 long-polls and event streams open at once. */
@@ -28,12 +29,12 @@ export function createConnectionLimit(metrics: Metrics): ConnectionLimit {
       }
       held.set(caller, (held.get(caller) ?? 0) + 1)
       metrics.held(kind, 1)
-      return () => {
-        metrics.held(kind, -1)
-        const left = (held.get(caller) ?? 1) - 1
-        if (left > 0) held.set(caller, left)
-        else held.delete(caller)
-      }
+    },
+    leave: (kind, caller) => {
+      metrics.held(kind, -1)
+      const left = (held.get(caller) ?? 1) - 1
+      if (left > 0) held.set(caller, left)
+      else held.delete(caller)
     },
   }
 }
@@ -46,12 +47,12 @@ export async function laterWithinLimit<T>(
   work: () => Promise<Later<T>> | Later<T>,
 ): Promise<Later<T>> {
   if (waitMs === 0) return work()
-  const leave = connections.enter('poll', caller)
+  connections.enter('poll', caller)
   try {
     const { later } = await work()
-    return { later, ended: leave }
+    return { later, held: { connections, caller } }
   } catch (error) {
-    leave()
+    connections.leave('poll', caller)
     throw error
   }
 }

@@ -31,7 +31,10 @@ export async function followJob(
   return eventStreamAnswer(
     deps,
     signal,
-    () => connections.enter('events', jobId),
+    () => {
+      connections.enter('events', jobId)
+      return () => connections.leave('events', jobId)
+    },
     (gone) => eventChunks(deps, jobId, lastSeq, gone),
   )
 }

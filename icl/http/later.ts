@@ -1,9 +1,17 @@
+type Held = {
+  readonly connections: { leave(kind: 'poll', caller: string): void }
+  readonly caller: string
+}
+
 /** An answer that a request waits for, perhaps for long: nothing else of the request is kept meanwhile. */
 export type Later<T> = {
   readonly later: Promise<T>
-  /** Called once it is there, or will not come. */
-  readonly ended?: () => void
+  /** Where it counts as held open until then, and as whose. */
+  readonly held?: Held | undefined
 }
+
+/** Has a request not count as held open any more: its answer is there, or will not come. */
+export const letGo = (held: Held | undefined): void => held?.connections.leave('poll', held.caller)
 
 /** True for an answer that comes later. */
 export const isLater = (output: unknown): output is Later<unknown> =>

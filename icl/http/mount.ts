@@ -19,7 +19,7 @@ import type { Dependencies } from '../dependencies.ts'
 import { takeNonce } from '../records/nonces.ts'
 import type { Authenticate, Caller } from './authenticate.ts'
 import { withinBudget } from './budget.ts'
-import { isLater, type Later, responseLater } from './later.ts'
+import { isLater, type Later, letGo, responseLater } from './later.ts'
 import type { AnswerFailure } from './problems.ts'
 import { type Ending, endingOf, finish } from './request-context.ts'
 import type { RequestEnv } from './request-env.ts'
@@ -100,11 +100,11 @@ export function mount<E extends Endpoint>(
   })
 }
 
-async function answerWithin(endpoint: Endpoint, { later, ended }: Later<unknown>) {
+async function answerWithin(endpoint: Endpoint, { later, held }: Later<unknown>) {
   try {
     return jsonResponse(endpoint, await later)
   } finally {
-    ended?.()
+    letGo(held)
   }
 }
 
@@ -114,21 +114,21 @@ function answerLater(
   { fail }: Gate,
   deps: Dependencies,
   ending: Ending,
-  { later, ended }: Later<unknown>,
+  { later, held }: Later<unknown>,
 ): Promise<Response> {
   return later.then(
-    (output) => endLater(deps, ending, ended, jsonResponse(endpoint, output)),
-    (error: unknown) => endLater(deps, ending, ended, fail({ deps, ...ending }, error)),
+    (output) => endLater(deps, ending, held, jsonResponse(endpoint, output)),
+    (error: unknown) => endLater(deps, ending, held, fail({ deps, ...ending }, error)),
   )
 }
 
 function endLater(
   deps: Dependencies,
   ending: Ending,
-  ended: (() => void) | undefined,
+  held: Later<unknown>['held'],
   response: Response,
 ): Response {
-  ended?.()
+  letGo(held)
   finish(deps, ending, response)
   return response
 }
