@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { refOf } from '../../icl/console/public-job.ts'
 import { toBase64Url } from '../../lib/digest.ts'
 import type { Endpoint } from '../../lib/endpoint.ts'
 import { endpoints, type OperationId } from '../../lib/endpoints.ts'
@@ -90,6 +91,7 @@ export async function createActors(icl: TestIcl) {
   return {
     ...cast,
     answers,
+    ref: await refOf(icl.deps.keys, job.jobId),
     signerOf: (id: OperationId) => signerOf(cast, answers, id),
     anothers: (id: OperationId) => anothersOf(cast, answers, id),
     secrets: [job.readToken, otherJob.readToken, String(job.body.kpHighHandle)],
@@ -264,12 +266,13 @@ export function pathsOf(actors: Actors): Record<OperationId, { good: string; mal
     putBlob: `?kpHighHandle=${kpHighHandle}&kpLowHandle=${kpLowHandle}&block_number=${block_number}`,
   } satisfies Partial<Record<OperationId, string>>
   const entries = Object.entries(endpoints).map(([id, endpoint]: [string, Endpoint]) => {
-    const fill = (address: string, jobId: string, blobId: string) =>
+    const fill = (address: string, jobId: string, blobId: string, ref = jobId) =>
       endpoint.path
         .replace('{address}', address)
-        .replace(/\{job(Id)?\}/, jobId)
+        .replace('{jobId}', jobId)
+        .replace('{job}', ref)
         .replace('{cid}', blobId)
-    const good = fill(leader.address, job.jobId, actors.job.body.prompt_cid)
+    const good = fill(leader.address, job.jobId, actors.job.body.prompt_cid, actors.ref)
     const query = queries[id] ?? ''
     const malformed =
       endpoint.params && !endpoint.body ? fill('0x12', '0x12', 'bafy') : `${good}?x=%zz`
