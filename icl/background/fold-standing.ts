@@ -12,7 +12,7 @@ import type { Store } from '../store/store.ts'
 
 const pageSize = 1_000
 /** Events that are not folded yet are read again for each new one: so many at most, where time allows. */
-const mostUnfolded = 16
+const mostUnfolded = 4
 /** How long events are left out of what is folded for good, in seconds, where another replica, whose clock may be behind, may be about to save one. */
 const settlingSeconds = 600
 
