@@ -150,7 +150,7 @@ function createCaller({ baseUrl, fetch, clock, random, signer }: ApiOptions) {
       clock,
       { attempts: options.attempts ?? 1, firstDelayMs: 250, maxDelayMs: 5_000 },
       options.signal,
-      retryAfterMs,
+      retryAfterMsFor,
       onLoad ? () => patiently(clock, onLoad, options.signal, inTime) : inTime,
     )
   }
@@ -182,7 +182,7 @@ const isRedirect = ({ type, status }: Response): boolean =>
   type === 'opaqueredirect' || (status >= 300 && status < 400)
 
 /** Milliseconds that an error asks to wait before the call is tried again; undefined when that is no use. */
-function retryAfterMs(error: unknown): number | undefined {
+export function retryAfterMsFor(error: unknown): number | undefined {
   if (error instanceof ProblemError) {
     return error.retryable ? (error.retryAfterSeconds ?? 0) * 1000 : undefined
   }

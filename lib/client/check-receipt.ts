@@ -64,7 +64,7 @@ export async function fetchCheckedReceipt(
   const { api } = context
   const receipt = await api.getReceipt(
     { params: { jobId: job.jobId } },
-    { ...patient, readToken, signal, attempts: 5 },
+    { ...patient, readToken, signal },
   )
   const { keys } = await api.getJwks({}, { ...patient, signal })
   const iclKeys = keys.filter(({ kty, crv }) => kty === 'OKP' && crv === 'Ed25519')

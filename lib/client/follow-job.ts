@@ -1,10 +1,10 @@
 import { type Clock, elapsedSince, type MonotonicMs } from '../clock.ts'
 import type { JobId } from '../codecs.ts'
-import { ProblemError } from '../problem.ts'
 import type { JobEvent, JobPhase, JobView } from '../schemas/jobs.ts'
 import { SvcError } from '../svc-error.ts'
 import { createBell } from './bell.ts'
 import type { ClientContext } from './context.ts'
+import { isPassing, longestOutageMs } from './outlast.ts'
 import { stuckJobError } from './stuck-job.ts'
 import { watchEvents } from './watch-events.ts'
 
@@ -12,9 +12,7 @@ const pollMs = 1_000
 // With an open stream, a look now and then is enough to notice what no event tells.
 const relaxedPollMs = 10_000
 const graceMs = 30_000
-// An ICL that was away adds as much to its jobs' deadlines.
-const longestOutageMs = 300_000
-// All of them together add no more.
+// All outages together add no more to a job's deadline.
 const mostOutageMs = 600_000
 
 const settledPhases: readonly JobPhase[] = ['accepted', 'disputed', 'expired', 'cancelled']
@@ -99,8 +97,7 @@ async function look(
     return await api.getJob({ params: { jobId } }, { readToken, signal })
   } catch (error) {
     signal?.throwIfAborted()
-    const passing = (error instanceof ProblemError || error instanceof SvcError) && error.retryable
-    if (!passing || elapsedSince(clock, beganAt) > patienceMs) throw error
+    if (!isPassing(error) || elapsedSince(clock, beganAt) > patienceMs) throw error
     return undefined
   }
 }

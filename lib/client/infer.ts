@@ -1,4 +1,4 @@
-import { isStructured, readAnswer } from '../answer.ts'
+import { isStructured } from '../answer.ts'
 import { cidOf } from '../cid.ts'
 import { elapsedSince } from '../clock.ts'
 import type { CheckId, JobId } from '../codecs.ts'
@@ -8,33 +8,21 @@ import { needsOf } from '../prompt-needs.ts'
 import type { JobEvent, JobView } from '../schemas/jobs.ts'
 import type { PromptDocument } from '../schemas/prompt.ts'
 import { SvcError } from '../svc-error.ts'
-import { attestedBy } from '../teacher.ts'
-import { agreedIn } from './agreed.ts'
-import { checkCommitment } from './check-commitment.ts'
-import { expectedJob, fetchCheckedReceipt } from './check-receipt.ts'
 import { type ChosenTerms, chooseTerms, type TermsOptions, wishOf } from './choose-terms.ts'
 import type { StoredPromptKey } from './client-chain.ts'
 import { toClientError } from './client-error.ts'
-import type { JobOrder } from './commit-list.ts'
+import { collect, type PreparedJob } from './collect.ts'
 import type { PoolComparison } from './compare-pool.ts'
 import type { ClientContext } from './context.ts'
 import { encryptKey } from './encrypt-key.ts'
 import type { KeyHandles } from './end-list.ts'
 import { followJob } from './follow-job.ts'
-import {
-  type AcceptedInference,
-  type Inference,
-  type ProofTimings,
-  toldBy,
-  UncommittedError,
-  type UncommittedInference,
-} from './inference.ts'
+import { type Inference, type ProofTimings, toldBy } from './inference.ts'
 import type { KeysAhead } from './keys-ahead.ts'
 import { nameJob } from './name-job.ts'
 import { askForList, type JobList } from './own-list.ts'
 import { cancelJob, placeJob } from './place-job.ts'
 import { checkPrompt } from './prompt-text.ts'
-import { checkOutput, decryptOutput } from './read-output.ts'
 import { type SealedPrompt, sealPrompt } from './seal-prompt.ts'
 import { createStepRunner, type StepNews, type StepRunner } from './steps.ts'
 import { storePromptKey } from './store-prompt-key.ts'
@@ -86,18 +74,7 @@ type ListedPrompt = SealedPrompt & {
   readonly proof?: ProofTimings
 }
 
-type PreparedJob = {
-  /** Unix seconds. */
-  readonly preparedAt: number
-  readonly order: JobOrder
-  readonly prompt: PromptDocument
-  readonly promptKey: Uint8Array<ArrayBuffer>
-  readonly readToken: string
-  readonly webhookSecret: string | undefined
-  readonly proof: ProofTimings | undefined
-}
-
-/** Encrypts a prompt (a text is one message of the user) with a key of `keys` if one fits, has a quorum answer it, and resolves with the decrypted answer once every check has passed; throws SvcError, UncommittedError when only the commitment is not there. */
+/** Encrypts a prompt (a text is one message of the user) with a key of `keys` if one fits, has a quorum answer it, and resolves with the decrypted answer once every check has passed; throws SvcError, UncollectedError when the answer could not be fetched, UncommittedError when only the commitment is not there. */
 export async function infer(
   context: ClientContext,
   prompt: string | PromptDocument,
@@ -125,7 +102,7 @@ export async function infer(
   try {
     const turn = await takeTurn(run, turns)
     const { job, view } = await runJob(run, document).finally(() => turn?.end())
-    if (view.status === 'accepted') return await collect(run, job, view)
+    if (view.status === 'accepted') return await collect({ ...run, job, view }, options.signal)
     return {
       jobId: jobIdOf(job.order.identity),
       readToken: job.readToken,
@@ -257,56 +234,6 @@ async function follow({ context, options, steps }: Run, job: PreparedJob): Promi
   } catch (error) {
     await cancelJob(context, identity, job.readToken)
     throw error
-  }
-}
-
-async function collect(run: Run, job: PreparedJob, view: JobView): Promise<AcceptedInference> {
-  const { context, options, steps, wish } = run
-  const { signal, commitTimeoutMs } = options
-  const { order, promptKey, readToken, preparedAt } = job
-  const jobId = jobIdOf(order.identity)
-  const expected = expectedJob(order, { wish, preparedAt })
-  const { receipt, hash } = await steps.run('receipt', () =>
-    fetchCheckedReceipt(context, expected, view, readToken, signal),
-  )
-  const blob = await steps.run('fetch-output', () =>
-    context.blobs.download(receipt.delivery.body.output_cid, signal),
-  )
-  const output = await steps.run('decrypt-output', async () => {
-    const text = await decryptOutput(context, receipt, blob, signal)
-    await checkOutput(text, receipt, { prompt: job.prompt, promptKey })
-    return text
-  })
-  const checked: Omit<UncommittedInference, 'timingsMs'> = {
-    jobId,
-    readToken,
-    status: 'accepted',
-    model: wish.model,
-    output,
-    ...(isStructured(job.prompt) && { answer: readAnswer(output) }),
-    deliverer: receipt.tally.body.deliverer,
-    agreed: agreedIn(receipt),
-    ...(receipt.attested && { attested: attestedBy(receipt.attested) }),
-    verdicts: receipt.verdicts.map(({ body: { address: node, verdict, reason } }) => ({
-      node,
-      verdict,
-      ...(reason && { reason }),
-    })),
-    receiptHash: hash,
-    receipt,
-    ...(job.proof && { proof: job.proof }),
-  }
-  try {
-    const commitTx = await steps.run('commit', () =>
-      checkCommitment(context, { jobId, readToken, hash }, commitTimeoutMs, signal),
-    )
-    return { ...checked, commitTx, timingsMs: steps.timings() }
-  } catch (error) {
-    signal?.throwIfAborted()
-    const cause = toClientError(error)
-    // Another receipt on chain is a reason not to show the answer; a late one is none.
-    if (!(cause instanceof SvcError && cause.retryable)) throw error
-    throw new UncommittedError({ ...checked, timingsMs: steps.timings() }, cause)
   }
 }
 

@@ -70,6 +70,20 @@ export class UncommittedError extends SvcError {
   }
 }
 
+/**
+ * An accepted answer that could not be fetched, decrypted or checked in five minutes a step, or for which a wallet did not sign. It is
+ * paid for. `collect` tries again, with the key that this process alone has; it throws as `infer` does.
+ */
+export class UncollectedError extends SvcError {
+  readonly collect: (signal?: AbortSignal) => Promise<AcceptedInference>
+
+  constructor(cause: SvcError, collect: UncollectedError['collect']) {
+    const hint = `${cause.hint} The answer is paid for, and only this process can open it: call \`collect\` of this error. Another run pays again.`
+    super(cause.code, cause.message, { hint, retryable: cause.retryable, cause })
+    this.collect = collect
+  }
+}
+
 /** A job that ended without an answer. */
 export type FailedInference = Common & {
   readonly status: 'disputed' | 'expired' | 'cancelled'

@@ -66,6 +66,7 @@ export {
   inferenceError,
   type NodeVerdict,
   type ProofTimings,
+  UncollectedError,
   UncommittedError,
   type UncommittedInference,
 } from './inference.ts'

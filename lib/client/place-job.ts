@@ -11,12 +11,12 @@
 
 import type { z } from 'zod'
 import { type JobIdentity, jobIdOf } from '../job-id.ts'
-import { ProblemError } from '../problem.ts'
 import type { SubmittedJob } from '../schemas/jobs.ts'
 import { SvcError } from '../svc-error.ts'
 import { toClientError } from './client-error.ts'
 import { commitList, type JobOrder } from './commit-list.ts'
 import type { ClientContext } from './context.ts'
+import { isPassing } from './outlast.ts'
 import type { StepRunner } from './steps.ts'
 import { type JobWish, submitJob } from './submit-job.ts'
 import { uploadBlob } from './upload-blob.ts'
@@ -103,6 +103,3 @@ function withSpentKey(error: unknown): unknown {
   const hint = `${told.hint} The prompt key is spent: another try stores another one.`
   return new SvcError(code, message, { hint, retryable, cause: error })
 }
-
-const isPassing = (error: unknown): boolean =>
-  (error instanceof SvcError || error instanceof ProblemError) && error.retryable

@@ -1,0 +1,116 @@
+import { describe, expect, it } from 'vitest'
+import type { ClientContext } from '../../../lib/client/context.ts'
+import { infer } from '../../../lib/client/infer.ts'
+import { UncollectedError } from '../../../lib/client/inference.ts'
+import type { StepNews } from '../../../lib/client/steps.ts'
+import { elapsedSince } from '../../../lib/clock.ts'
+import { ProblemError } from '../../../lib/problem.ts'
+import { SvcError } from '../../../lib/svc-error.ts'
+import { createFakeWorld } from './fake-world.ts'
+
+const model = 'openai:gpt-4o-mini'
+const passing = (code: string) => new SvcError(code, 'Away', { hint: 'Wait.', retryable: true })
+
+type Late = 'receipt' | 'chain' | 'output' | 'key'
+
+/** A world in which one of the last calls of an inference fails while `fails` gives an error. */
+async function worldWhere(late: Late, fails: (elapsedMs: number) => Error | undefined) {
+  const { context, callsOf } = await createFakeWorld()
+  const beganAt = context.clock.monotonic()
+  const tries: number[] = []
+  const failing =
+    <A extends readonly unknown[], R>(call: (...args: A) => Promise<R>) =>
+    async (...args: A): Promise<R> => {
+      // What comes before the job is there meets nothing.
+      if (callsOf('submitJob').length === 0) return await call(...args)
+      const elapsedMs = elapsedSince(context.clock, beganAt)
+      tries.push(elapsedMs)
+      const error = fails(elapsedMs)
+      if (error) throw error
+      return await call(...args)
+    }
+  const { api, chain, blobs, coprocessor } = context
+  const changes: Record<Late, Partial<ClientContext>> = {
+    receipt: { api: { ...api, getReceipt: failing(api.getReceipt) } },
+    chain: { chain: { ...chain, outputKeyOf: failing(chain.outputKeyOf) } },
+    output: { blobs: { download: failing(blobs.download) } },
+    key: { coprocessor: { ...coprocessor, decrypt: failing(coprocessor.decrypt) } },
+  }
+  return { context: { ...context, ...changes[late] }, callsOf, tries }
+}
+
+describe('the answer of a job that was accepted', () => {
+  const cases = [
+    ['receipt', 'icl-unreachable'],
+    ['chain', 'chain-unavailable'],
+    ['output', 'blob-unavailable'],
+    ['key', 'coprocessor-unavailable'],
+  ] as const
+  it.each(cases)('is waited for while the %s is away for minutes', async (late, code) => {
+    const { context, callsOf } = await worldWhere(late, (elapsedMs) =>
+      elapsedMs < 240_000 ? passing(code) : undefined,
+    )
+    const news: StepNews[] = []
+    const options = { model, onStep: (one: StepNews) => void news.push(one) }
+    const { status } = await infer(context, 'Why?', options)
+    expect(status).toBe('accepted')
+    expect(callsOf('cancelJob')).toEqual([])
+    expect(news).toContainEqual(
+      expect.objectContaining({ phase: 'progress', detail: `${code}: it is tried again` }),
+    )
+  })
+
+  it('is asked for no sooner than the ICL says', async () => {
+    const busy = new ProblemError('unavailable', 'No database', { retryAfterSeconds: 45 })
+    let left = 3
+    const { context, tries } = await worldWhere('receipt', () => (left-- > 0 ? busy : undefined))
+    await infer(context, 'Why?', { model })
+    expect(tries).toEqual([0, 45_000, 90_000, 135_000])
+  })
+
+  it('can be fetched later with the error that says that it could not be', async () => {
+    const away: { error?: Error } = { error: passing('icl-unreachable') }
+    const { context, tries } = await worldWhere('receipt', () => away.error)
+    const error = await infer(context, 'Why?', { model }).catch((reason: unknown) => reason)
+    if (!(error instanceof UncollectedError)) throw error
+    expect(tries.at(-1)).toBeGreaterThanOrEqual(290_000)
+    expect(tries.at(-1)).toBeLessThan(320_000)
+    expect(error).toMatchObject({
+      ...{ code: 'icl-unreachable', retryable: true, hint: expect.stringContaining('collect') },
+    })
+    // What is logged of it shows neither the token nor the key.
+    expect(JSON.stringify(error)).not.toContain('read-token')
+    delete away.error
+    expect(await error.collect()).toMatchObject({ status: 'accepted', output: 'answer to Why?' })
+  })
+
+  it('can be fetched later when the wallet did not sign', async () => {
+    const refused = new SvcError('wallet-refused', 'No', { hint: 'Approve it.' })
+    const user: { error?: Error } = { error: refused }
+    const { context, tries } = await worldWhere('key', () => user.error)
+    const error = await infer(context, 'Why?', { model }).catch((reason: unknown) => reason)
+    if (!(error instanceof UncollectedError)) throw error
+    // Nobody is asked again unasked.
+    expect(tries.length).toBeLessThanOrEqual(2)
+    delete user.error
+    expect(await error.collect()).toMatchObject({ status: 'accepted' })
+  })
+
+  it('is not waited for when it was refused for good, or nobody wants it any more', async () => {
+    const final = new ProblemError('token-invalid', 'No')
+    const refused = await worldWhere('receipt', () => final)
+    await expect(infer(refused.context, 'Why?', { model })).rejects.toMatchObject({
+      ...{ name: 'SvcError', code: 'token-invalid' },
+    })
+    expect(refused.tries).toHaveLength(1)
+
+    const stop = new AbortController()
+    const stopped = await worldWhere('receipt', () => {
+      stop.abort(new Error('enough'))
+      return passing('icl-unreachable')
+    })
+    const work = infer(stopped.context, 'Why?', { model, signal: stop.signal })
+    await expect(work).rejects.toThrow('enough')
+    expect(stopped.tries).toHaveLength(1)
+  })
+})
