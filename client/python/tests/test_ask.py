@@ -2,9 +2,11 @@
 
 import unittest
 from types import SimpleNamespace
+from unittest.mock import patch
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from svc_client import ask as asking
 from svc_client.ask import _Key, _Service, ask
 from svc_client.encoding import canonical_json, to_base64url
 from svc_client.errors import SvcError
@@ -62,7 +64,7 @@ class Ask(unittest.TestCase):
             self.setUp()
             for name, value in changes.items():
                 setattr(self, name, value)
-            with self.assertRaises(SvcError) as refused:
+            with self.assertRaises(SvcError) as refused, patch.object(asking.time, "sleep"):
                 self.draw()
             self.assertEqual(refused.exception.code, "list-untrusted", changes)
 
@@ -72,6 +74,18 @@ class Ask(unittest.TestCase):
         changed(is_active=0)
         changed(terms={"min_matches": 2})
         changed(published=self.signed({})["key"])
+
+    def test_a_list_that_seats_a_node_which_just_left_is_asked_for_again(self):
+        for looks in (1, 3):
+            self.is_active, self.asked = 0, []
+
+            def pause(seconds):
+                self.assertEqual(seconds, 5)
+                self.is_active = int(self.asked.count("/v1/inference/list") == looks)
+
+            with patch.object(asking.time, "sleep", pause):
+                self.assertEqual(self.draw(), [0, 1, 2])
+            self.assertEqual(self.asked.count("/v1/inference/list"), looks + 1)
 
     def test_no_job_may_take_longer_than_an_hour(self):
         for self.job_seconds in ("600", 600.5, -1, 3_601):

@@ -28,6 +28,8 @@ _agreement = {"comparator": "exact", "rule": "three", "quorum": 3, "max_answers"
 _list = {"min_tier": 0, "list_length": 9}
 _most_bytes, _output_tokens = 8_192, 1_024
 _most_passed, _grace_s, _wait_s = 4, 600, 15
+# By the next look the ICL's chain RPC has the block that this one has.
+_looks, _leaving_s = 4, 5
 _polls, _poll_s = 200, 0.1
 _encrypted = "(uint256,uint8,uint8,bytes)"
 
@@ -125,7 +127,21 @@ class _Service:
             raise wrong_answer("the chain RPC", "a transaction that stored no key") from error
 
     def draw(self, terms: dict[str, Any], key: _Key) -> tuple[dict[str, Any], list[int]]:
-        """The list that the ICL signed and that is drawn again here, and who of it comes first."""
+        """The list that the ICL signed and that is drawn again here, and who of it comes first.
+
+        It is asked for again while it seats a node that has just left: only an ICL that goes on seating it is not believed.
+        """
+        for _ in range(_looks - 1):
+            signed, seats, is_active = self._drawn(terms, key)
+            if is_active:
+                return signed, seats
+            time.sleep(_leaving_s)
+        signed, seats, is_active = self._drawn(terms, key)
+        _trust(is_active, "a node that it seats has no stake")
+        return signed, seats
+
+    def _drawn(self, terms: dict[str, Any], key: _Key) -> tuple[dict[str, Any], list[int], bool]:
+        """The list, its first seats, and whether all of these are active on chain."""
         answer = self._post("/v1/inference/list", {**key.query(), "terms": terms, "wait": _wait_s})
         signed = _formed(schema.signed_list, answer)
         body = signed["body"]
@@ -142,8 +158,7 @@ class _Service:
         left_out = [one for one in body["passed"] if one["position"] < seats[-1] and one["reason"] != "busy"]
         _trust(len(left_out) <= _most_passed, "it passes over too many nodes")
         is_active = [self.rpc.read(self.nodes, "isActive(address)", own[seat])[0] for seat in seats]
-        _trust(all(is_active), "a node that it seats has no stake")
-        return signed, seats
+        return signed, seats, all(is_active)
 
     def submit(self, sealed: bytes, key: _Key, signed: dict[str, Any], seats: list[int]) -> tuple[str, str]:
         """The job and its read token."""
