@@ -87,6 +87,30 @@ class Ask(unittest.TestCase):
                 self.assertEqual(self.draw(), [0, 1, 2])
             self.assertEqual(self.asked.count("/v1/inference/list"), looks + 1)
 
+    def test_a_paid_answer_is_fetched_although_its_servers_are_away_at_first(self):
+        away = SvcError("unreachable", "away", "", retryable=True)
+        answer = {"body": {"address": "0x1", "evidence": "agreed"}}
+        receipt = {"delivery": {"body": {"address": "0x1"}}, "answers": [answer]}
+        parts = {
+            "follow": lambda *_: {"status": "accepted"},
+            "seal": lambda *_: b"",
+            "evidence_key": lambda *_: b"",
+            "exact_evidence": lambda *_: "agreed",
+            "prompt_purpose": lambda *_: "",
+        }
+        with (
+            patch.multiple(asking, **parts),
+            patch.object(asking, "fetch_receipt", side_effect=[away, receipt]),
+            patch.object(asking, "fetch_output", side_effect=[away, "yes"]),
+            patch.object(asking, "_Service") as service,
+            patch.object(asking.time, "sleep"),
+        ):
+            made = service.return_value
+            made.terms.return_value, made.draw.return_value, made.submit.return_value = {}, ({}, []), ("0x2", "token")
+            made.check.side_effect = [away, None]
+            wallet = Wallet("0x" + "11" * 32)
+            self.assertEqual(ask(self.url, self.url, wallet, "openai:test", "Who?").text, "yes")
+
     def test_no_job_may_take_longer_than_an_hour(self):
         for self.job_seconds in ("600", 600.5, -1, 3_601):
             with self.assertRaises(SvcError) as refused:

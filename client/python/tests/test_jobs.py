@@ -1,7 +1,9 @@
 """Following and fetching, from a server that answers as an ICL and as a local chain do."""
 
 import unittest
+from unittest.mock import patch
 
+from svc_client import jobs
 from svc_client.encoding import cid_of
 from svc_client.errors import SvcError
 from svc_client.jobs import fetch_output, fetch_receipt, follow
@@ -37,6 +39,29 @@ class Jobs(unittest.TestCase):
         view = follow(self.icl, self.receipt["jobId"], "token", lambda view: seen.append(view["status"]))
         self.assertEqual((view["status"], seen), ("accepted", ["open", "accepted"]))
         self.assertEqual(self.tokens, {(self.job, "Bearer token")})
+
+    def test_an_outage_of_five_minutes_is_waited_for(self):
+        away = SvcError("unreachable", "away", "", retryable=True)
+        now, waits = [0.0], []
+
+        def pause(seconds):
+            waits.append(seconds)
+            now[0] += seconds
+
+        with patch.object(jobs.time, "sleep", pause), patch.object(jobs.time, "monotonic", lambda: now[0]):
+            views = [away] * 9 + [{"status": "accepted"}]
+            with patch.object(jobs, "get_json", side_effect=views):
+                self.assertEqual(follow(self.icl, self.receipt["jobId"], "token")["status"], "accepted")
+            self.assertEqual(waits, [0.5, 1, 2, 4, 8, 10, 10, 10, 10])
+            began = now[0]
+            with patch.object(jobs, "get_json", side_effect=away), self.assertRaises(SvcError):
+                follow(self.icl, self.receipt["jobId"], "token")
+            self.assertLess(290, now[0] - began)
+            self.assertLess(now[0] - began, 320)
+            refused = SvcError("http-refused", "no", "")
+            with patch.object(jobs, "get_json", side_effect=[refused]), self.assertRaises(SvcError) as caught:
+                follow(self.icl, self.receipt["jobId"], "token")
+            self.assertIs(caught.exception, refused)
 
     def test_a_receipt_is_fetched_and_checked(self):
         self.assertEqual(fetch_receipt(self.icl, self.receipt["jobId"], "token"), self.receipt)

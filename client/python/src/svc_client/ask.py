@@ -15,7 +15,7 @@ from .comparators import evidence_key, exact_evidence
 from .coprocessor import encrypt, refuse_unless_local
 from .encoding import canonical_json, cid_of, hash_of, to_base64url, unhex
 from .errors import SvcError, check
-from .jobs import fetch_output, fetch_receipt, follow, published_keys
+from .jobs import fetch_output, fetch_receipt, follow, outlast, published_keys
 from .keccak import abi_encode, keccak256, word
 from .lists import candidates_of, draw_list, first_positions, job_id_of, list_seed, read_pool
 from .receipt import Receipt
@@ -67,9 +67,9 @@ def ask(
     if view["status"] != "accepted":
         why = f"The job ended as {view['status']} ({view.get('reason')})"
         raise SvcError("job-not-accepted", why, "Ask again, or a model whose answers vary less.")
-    receipt = fetch_receipt(service.icl, job_id, token)
-    service.check(receipt)
-    answer = fetch_output(service.icl, receipt, service.rpc)
+    receipt = outlast(lambda: fetch_receipt(service.icl, job_id, token))
+    outlast(lambda: service.check(receipt))
+    answer = outlast(lambda: fetch_output(service.icl, receipt, service.rpc))
     deliverer = receipt["delivery"]["body"]["address"]
     agreed = next(one["body"]["evidence"] for one in receipt["answers"] if one["body"]["address"] == deliverer)
     check(exact_evidence(answer, evidence_key(key, job_id)) == agreed, "the text is not what the nodes agreed on")

@@ -1,7 +1,7 @@
 """Follows a job by its read token, and fetches, checks and opens its output."""
 
 import time
-from typing import Any, Callable
+from typing import Any, Callable, TypeVar
 
 from .chain import load_blob
 from .coprocessor import decrypt
@@ -13,6 +13,22 @@ from .sealing import join_key, output_purpose, unseal
 
 _settled = ("accepted", "disputed", "expired", "cancelled")
 _poll_s = 1.0
+_outage_s = 300
+
+T = TypeVar("T")
+
+
+def outlast(call: Callable[[], T]) -> T:
+    """What a call gives. What passes is tried again after 0.5 to 10 s, for five minutes. Raises the last SvcError."""
+    began, wait_s = time.monotonic(), 0.5
+    while True:
+        try:
+            return call()
+        except SvcError as error:
+            if not error.retryable or time.monotonic() - began >= _outage_s:
+                raise
+        time.sleep(wait_s)
+        wait_s = min(wait_s * 2, 10)
 
 
 def follow(
@@ -25,7 +41,7 @@ def follow(
     """The settled job; `on_view` sees the job each second. Raises SvcError `job-overdue`, or what a request does."""
     began = time.monotonic()
     while True:
-        view = get_json(f"{icl}/v1/inference/{job_id}", read_token)
+        view = outlast(lambda: get_json(f"{icl}/v1/inference/{job_id}", read_token))
         if not isinstance(view, dict) or not isinstance(view.get("status"), str):
             raise wrong_answer("the ICL", "a job without a status")
         on_view(view)
