@@ -4,11 +4,15 @@ import type { Hash32, JobId } from '../codecs.ts'
 import type { JobView } from '../schemas/jobs.ts'
 import { SvcError } from '../svc-error.ts'
 import type { ClientContext } from './context.ts'
+import { isPassing } from './outlast.ts'
 
 const pollMs = 500
 const defaultTimeoutMs = 60_000
 
-/** Waits until the receipt's hash stands on chain and resolves with the transaction; throws SvcError `commit-missing` or `commit-conflict`. */
+/**
+ * Waits until the receipt's hash stands on chain and resolves with the transaction, also while ICL or chain cannot be asked. Throws SvcError
+ * `commit-missing`, `commit-conflict`, or why neither could be asked at the end of the time.
+ */
 export async function checkCommitment(
   { api, chain, clock }: ClientContext,
   job: { readonly jobId: JobId; readonly readToken: string; readonly hash: Hash32 },
@@ -17,14 +21,23 @@ export async function checkCommitment(
 ): Promise<Hash32> {
   const { jobId, readToken, hash } = job
   const beganAt = clock.monotonic()
-  for (;;) {
+  const look = async (): Promise<Hash32 | SvcError> => {
     const view = await api.getJob({ params: { jobId } }, { readToken, signal, attempts: 3 })
     if (view.commit_tx !== undefined) {
       const onChain = await chain.receiptHashIn(view.commit_tx, jobId, signal)
       if (onChain === hash) return view.commit_tx
       if (onChain !== undefined) throw conflict(onChain, hash)
     }
-    if (elapsedSince(clock, beganAt) >= timeoutMs) throw missing(view, timeoutMs)
+    return missing(view, timeoutMs)
+  }
+  for (;;) {
+    const found = await look().catch((error: unknown) => {
+      signal?.throwIfAborted()
+      if (isPassing(error)) return error
+      throw error
+    })
+    if (typeof found === 'string') return found
+    if (elapsedSince(clock, beganAt) >= timeoutMs) throw found
     await clock.sleep(pollMs, signal)
   }
 }

@@ -11,7 +11,7 @@ import { createFakeWorld } from './fake-world.ts'
 const model = 'openai:gpt-4o-mini'
 const passing = (code: string) => new SvcError(code, 'Away', { hint: 'Wait.', retryable: true })
 
-type Late = 'receipt' | 'chain' | 'output' | 'key'
+type Late = 'receipt' | 'chain' | 'output' | 'key' | 'commit'
 
 /** A world in which one of the last calls of an inference fails while `fails` gives an error. */
 async function worldWhere(late: Late, fails: (elapsedMs: number) => Error | undefined) {
@@ -34,6 +34,7 @@ async function worldWhere(late: Late, fails: (elapsedMs: number) => Error | unde
     receipt: { api: { ...api, getReceipt: failing(api.getReceipt) } },
     chain: { chain: { ...chain, outputKeyOf: failing(chain.outputKeyOf) } },
     output: { blobs: { download: failing(blobs.download) } },
+    commit: { chain: { ...chain, receiptHashIn: failing(chain.receiptHashIn) } },
     key: { coprocessor: { ...coprocessor, decrypt: failing(coprocessor.decrypt) } },
   }
   return { context: { ...context, ...changes[late] }, callsOf, tries }
@@ -58,6 +59,20 @@ describe('the answer of a job that was accepted', () => {
     expect(news).toContainEqual(
       expect.objectContaining({ phase: 'progress', detail: `${code}: it is tried again` }),
     )
+  })
+
+  it('has its commitment looked for until the time for it is over', async () => {
+    const away = (untilMs: number) =>
+      worldWhere('commit', (elapsedMs) =>
+        elapsedMs < untilMs ? passing('chain-unavailable') : undefined,
+      )
+    const short = await away(50_000)
+    expect(await infer(short.context, 'Why?', { model })).toMatchObject({ status: 'accepted' })
+    const long = await away(600_000)
+    await expect(infer(long.context, 'Why?', { model })).rejects.toMatchObject({
+      ...{ code: 'chain-unavailable', inference: { output: 'answer to Why?' } },
+    })
+    expect(long.tries.at(-1)).toBeLessThan(70_000)
   })
 
   it('is asked for no sooner than the ICL says', async () => {
