@@ -1,4 +1,5 @@
 import type { RegisteredNode } from '../chain/node-registry.ts'
+import type { OutputKey } from '../chain/output-key-of.ts'
 import type { Hash32, JobId } from '../codecs.ts'
 import { type JobIdentity, jobIdOf } from '../job-id.ts'
 import { maskOf } from '../list.ts'
@@ -17,6 +18,8 @@ import type { JobWish } from './submit-job.ts'
 
 // Sessions end by time, so a receipt may not choose its own; clocks differ a little.
 const clockToleranceSeconds = 600
+const keyLooks = 4
+const keyPauseMs = 5_000
 
 /** The very job that a receipt must be about. */
 export type ExpectedJob = {
@@ -166,11 +169,12 @@ async function checkNodes(
 
 /** Prompt and output may be open to nobody but this client and the nodes that the receipt names as seated. */
 async function checkReaders(
-  { chain }: ClientContext,
+  context: ClientContext,
   receipt: Receipt,
   granted: number,
   signal: AbortSignal | undefined,
 ): Promise<void> {
+  const { chain } = context
   const { answers, over, list, delivery, client, kpHighHandle, kpLowHandle } = receipt
   const positions = [
     ...answers.map(({ body }) => body.position),
@@ -182,14 +186,28 @@ async function checkReaders(
     const unknown = list.members.find((_, position) => ((used & ~known) >> position) & 1)
     throw readerUnknown('prompt', unknown)
   }
-  const { outHighHandle, outLowHandle, address } = delivery.body
-  const output = await chain.outputKeyOf(outHighHandle, outLowHandle, list.block.number, signal)
+  const { address } = delivery.body
+  const output = await outputKeyOf(context, receipt, signal)
   if (output?.promptHighHandle !== kpHighHandle || list.members[output.self] !== address) {
     throw differs('holds no such output key of the node that delivered')
   }
   const answered = new Set([client, ...answers.map(({ body }) => body.address)])
   const unknown = output.readers.find((reader) => !answered.has(reader))
   if (unknown !== undefined) throw readerUnknown('answer', unknown)
+}
+
+/** The delivered output key, which may be younger than the latest block of this client's chain RPC. */
+async function outputKeyOf(
+  { chain, clock }: ClientContext,
+  { delivery, list }: Receipt,
+  signal: AbortSignal | undefined,
+): Promise<OutputKey | undefined> {
+  const { outHighHandle, outLowHandle } = delivery.body
+  for (let look = 1; ; look++) {
+    const key = await chain.outputKeyOf(outHighHandle, outLowHandle, list.block.number, signal)
+    if (key !== undefined || look === keyLooks) return key
+    await clock.sleep(keyPauseMs, signal)
+  }
 }
 
 const hint = 'Do not rely on this answer. Run the job again or use another ICL.'

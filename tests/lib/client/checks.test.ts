@@ -139,6 +139,7 @@ describe('a receipt', () => {
     const key = { kty: 'OKP', crv: 'Ed25519', x: iclKey, ...changes.jwk }
     const context = contextOf({
       api: { getReceipt: async () => receipt, getJwks: async () => ({ keys: [key] }) },
+      clock: { sleep: async () => {} },
       chain: {
         listOf: async () => ({
           commitment: listCommitment(job.committed),

@@ -75,6 +75,19 @@ describe('the answer of a job that was accepted', () => {
     expect(long.tries.at(-1)).toBeLessThan(70_000)
   })
 
+  it('is looked for again on a chain RPC that is behind', async () => {
+    const { context } = await createFakeWorld()
+    const { chain } = context
+    const outputKeyAfter = (looks: number) => {
+      let left = looks
+      const outputKeyOf: typeof chain.outputKeyOf = async (...args) =>
+        left-- > 0 ? undefined : await chain.outputKeyOf(...args)
+      return infer({ ...context, chain: { ...chain, outputKeyOf } }, 'Why?', { model })
+    }
+    expect(await outputKeyAfter(3)).toMatchObject({ status: 'accepted' })
+    await expect(outputKeyAfter(4)).rejects.toMatchObject({ code: 'receipt-differs' })
+  })
+
   it('is asked for no sooner than the ICL says', async () => {
     const busy = new ProblemError('unavailable', 'No database', { retryAfterSeconds: 45 })
     let left = 3
