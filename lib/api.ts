@@ -224,7 +224,10 @@ function problemOf(response: Response, bytes: Uint8Array): Error {
   const parsed = Problem.safeParse(parseJson(bytes))
   if (!parsed.success || !isProblemCode(parsed.data.code)) {
     const { status } = response
-    return unexpected(`The ICL answered ${status} without a known problem`, status >= 500)
+    return unexpected(
+      `The ICL answered ${status} without a known problem`,
+      status >= 500 || status === 429,
+    )
   }
   const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN)
   return new ProblemError(parsed.data.code, parsed.data.detail ?? parsed.data.title, {

@@ -260,6 +260,7 @@ describe('an answer that is a problem', () => {
     ['no problem', json({ error: 'no' }, { status: 499 }), 499, false],
     ['a code that is not known', problem('from-the-future', 500), 500, true],
     ['no answer of an ICL', new Response('', { status: 502 }), 502, true],
+    ['the limit of a proxy', new Response('', { status: 429 }), 429, true],
   ])('but has %s is named as such', async (_, answer, status, retryable) => {
     const error = await failureOf(apiOf([answer]).api.getModels())
     expect(error).toMatchObject({
