@@ -3,7 +3,7 @@ import type { Blobs } from '../../icl/blobs/blobs.ts'
 import { requestBudgetMs } from '../../icl/http/budget.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { storedKey } from '../icl/test-client.ts'
+import { listedKey, storedKey } from '../icl/test-client.ts'
 import { beat, createTestIcl, joinNode, modelId, type TestIcl, walletOf } from '../icl/test-icl.ts'
 
 // Callers give up after 15 s, and 10 s after the time for which they asked to be held.
@@ -54,6 +54,47 @@ describe('a chain RPC that hangs', () => {
     const { outcome, ms } = await timed(beat(icl, node))
     expect(outcome).toMatchObject({ status: 'ok', eligible: false, reasons: ['chain-unavailable'] })
     expect(ms).toBeLessThan(5_000)
+  })
+})
+
+/** The chain fails every read for so long. */
+const failFor = async (ms: number) => {
+  icl.chain.down = new SvcError('chain-rpc-failed', 'reading: it fails', {
+    hint: '',
+    retryable: true,
+  })
+  await icl.clock.sleep(ms)
+  icl.chain.down = undefined
+}
+
+describe('a chain RPC that fails', () => {
+  const drawn = async () => {
+    for (const name of ['a', 'b', 'c']) await icl.clock.until(joinNode(icl, name))
+    const key = await icl.clock.until(listedKey(icl))
+    await icl.clock.advance(20_000)
+    return key
+  }
+  it('for a moment fails no draw and no preview', async () => {
+    const { api, request } = await drawn()
+    const query = { model_id: modelId, min_tier: 0, verifier_count: 2 }
+    for (const call of [
+      () => api.drawList({ body: request }),
+      () => api.previewQuorum({ query }),
+    ]) {
+      void failFor(3_000)
+      const { outcome, ms } = await timed(call())
+      expect(outcome).not.toBeInstanceOf(Error)
+      expect(ms).toBeLessThan(4_000)
+    }
+  })
+
+  it('for longer fails a draw when its time is over, which says when to ask again', async () => {
+    const { api, request } = await drawn()
+    void failFor(60_000)
+    const { outcome, ms } = await timed(api.drawList({ body: request }))
+    expect(outcome).toMatchObject({ code: 'chain-unavailable', retryAfterSeconds: 2 })
+    expect(ms).toBeGreaterThan(requestBudgetMs / 4)
+    expect(ms).toBeLessThanOrEqual(requestBudgetMs)
   })
 })
 

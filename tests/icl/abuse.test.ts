@@ -199,7 +199,7 @@ describe('the room for blobs', () => {
   it('takes no prompt while the chain is away', async () => {
     const own = storedKey(icl, 'w')
     icl.chain.down = new SvcError('chain-unavailable', 'away', { hint: '', retryable: true })
-    expect(await put(wallet, own, prompt(1))).toBe('chain-unavailable')
+    expect(await icl.clock.until(put(wallet, own, prompt(1)))).toBe('chain-unavailable')
   })
 
   it('is full neither for nodes when wallets fill their half, nor for other nodes when one does, nor for good', async () => {
