@@ -7,6 +7,7 @@ import type { ListRequest, ListStatement, SignedList } from '../../lib/schemas/l
 import { publicOrigin } from '../../lib/schemas/network.ts'
 import { minListLength, type Terms } from '../../lib/schemas/terms.ts'
 import { statementBytes } from '../../lib/statements.ts'
+import { SvcError } from '../../lib/svc-error.ts'
 import { termsHash } from '../../lib/terms.ts'
 import { toSeconds } from '../../lib/time.ts'
 import type { StoredKey } from '../chain/chain.ts'
@@ -31,14 +32,31 @@ export type Drawing = { readonly keys: StoredKeys; readonly queue: DrawQueue }
 
 /**
  * The list of a stored key, drawn from the pool of its terms and signed, once it is the draw's turn. Only who is passed over depends
- * on when it is asked for. Throws `draw-queued` when the turn has not come within the time that the request is held.
+ * on when it is asked for. Throws `draw-queued` when the turn has not come within the time that the request is held, and `chain-*` when
+ * the chain cannot be read: then the draw keeps its place.
  */
 export async function drawListOf(
+  deps: Dependencies,
+  drawing: Drawing,
+  client: Address,
+  request: ListRequest,
+  signal?: AbortSignal,
+): Promise<SignedList> {
+  try {
+    return await drawInTurn(deps, drawing, client, request, signal)
+  } catch (error) {
+    const isOfChain = error instanceof SvcError && error.code.startsWith('chain-')
+    if (isOfChain) drawing.queue.keep(drawNameOf(request), client)
+    throw error
+  }
+}
+
+async function drawInTurn(
   deps: Dependencies,
   { keys, queue }: Drawing,
   client: Address,
   request: ListRequest,
-  signal?: AbortSignal,
+  signal: AbortSignal | undefined,
 ): Promise<SignedList> {
   const { clock } = deps
   const begun = clock.monotonic()
@@ -105,7 +123,7 @@ async function awaitTurn(
   const states = await memberStates(deps, members, demand)
   const nodes = members.filter((_, index) => states[index] === 'fit' || states[index] === 'busy')
   if (nodes.length < draw.quorum) throw tooFewServe(draw.quorum, nodes.length)
-  if (queue.waitedMs(draw.name) === 0 && queue.waitingOf(draw.client) >= mostDrawsWaiting) {
+  if (!queue.has(draw.name) && queue.waitingOf(draw.client) >= mostDrawsWaiting) {
     throw new ProblemError(
       'too-many-jobs',
       `At most ${mostDrawsWaiting} draws of a client wait for their turn. Ask again once one has had it`,

@@ -14,7 +14,8 @@
  * - A draw that waits until another's turn at a node is over keeps the room of its other nodes: draws behind it do not overtake it for ever.
  *   One whose nodes have no room whatever the queue does keeps nothing: a node that reports no slots, or is full for long, holds up the
  *   draws that need it, and no others.
- * - A draw keeps its place while its client asks again within 90 s.
+ * - A draw keeps its place while its client asks again within 90 s. One that the chain fails keeps its place or its turn as if it had just
+ *   got it, the turn for 2 more minutes at most: who can have the chain fail its questions holds up others no longer.
  *
  * Failure cases: the queue is in the memory of this process. After a restart clients ask again and have the order in which
  * they come, and each replica has a queue of its own over the same nodes. A node that fails leaves less room: draws wait longer.
@@ -25,6 +26,7 @@
 import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import type { Address, JobId } from '../../lib/codecs.ts'
 import { cached } from '../async/cached.ts'
+import { countedRoom, type Room } from './counted-room.ts'
 
 /** Draws of one client that may wait: what a process keeps for them is bounded. */
 export const mostDrawsWaiting = 1_000
@@ -32,6 +34,7 @@ export const mostDrawsWaiting = 1_000
 const grantMs = 60_000
 const roomMs = 20_000
 const keptMs = 90_000
+const longestKeptMs = 120_000
 const lookMs = 100
 const pauseMs = 200
 /** Draws that a look asks about without letting one go ahead. */
@@ -59,21 +62,15 @@ type Queued = {
   readonly retryAfterSeconds: number
 }
 
-/** How much more can be taken on, without what the queue itself has let go ahead. */
-export type Room = {
-  /** Jobs that a client may still have. */
-  ofClient(client: Address): Promise<number>
-  /** Assignments that a node may still have, besides those that it is not offered yet. */
-  ofNode(node: Address): Promise<number>
-  /** The seated nodes of a job that are not offered their work yet. */
-  seatedIn(job: JobId): Promise<readonly Address[]>
-}
-
 /** The draws of this process that wait for their turn. */
 export type DrawQueue = {
   /** Waits for a draw's turn, at most so many milliseconds; undefined once it has come, else how the draw stands. */
   waitFor(draw: Draw, ms: number, signal?: AbortSignal): Promise<Queued | undefined>
-  /** Milliseconds since the draw was asked for first; 0 for one that does not wait. */
+  /** Whether a draw waits, or has its turn. */
+  has(name: string): boolean
+  /** The chain failed a question for this draw: it loses neither its place nor its turn for that. */
+  keep(name: string, client: Address): void
+  /** Milliseconds since the draw was asked for first, of one that waits, and until its turn came, of one that has it; else 0. */
   waitedMs(name: string): number
   /** How many draws of a client wait. */
   waitingOf(client: Address): number
@@ -90,6 +87,8 @@ type Waiting = Omit<Draw, 'nodes'> & {
   held: number
 }
 type Granted = Pick<Draw, 'name' | 'client'> & {
+  readonly waitedMs: number
+  readonly grantedAt: MonotonicMs
   at: MonotonicMs
   isTold: boolean
   seats: readonly Address[]
@@ -128,9 +127,11 @@ export function createDrawQueue(
       try {
         for (;;) {
           await looks.read()
+          // A turn is not told to a caller that has gone away.
+          if (signal?.aborted) return turns.standing(draw.name)
           if (turns.isTaken(draw)) return undefined
           const leftMs = ms - elapsedSince(clock, beganAt)
-          if (leftMs <= 0 || signal?.aborted) return turns.standing(draw.name)
+          if (leftMs <= 0) return turns.standing(draw.name)
           await clock.sleep(Math.min(pauseMs, leftMs), signal).catch(() => {})
         }
       } finally {
@@ -138,9 +139,15 @@ export function createDrawQueue(
         entry.askedAt = clock.monotonic()
       }
     },
+    has: (name) => waiting.has(name) || turns.of(name) !== undefined,
+    keep: (name, client) => {
+      const entry = waiting.get(name)
+      if (entry?.client === client) entry.askedAt = clock.monotonic()
+      turns.keep(name, client)
+    },
     waitedMs: (name) => {
       const since = waiting.get(name)?.since
-      return since === undefined ? 0 : elapsedSince(clock, since)
+      return since === undefined ? (turns.of(name)?.waitedMs ?? 0) : elapsedSince(clock, since)
     },
     waitingOf: (client) => [...waiting.values()].filter((draw) => draw.client === client).length,
     submitted: (name, job) => {
@@ -184,10 +191,11 @@ function createTurns(
     const { name, client, since } = draw
     const at = clock.monotonic()
     waiting.delete(name)
-    granted.set(name, { name, client, seats, at, isTold: false })
+    const waitedMs = elapsedSince(clock, since)
+    granted.set(name, { name, client, seats, waitedMs, grantedAt: at, at, isTold: false })
     lastTurn.set(client, ++count)
     lastGrants = [...lastGrants.slice(-15), at]
-    onTurn(elapsedSince(clock, since))
+    onTurn(waitedMs)
   }
   return {
     meet: (client: Address) => {
@@ -196,6 +204,15 @@ function createTurns(
     submitted: (name: string, job: JobId) => {
       const turn = granted.get(name)
       if (turn) turn.job = job
+    },
+    of: (name: string) => granted.get(name),
+    /** Has a turn count as not told, from now on. */
+    keep: (name: string, client: Address) => {
+      const turn = granted.get(name)
+      if (turn?.client !== client || turn.job) return
+      if (elapsedSince(clock, turn.grantedAt) >= longestKeptMs) return
+      turn.isTold = false
+      turn.at = clock.monotonic()
     },
     /** Whether a draw has its turn, which then counts as told. */
     isTaken: ({ name, client }: Draw): boolean => {
@@ -248,40 +265,6 @@ function inTurn(
   })
   // The sort is stable: what is equal stays in the order in which it came.
   return ranked.toSorted((a, b) => a.rank - b.rank || a.turn - b.turn).map(({ draw }) => draw)
-}
-
-/** Room as one look sees it: each client and node is asked about once, less what has gone ahead since. */
-function countedRoom(room: Room, granted: readonly Granted[]) {
-  const clients = new Map<Address, number>()
-  const nodes = new Map<Address, number>()
-  const takeOf = (counts: Map<Address, number>, key: Address) => {
-    counts.set(key, (counts.get(key) ?? 0) + 1)
-  }
-  const taken = { clients: new Map<Address, number>(), nodes: new Map<Address, number>() }
-  const take = (client: Address | undefined, seats: readonly Address[]) => {
-    if (client) takeOf(taken.clients, client)
-    for (const node of seats) takeOf(taken.nodes, node)
-  }
-  // A job that is there counts among those of its client already.
-  for (const { client, seats, job } of granted) take(job ? undefined : client, seats)
-  const asked = async (
-    known: Map<Address, number>,
-    key: Address,
-    ask: (key: Address) => Promise<number>,
-  ) => {
-    const found = known.get(key) ?? (await ask(key))
-    known.set(key, found)
-    return found
-  }
-  return {
-    take,
-    ofClient: async (client: Address) =>
-      (await asked(clients, client, room.ofClient)) - (taken.clients.get(client) ?? 0),
-    /** Whether a node has room but for what the queue has let go ahead. */
-    hasAny: async (node: Address) => (await asked(nodes, node, room.ofNode)) > 0,
-    /** Whether a node that was asked about has room left. */
-    hasLeft: (node: Address) => (nodes.get(node) ?? 0) > (taken.nodes.get(node) ?? 0),
-  }
 }
 
 /** By how fast turns have come lately, when the draw at this place may expect its own. */

@@ -2,7 +2,7 @@ import type { Dependencies } from '../dependencies.ts'
 import { countAssignments } from '../pool/load-pool.ts'
 import { isSettled, occupiesSlot } from '../rules/job.ts'
 import { currentAssignments } from '../rules/seats.ts'
-import type { Room } from './draw-queue.ts'
+import type { Room } from './counted-room.ts'
 
 /** For each job that a node does, another may be on its way to it: transactions and an upload come before the offer. */
 const aheadFactor = 2

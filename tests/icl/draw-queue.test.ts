@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { createDrawQueue, type Draw, type Room } from '../../icl/operations/draw-queue.ts'
+import type { Room } from '../../icl/operations/counted-room.ts'
+import { createDrawQueue, type Draw } from '../../icl/operations/draw-queue.ts'
 import type { Address, JobId } from '../../lib/codecs.ts'
 import { createVirtualClock } from '../virtual-clock.ts'
 
@@ -104,6 +105,50 @@ describe('a draw', () => {
     expect(await ask(third)).toMatchObject({ place: 2, waiting: 2 })
     await clock.advance(50_000)
     expect(await ask(second)).toBeUndefined()
+  })
+
+  it('that has its turn has waited until then, and is told of it only while its caller is there', async () => {
+    const { clock, ask, drawOf, jobs, queue } = world()
+    const [first, second] = [drawOf('1'), drawOf('2')]
+    await ask(first)
+    const gone = new AbortController()
+    const held = queue.waitFor(second, 60_000, gone.signal)
+    await clock.advance(30_000)
+    jobs.delete(first.name)
+    await clock.advance(110)
+    gone.abort(new Error('gone'))
+    // The last look gives it its turn, which is kept for 60 s: its caller has not heard of it.
+    await held
+    await clock.advance(50_000)
+    await ask(drawOf('4'))
+    expect([queue.has(second.name), queue.waitedMs(second.name)]).toEqual([true, 30_110])
+    expect(await ask(second)).toBeUndefined()
+  })
+
+  it('loses neither place nor turn for a chain that fails, and holds up others for 3 minutes at most', async () => {
+    const { clock, ask, drawOf, jobs, queue } = world()
+    const [first, second, third] = [drawOf('1'), drawOf('2'), drawOf('3')]
+    await ask(first)
+    await ask(second)
+    const failThrice = async (pauseMs: number) => {
+      for (let time = 0; time < 3; time++) {
+        await clock.advance(pauseMs)
+        queue.keep(second.name, addressOf('9'))
+        queue.keep(second.name, second.client)
+        expect(await ask(third)).toMatchObject({ waiting: expect.any(Number) })
+      }
+    }
+    await failThrice(80_000)
+    expect(await ask(third)).toMatchObject({ place: 2, waiting: 2 })
+    jobs.delete(first.name)
+    await clock.advance(200)
+    // It is told, and the list that it is for cannot be made.
+    expect(await queue.waitFor(second, 0)).toBeUndefined()
+    await failThrice(39_000)
+    await clock.advance(39_000)
+    queue.keep(second.name, second.client)
+    await clock.advance(22_000)
+    expect(await ask(third)).toBeUndefined()
   })
 
   it('counts the seats of a job before it that are not offered yet, for 20 s', async () => {
