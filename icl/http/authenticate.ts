@@ -49,6 +49,16 @@ type IncomingRequest = Omit<SignableRequest, 'hasBody'> & {
   readonly takesNonce?: boolean
 }
 
+/** The certificate of a node has ended, which its signature proves to be the one that asks. */
+export class CertificateEnded extends ProblemError {
+  readonly node: Address
+
+  constructor(node: Address, detail: string) {
+    super('certificate-expired', detail)
+    this.node = node
+  }
+}
+
 const freshnessSeconds = 60
 const longestValiditySeconds = 300
 
@@ -199,10 +209,10 @@ async function authenticateNode(
   await checkBody(request, parsed)
   await checkRun(deps, node, keyId.thumbprint, parsed.created)
   if (certificate.expiresAt <= deps.clock.now()) {
-    throw new ProblemError('certificate-expired', 'The certificate has expired. Attest again')
+    throw new CertificateEnded(keyId.address, 'The certificate has expired. Attest again')
   }
   if (await deps.revocations.covers(certificate)) {
-    throw new ProblemError('certificate-expired', 'The certificate was revoked. Attest again')
+    throw new CertificateEnded(keyId.address, 'The certificate was revoked. Attest again')
   }
   return { kind: 'node', address: keyId.address, node }
 }

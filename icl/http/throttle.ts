@@ -3,7 +3,7 @@ import type { Endpoint } from '../../lib/endpoint.ts'
 import type { OperationId } from '../../lib/endpoints.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { RateName } from '../../lib/schemas/network.ts'
-import { type Caller, isByWallet } from './authenticate.ts'
+import { type Caller, CertificateEnded, isByWallet } from './authenticate.ts'
 import { createKnownCallers, namedCaller } from './known-callers.ts'
 import type { Allowance, RateLimiter } from './rate-limit.ts'
 import type { RequestEnv } from './request-env.ts'
@@ -28,9 +28,6 @@ const stricter: Readonly<Record<string, RateName>> = {
   putBlob: 'upload',
 } satisfies Partial<Record<OperationId, RateName>>
 
-/** What does not count against the address: a signature that proves who failed, and none at all, since nothing was verified. */
-const freeFailures: ReadonlySet<string> = new Set(['certificate-expired', 'signature-missing'])
-
 /** Whether nobody has to say who they are. */
 const isOpen = (c: Context<RequestEnv>, { auth }: Endpoint): boolean =>
   auth === 'none' ||
@@ -41,7 +38,7 @@ const isOpen = (c: Context<RequestEnv>, { auth }: Endpoint): boolean =>
 export type Throttle = {
   /** Before anything else is known. */
   arrive(c: Context<RequestEnv>, endpoint: Endpoint | undefined): void
-  /** Counts a failed authentication against the address that it came from. */
+  /** Counts a failed authentication against the address that it came from, or the node that it is proven to be of. */
   fail(c: Context<RequestEnv>, error: unknown): void
   /** Once it is known who calls. */
   recognise(c: Context<RequestEnv>, caller: Caller, jobId: string | undefined): void
@@ -94,7 +91,11 @@ export function createThrottle(limiter: RateLimiter): Throttle {
     },
     fail: (c, error) => {
       if (!(error instanceof ProblemError) || error.status !== 401) return
-      const failing = freeFailures.has(error.code) ? undefined : failingAs(c)
+      // Nothing was verified.
+      if (error.code === 'signature-missing') return
+      // It counts as what that node asks, and not against its address.
+      if (error instanceof CertificateEnded) return take(c, 'node', error.node)
+      const failing = failingAs(c)
       if (failing !== undefined) limiter.take('failure', failing)
     },
     recognise: (c, caller, jobId) => {

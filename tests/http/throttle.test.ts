@@ -172,6 +172,19 @@ describe('limits of requests', () => {
     expect(await codeOf(api('192.0.2.9', signer).listJobs({ query: {} }))).toBeUndefined()
   })
 
+  it('count what a node asks whose certificate has ended, and not against its address', async () => {
+    const { api } = await limited(['node', 'failure'])
+    const ended = await joinNode(icl, 'n1')
+    await icl.clock.jump(24 * 3_600_000)
+    const other = await joinNode(icl, 'n2')
+    const ask = ({ signer, address }: typeof ended) =>
+      codeOf(api('192.0.2.1', signer).getAssignments({ params: { address }, query: { wait: 0 } }))
+    const codes: unknown[] = []
+    for (let count = 0; count < 5; count++) codes.push(await ask(ended))
+    expect(codes).toEqual([...Array(3).fill('certificate-expired'), 'rate-limited', 'rate-limited'])
+    expect(await ask(other)).toBeUndefined()
+  })
+
   it('let a caller hold 32 requests open, and another one when one of them ends', async () => {
     const { api } = await limited([])
     const node = await joinNode(icl, 'n1')
