@@ -15,6 +15,7 @@ import {
 import { jsonRpc } from 'viem/nonce'
 import type { Fetch } from '../api.ts'
 import { localFheChainId } from '../known-networks.ts'
+import { readLimited } from '../read-limited.ts'
 import { isWalletAccount, type WalletAccount } from './wallet-account.ts'
 
 // These make a block for each transaction at once, and cost nothing to ask.
@@ -45,6 +46,19 @@ export type ChainWriter = ChainReader & {
   readonly nonceManager: NonceManager
 }
 
+const maxAnswerBytes = 10_485_760
+
+/** A fetch that gives whole answers: viem's time limit ends with the headers of an answer, and a body may have no end. */
+const wholeAnswers =
+  (rpcFetch: Fetch = (request) => fetch(request)) =>
+  async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
+    const response = await rpcFetch(new Request(input, init))
+    const bytes = await readLimited(response, maxAnswerBytes)
+    if (bytes === undefined) throw new TypeError(`The answer has more than ${maxAnswerBytes} bytes`)
+    const { status, statusText, headers } = response
+    return new Response(bytes.length > 0 ? bytes : null, { status, statusText, headers })
+  }
+
 const clientOptions = ({ rpcFetch, ...endpoint }: ChainEndpoint) => ({
   chain: defineChain({
     id: endpoint.chainId,
@@ -56,7 +70,7 @@ const clientOptions = ({ rpcFetch, ...endpoint }: ChainEndpoint) => ({
     timeout: endpoint.timeoutMs ?? 10_000,
     retryCount: 3,
     retryDelay: 200,
-    ...(rpcFetch && { fetchFn: (input, init) => rpcFetch(new Request(input, init)) }),
+    fetchFn: wholeAnswers(rpcFetch),
   }),
   pollingInterval: endpoint.pollingIntervalMs ?? usualPollingMs(endpoint.chainId),
   cacheTime: 0,

@@ -203,10 +203,10 @@ async function requestsOf(
 ): Promise<{ method: string; params: Record<string, string>[] }[]> {
   const bodies: string[] = []
   const realFetch = globalThis.fetch
-  const noting = (input: string | URL | Request, init?: RequestInit) => {
-    const url = input instanceof Request ? input.url : String(input)
-    if (url.startsWith(chain.anvil.rpcUrl)) bodies.push(String(init?.body))
-    return realFetch(input, init)
+  const noting = async (input: string | URL | Request, init?: RequestInit) => {
+    const request = new Request(input, init)
+    if (request.url.startsWith(chain.anvil.rpcUrl)) bodies.push(await request.clone().text())
+    return realFetch(request)
   }
   globalThis.fetch = Object.assign(noting, { preconnect: realFetch.preconnect })
   try {
