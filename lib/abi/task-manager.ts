@@ -1,45 +1,12 @@
 // Generated from contracts/CofheTaskManager.sol by contracts/build.ts; do not edit.
 
+import { parseAbi } from 'viem'
+
 /** The ABI of CofheTaskManager. */
-export const taskManagerAbi = [
-  {
-    inputs: [
-      { name: 'handle', type: 'uint256' },
-      { name: 'account', type: 'address' },
-    ],
-    name: 'ACLNotAllowed',
-    type: 'error',
-  },
-  {
-    inputs: [
-      { name: 'signer', type: 'address' },
-      { name: 'expected', type: 'address' },
-    ],
-    name: 'InvalidSigner',
-    type: 'error',
-  },
-  {
-    inputs: [],
-    name: 'acl',
-    outputs: [{ name: '', type: 'address' }],
-    stateMutability: 'view',
-    type: 'function',
-  },
-  {
-    inputs: [
-      { name: 'handle', type: 'uint256' },
-      { name: 'account', type: 'address' },
-    ],
-    name: 'isAllowed',
-    outputs: [{ name: '', type: 'bool' }],
-    stateMutability: 'view',
-    type: 'function',
-  },
-  {
-    inputs: [{ name: 'handle', type: 'uint256' }],
-    name: 'isPubliclyAllowed',
-    outputs: [{ name: '', type: 'bool' }],
-    stateMutability: 'view',
-    type: 'function',
-  },
-] as const
+export const taskManagerAbi = parseAbi([
+  'error ACLNotAllowed(uint256 handle, address account)',
+  'error InvalidSigner(address signer, address expected)',
+  'function acl() view returns (address)',
+  'function isAllowed(uint256 handle, address account) view returns (bool)',
+  'function isPubliclyAllowed(uint256 handle) view returns (bool)',
+])
