@@ -1,3 +1,6 @@
+import { Hono } from 'hono'
+import { cors } from 'hono/cors'
+import type { z } from 'zod'
 import { isLoopback } from '../../../lib/ip-address.ts'
 import { readLimited } from '../../../lib/read-limited.ts'
 import { createAnswered } from './answered.ts'
@@ -23,11 +26,8 @@ export type ServeOptions = OperationDeps & {
   readonly tell: (line: string) => void
 }
 
-type Answer = (body: Uint8Array, signal: AbortSignal) => Promise<Response>
-
 // Longer than a proof may take, waiting included.
 const idleTimeoutSeconds = 240
-const sealedPath = '/v2/sealoutput/'
 
 const hexJson = (name: string, bytes: Uint8Array): Uint8Array<ArrayBuffer> =>
   new Uint8Array(Buffer.from(`{"${name}":"0x${Buffer.from(bytes).toString('hex')}"}`))
@@ -39,92 +39,59 @@ const errorResponse = ({ status, code, message, retryAfterSeconds }: ServiceErro
   return Response.json(body, { status, headers })
 }
 
-const notFound = () => new ServiceError(404, 'not_found', 'there is nothing here')
+const notFound = () => errorResponse(new ServiceError(404, 'not_found', 'there is nothing here'))
 
-const bodyOf = async (request: Request): Promise<Uint8Array> => {
+/** Parses what a request asks; throws ServiceError 413 or 400. */
+const asked = async <T extends z.ZodType>(schema: T, request: Request): Promise<z.output<T>> => {
   const body = await readLimited(request as Request & { body: never }, maxBodyBytes)
-  if (body !== undefined) return body
+  if (body !== undefined) return parseRequest(schema, body)
   throw new ServiceError(413, 'too_large', `a request has at most ${maxBodyBytes} bytes`)
 }
 
-const routesOf = (options: ServeOptions) => {
+const createApp = (options: ServeOptions): Hono => {
+  const { chainId, verifier, tell } = options
   const sealed = createAnswered<Awaited<ReturnType<typeof sealOutput>>>()
+  const app = new Hono()
+  // Pages of this machine may ask, as public coprocessors let any page; those of others have nothing to look for here.
+  const origin = (from: string) => (URL.canParse(from) && isLoopback(from) ? from : null)
+  app.use(cors({ origin, allowHeaders: ['content-type'], allowMethods: [], maxAge: 600 }))
+  app.get('/', ({ json }) => json({ warning, chain_id: chainId, verifier: verifier.address }))
   // Both are asked for by every client, and take long to write as hex.
-  const key = (json: Uint8Array<ArrayBuffer>): Answer => {
-    const headers = { 'content-type': 'application/json' }
-    return async (body) => {
-      parseRequest(KeyRequest, body)
-      return new Response(json, { headers })
-    }
-  }
-  const posts: Readonly<Record<string, Answer>> = {
-    '/GetNetworkPublicKey': key(hexJson('publicKey', options.publicKey)),
-    '/GetCrs': key(hexJson('crs', options.crs)),
-    '/verify': async (body, signal) =>
-      Response.json(await verifyInputs(options, parseRequest(VerifyRequest, body), signal)),
-    '/v2/sealoutput': async (body, signal) => {
-      const answer = await sealOutput(options, parseRequest(DecryptRequest, body), signal)
-      return Response.json(sealed.keep(answer))
-    },
-    '/v2/decrypt': async (body, signal) =>
-      Response.json(await decryptOutput(options, parseRequest(DecryptRequest, body), signal)),
-  }
-  const get = (path: string): Response => {
-    if (path === '/') {
-      const { chainId, verifier } = options
-      return Response.json({ warning, chain_id: chainId, verifier: verifier.address })
-    }
-    const answer = path.startsWith(sealedPath)
-      ? sealed.find(path.slice(sealedPath.length))
-      : undefined
-    if (answer === undefined) throw notFound()
-    return Response.json({ ...answer, status: 'COMPLETED' })
-  }
-  return { posts, get }
-}
-
-/** Pages of this machine may ask, as public coprocessors let any page; those of others have nothing to look for here. */
-const pageHeaders = (request: Request): Readonly<Record<string, string>> => {
-  const origin = request.headers.get('origin') ?? ''
-  if (!(URL.canParse(origin) && isLoopback(origin))) return {}
-  return {
-    'access-control-allow-origin': origin,
-    'access-control-allow-headers': 'content-type',
-    'access-control-max-age': '600',
-    vary: 'origin',
-  }
-}
-
-const withHeaders = (response: Response, headers: Readonly<Record<string, string>>): Response => {
-  for (const [name, value] of Object.entries(headers)) response.headers.set(name, value)
-  return response
+  const serveKey = (path: string, key: Uint8Array<ArrayBuffer>) =>
+    app.post(path, async ({ req, body }) => {
+      await asked(KeyRequest, req.raw)
+      return body(key, { headers: { 'content-type': 'application/json' } })
+    })
+  serveKey('/GetNetworkPublicKey', hexJson('publicKey', options.publicKey))
+  serveKey('/GetCrs', hexJson('crs', options.crs))
+  app.post('/verify', async ({ req, json }) =>
+    json(await verifyInputs(options, await asked(VerifyRequest, req.raw), req.raw.signal)),
+  )
+  app.post('/v2/sealoutput', async ({ req, json }) => {
+    const request = await asked(DecryptRequest, req.raw)
+    return json(sealed.keep(await sealOutput(options, request, req.raw.signal)))
+  })
+  app.get('/v2/sealoutput/:id', ({ req, json }) => {
+    const answer = sealed.find(req.param('id'))
+    return answer === undefined ? notFound() : json({ ...answer, status: 'COMPLETED' })
+  })
+  app.post('/v2/decrypt', async ({ req, json }) =>
+    json(await decryptOutput(options, await asked(DecryptRequest, req.raw), req.raw.signal)),
+  )
+  app.notFound(notFound)
+  app.onError((error, { req }) => {
+    if (error instanceof ServiceError) return errorResponse(error)
+    if (!req.raw.signal.aborted) tell(`internal error: ${error.name}`)
+    return errorResponse(new ServiceError(500, 'internal', 'internal error'))
+  })
+  return app
 }
 
 /** Serves the endpoints that the coprocessor's SDK calls. */
-export const serveCoprocessor = (options: ServeOptions) => {
-  const { posts, get } = routesOf(options)
-  const answer = async (request: Request): Promise<Response> => {
-    const { pathname } = new URL(request.url)
-    if (request.method === 'GET') return get(pathname)
-    // What a browser asks before it lets a page ask.
-    if (request.method === 'OPTIONS') return new Response(null, { status: 204 })
-    const post = Object.hasOwn(posts, pathname) ? posts[pathname] : undefined
-    if (request.method !== 'POST' || post === undefined) throw notFound()
-    return await post(await bodyOf(request), request.signal)
-  }
-  return Bun.serve({
+export const serveCoprocessor = (options: ServeOptions) =>
+  Bun.serve({
     hostname: options.host,
     port: options.port,
     idleTimeout: idleTimeoutSeconds,
-    fetch: async (request) => {
-      const answered = await answer(request).catch((error: unknown) => {
-        if (error instanceof ServiceError) return errorResponse(error)
-        if (!request.signal.aborted) {
-          options.tell(`internal error: ${error instanceof Error ? error.name : typeof error}`)
-        }
-        return errorResponse(new ServiceError(500, 'internal', 'internal error'))
-      })
-      return withHeaders(answered, pageHeaders(request))
-    },
+    fetch: createApp(options).fetch,
   })
-}

@@ -103,17 +103,14 @@ describe('a key behind real ciphertexts', () => {
     const allowed = async (origin: string) => {
       const answer = await fetch(url, { method: 'OPTIONS', headers: { origin } })
       expect(answer.status).toBe(204)
-      const { headers } = answer
-      return [
-        headers.get('access-control-allow-origin'),
-        headers.get('access-control-allow-headers'),
-      ]
+      expect(answer.headers.get('access-control-allow-headers')).toBe('content-type')
+      return answer.headers.get('access-control-allow-origin')
     }
     for (const origin of ['http://127.0.0.1:8080', 'http://localhost:3000']) {
-      expect(await allowed(origin)).toEqual([origin, 'content-type'])
+      expect(await allowed(origin)).toBe(origin)
     }
     for (const origin of ['https://example.org', 'http://127.0.0.1.example.org', 'null']) {
-      expect(await allowed(origin)).toEqual([null, null])
+      expect(await allowed(origin)).toBeNull()
     }
     const refused = await fetch(url, {
       method: 'POST',
