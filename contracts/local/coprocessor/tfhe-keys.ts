@@ -7,7 +7,7 @@ import {
   TfheServerKey,
 } from 'tfhe'
 import { maxSerializedBytes } from '../../../lib/coprocessor/build-proof.ts'
-import { smallTfheConfig } from '../../../lib/coprocessor/small-tfhe-config.ts'
+import { makeSampleKeys } from '../../../lib/host/coprocessor/tfhe-sample.ts'
 import { readKey, writeKeys } from './key-files.ts'
 import { crsBits } from './parameters.ts'
 
@@ -20,16 +20,7 @@ export type TfheKeys = {
 
 /** Makes the keys of a coprocessor and keeps them (more than a minute of computing). */
 export const makeKeys = (folder: string): void => {
-  const config = smallTfheConfig()
-  const clientKey = TfheClientKey.generate(config)
-  const publicKey = TfheCompactPublicKey.new(clientKey)
-  const crs = CompactPkeCrs.from_config(config, crsBits)
-  writeKeys(folder, {
-    clientKey: clientKey.safe_serialize(maxSerializedBytes),
-    publicKey: publicKey.safe_serialize(maxSerializedBytes),
-    crs: crs.safe_serialize(maxSerializedBytes),
-    verifierKey: randomBytes(32),
-  })
+  writeKeys(folder, { ...makeSampleKeys(crsBits), verifierKey: randomBytes(32) })
 }
 
 /** Reads the keys, and makes the evaluation key that verifying needs (a second). */

@@ -11,7 +11,7 @@ import { maxSerializedBytes } from '../../coprocessor/build-proof.ts'
 import { smallTfheConfig } from '../../coprocessor/small-tfhe-config.ts'
 import type { ProofToOpen, SampleKeys } from './proof-work.ts'
 
-const crsBits = 256
+const sampleCrsBits = 256
 
 /** Encrypts and decrypts values with a key made for it. */
 export function roundTrip(values: readonly bigint[]): readonly bigint[] {
@@ -21,8 +21,8 @@ export function roundTrip(values: readonly bigint[]): readonly bigint[] {
   )
 }
 
-/** Makes the keys of a coprocessor (about a minute of computing). */
-export function makeSampleKeys(): SampleKeys {
+/** Makes the keys of a coprocessor whose proofs cover so many bits (about a minute of computing). */
+export function makeSampleKeys(crsBits = sampleCrsBits): SampleKeys {
   const config = smallTfheConfig()
   const clientKey = TfheClientKey.generate(config)
   const publicKey = TfheCompactPublicKey.new(clientKey)
