@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { SvcError } from '../lib/svc-error.ts'
+import { isFree } from './free-port.ts'
 
 /** What a whole service writes in its first minutes, several times over. */
 const neededBytes = 64 * 1024 * 1024
@@ -20,13 +20,6 @@ export async function checkDisk(folder: string, needed = neededBytes): Promise<v
 
 /** A fixed port, what it is for, and the option that changes it. */
 export type FixedPort = { readonly port: number; readonly use: string; readonly option: string }
-
-const isFree = (port: number): Promise<boolean> =>
-  new Promise((resolve) => {
-    const server = createServer()
-    server.once('error', () => resolve(false))
-    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
-  })
 
 /** Throws SvcError `port-in-use` that names each port which cannot be listened at. */
 export async function checkPorts(ports: readonly FixedPort[]): Promise<void> {

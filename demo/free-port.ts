@@ -13,7 +13,8 @@ export async function freePort(): Promise<number> {
   throw new Error('None of 100 ports between 10000 and 30000 is free on 127.0.0.1')
 }
 
-const isFree = (port: number): Promise<boolean> =>
+/** Whether a program may listen at a port of 127.0.0.1. */
+export const isFree = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const server = createServer()
     server.once('error', () => resolve(false))
