@@ -101,16 +101,23 @@ async function findSent(
       }),
     )
     .catch(() => [])
-  const log = logs.find((event) => isOf(event, result))
+  return foundIn(logs, result)
+}
+
+type ResultLog = {
+  readonly args: { jobId?: Hex | undefined; receiptHash?: Hex | undefined }
+  readonly transactionHash: Hex
+  readonly blockNumber: bigint
+}
+
+function foundIn(logs: readonly ResultLog[], result: ChainResult): Found | undefined {
+  const log = logs.find(
+    ({ args }) => args.jobId === result.jobId && args.receiptHash === result.receiptHash,
+  )
   return (
     log && { tx: chainHash(log.transactionHash, 'reading ResultRegistry'), block: log.blockNumber }
   )
 }
-
-const isOf = (
-  { args }: { args: { jobId?: Hex | undefined; receiptHash?: Hex | undefined } },
-  { jobId, receiptHash }: ChainResult,
-): boolean => args.jobId === jobId && args.receiptHash === receiptHash
 
 /** The event of this very result in the blocks of the second in which the contract took it: some other transaction put it there. */
 async function findEvent(
@@ -133,10 +140,7 @@ async function findEvent(
       toBlock,
     })
   })
-  const log = logs.find((event) => isOf(event, result))
-  return (
-    log && { tx: chainHash(log.transactionHash, 'reading ResultRegistry'), block: log.blockNumber }
-  )
+  return foundIn(logs, result)
 }
 
 /** The first block not older than a time (Unix seconds): endpoints refuse to search many blocks for an event. */
