@@ -6,16 +6,20 @@ import type { Gauges } from '../telemetry/metrics.ts'
 
 const readingMs = 3_000
 
+/** What is read, or undefined when it fails or takes more than 3 s: a scrape and the console must not fail for it. */
+export const readInTime = <T>(
+  clock: Dependencies['clock'],
+  read: () => Promise<T>,
+): Promise<T | undefined> =>
+  withDeadline(clock, readingMs, undefined, () => new Error('timed out'), read).catch(
+    () => undefined,
+  )
+
 /** How the ICL stands now; whatever does not answer within 3 s is left out. */
 export async function readGauges(deps: Dependencies, drawsWaiting: number): Promise<Gauges> {
-  const within = <T>(read: () => Promise<T>): Promise<T | undefined> =>
-    withDeadline(deps.clock, readingMs, undefined, () => new Error('timed out'), read).catch(
-      // Not answering is what the operator then sees: a scrape must not fail for it.
-      () => undefined,
-    )
   const [stats, nodes] = await Promise.all([
-    within(() => deps.store.stats()),
-    within(() => countNodes(deps)),
+    readInTime(deps.clock, () => deps.store.stats()),
+    readInTime(deps.clock, () => countNodes(deps)),
   ])
   const dueAt = stats?.oldestEffectDueAt
   return {

@@ -1,15 +1,13 @@
-import { withDeadline } from '../../lib/deadline.ts'
 import type { ConsoleOverview } from '../../lib/schemas/console.ts'
 import { toSeconds } from '../../lib/time.ts'
 import { minutesOf } from '../console/minutes.ts'
 import type { RecentJobs } from '../console/recent-jobs.ts'
 import type { Refusals } from '../console/refusals.ts'
 import type { Dependencies } from '../dependencies.ts'
-import { ineligibleReasons } from '../rules/eligibility.ts'
+import { loadEligible } from '../pool/load-pool.ts'
 import type { Gauges } from '../telemetry/metrics.ts'
 import type { createProbes } from './check-health.ts'
-
-const readingMs = 3_000
+import { readInTime } from './read-gauges.ts'
 
 /** What the overview is made of, besides the dependencies. */
 export type Sources = {
@@ -24,17 +22,12 @@ export async function viewOverview(
   deps: Dependencies,
   { probes, gauges, recent, refusals }: Sources,
 ): Promise<ConsoleOverview> {
-  const within = <T>(read: () => Promise<T>): Promise<T | undefined> =>
-    withDeadline(deps.clock, readingMs, undefined, () => new Error('timed out'), read).catch(
-      // Not answering is what the viewer then sees.
-      () => undefined,
-    )
   const [health, readiness, figures, nodes, looked] = await Promise.all([
     probes.checkHealth(),
     readinessOf(probes),
     gauges(),
-    within(() => countNodes(deps)),
-    within(() => recent.look().then(() => true)),
+    readInTime(deps.clock, () => countNodes(deps)),
+    readInTime(deps.clock, () => recent.look().then(() => true)),
   ])
   const { writable } = deps.store.status()
   const at = toSeconds(deps.clock.now())
@@ -75,10 +68,6 @@ async function readinessOf(probes: Sources['probes']) {
 }
 
 async function countNodes(deps: Dependencies) {
-  const [nodes, outages] = await Promise.all([deps.pool.nodes(), deps.outages.known()])
-  const now = deps.clock.now()
-  const active = nodes.filter(
-    ({ node, chain }) => ineligibleReasons(node, chain, { minTier: 0 }, now, outages).length === 0,
-  )
+  const [nodes, active] = await Promise.all([deps.pool.nodes(), loadEligible(deps, { minTier: 0 })])
   return { certified: nodes.length, active: active.length }
 }
