@@ -1,5 +1,6 @@
 import type { Hex, LocalAccount } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
+import { type Api, type ApiOptions, createApi } from '../lib/api.ts'
 import { Address } from '../lib/codecs.ts'
 import { readKeystore } from '../lib/host/keystore.ts'
 import { askPassword, type Terminal } from '../lib/host/password.ts'
@@ -15,6 +16,23 @@ export type Wallet = {
 }
 
 const typedTries = 3
+
+/** The API of an ICL for calls that the wallet signs. */
+export const walletApi = (
+  context: Omit<ApiOptions, 'baseUrl' | 'signer'>,
+  { account, address }: Pick<Wallet, 'account' | 'address'>,
+  { icl, chainId }: { readonly icl: string; readonly chainId: number },
+): Api =>
+  createApi({
+    ...context,
+    baseUrl: icl,
+    signer: {
+      kind: 'wallet',
+      address,
+      chainId,
+      signMessage: (message) => account.signMessage({ message }),
+    },
+  })
 
 /** Opens the keystore with the password from the environment or the terminal, where it may be typed three times. */
 export async function openWallet(

@@ -1,4 +1,3 @@
-import { createApi } from '../../lib/api.ts'
 import { unixSeconds } from '../../lib/clock.ts'
 import { fileExists, writePrivateJson } from '../../lib/host/private-files.ts'
 import { AttestationBackend } from '../../lib/schemas/nodes.ts'
@@ -12,7 +11,7 @@ import { stepText } from '../attestation/step-text.ts'
 import { type Config, type ConfigFile, parseConfig } from '../config.ts'
 import { configPathOf, type LoadedConfig, loadConfig, readConfigFile } from '../config-file.ts'
 import { lockPathOf, takeLock } from '../journal/lock.ts'
-import { openWallet, type Wallet } from '../wallet.ts'
+import { openWallet, type Wallet, walletApi } from '../wallet.ts'
 import { durationText } from './amounts.ts'
 import { mistakeIn } from './ask-address.ts'
 import { type CommandContext, isInteractive } from './context.ts'
@@ -122,10 +121,8 @@ async function attestWallet(
   const network = await ownNetworkOf(loaded.config, context)
   const icl = new URL(network.public_url).origin
   const chainId = network.chain_id
-  const signMessage = (message: { raw: `0x${string}` }) => account.signMessage({ message })
-  const signer = { kind: 'wallet', address, chainId, signMessage } as const
   const attested = await attest({
-    api: createApi({ ...context, baseUrl: icl, signer }),
+    api: walletApi(context, wallet, { icl, chainId }),
     account,
     address,
     icl,

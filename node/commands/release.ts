@@ -1,9 +1,8 @@
 import { rm } from 'node:fs/promises'
-import { createApi } from '../../lib/api.ts'
 import { readRecord } from '../attestation/record.ts'
 import { loadConfig } from '../config-file.ts'
 import { lockPathOf, takeLock } from '../journal/lock.ts'
-import { openWallet } from '../wallet.ts'
+import { openWallet, walletApi } from '../wallet.ts'
 import { type CommandContext, isInteractive } from './context.ts'
 import { confirmed } from './prompts.ts'
 import { ownNetworkOf, withTimeout } from './reach.ts'
@@ -17,14 +16,13 @@ export async function releaseTpm(
   const loaded = await loadConfig(context.environment)
   const unlock = await takeLock(lockPathOf(loaded.configPath))
   try {
-    const { account, address } = await openWallet(loaded, context)
+    const wallet = await openWallet(loaded, context)
+    const { address } = wallet
     const network = await ownNetworkOf(loaded.config, context)
     const icl = new URL(network.public_url).origin
     const question = `Let another wallet use the TPM of ${address} at ${icl}? This node gets no more jobs.`
     await confirmed(isInteractive(context, flags), flags, context.terminal, question)
-    const signMessage = (message: { raw: `0x${string}` }) => account.signMessage({ message })
-    const signer = { kind: 'wallet', address, chainId: network.chain_id, signMessage } as const
-    const api = createApi({ ...context, baseUrl: icl, signer })
+    const api = walletApi(context, wallet, { icl, chainId: network.chain_id })
     const { released } = await withTimeout(context, `the ICL at ${icl}`, (signal) =>
       api.releaseTpm({ body: { operator_address: address } }, { signal }),
     )

@@ -32,7 +32,7 @@ import { lockPathOf, takeLock } from '../journal/lock.ts'
 import { journalPathOf } from '../journal/read-journal.ts'
 import type { Log } from '../log.ts'
 import { messages } from '../log-messages.ts'
-import { openWallet, type Wallet } from '../wallet.ts'
+import { openWallet, type Wallet, walletApi } from '../wallet.ts'
 import type { CommandContext } from './context.ts'
 import type { Flags } from './flags.ts'
 import { offerWhenReached } from './offer-when-reached.ts'
@@ -208,18 +208,13 @@ function fetchesOf({ environment, fetch }: CommandContext, config: Config, log: 
 function attestRun(
   context: CommandContext,
   loaded: LoadedConfig,
-  {
-    account,
-    address,
-    sessionKey,
-  }: Pick<Wallet, 'account' | 'address'> & Pick<DaemonDeps, 'sessionKey'>,
+  wallet: Pick<Wallet, 'account' | 'address'> & Pick<DaemonDeps, 'sessionKey'>,
   { record, network, log }: Pick<Known, 'record' | 'network' | 'log'>,
 ): (signal: AbortSignal) => Promise<number> {
   const { icl, backend } = record
   const chainId = network.chain_id
-  const signMessage = (message: { raw: `0x${string}` }) => account.signMessage({ message })
-  const signer = { kind: 'wallet', address, chainId, signMessage } as const
-  const api = createApi({ ...context, baseUrl: icl, signer })
+  const { account, address, sessionKey } = wallet
+  const api = walletApi(context, wallet, { icl, chainId })
   return async (signal) => {
     const attestor = createAttestor(backend, {
       mockKeyHex: loaded.config.mock_attestation_key,
