@@ -3,12 +3,12 @@ import { basename, join, relative, resolve } from 'node:path'
 import { errorMessage } from '../../lib/error-message.ts'
 import { exitCodes } from '../../lib/host/exit-code.ts'
 import { version } from '../../lib/host/version.ts'
-import { SvcError } from '../../lib/svc-error.ts'
 import { type Built, build, hereName } from './build.ts'
 import { commitOf } from './commit.ts'
 import type { BuildFacts } from './compile.ts'
 import { cacheFolder, outputFolder } from './current-binary.ts'
 import { type BuildCommand, parseBuildOptions, usage } from './options.ts'
+import { runCommand } from './run-command.ts'
 import { hashSources } from './source-hash.ts'
 import type { Target } from './targets.ts'
 
@@ -19,24 +19,6 @@ type Failed = { readonly target: string; readonly reason: string }
 
 const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`
-// Leaving in order removes what is half built.
-process.once('SIGINT', () => process.exit(130)).once('SIGTERM', () => process.exit(143))
-process.exitCode = await main(process.argv.slice(2))
-
-async function main(args: readonly string[]): Promise<number> {
-  try {
-    const command = parseBuildOptions(args)
-    if (command) return await run(command)
-    process.stdout.write(usage)
-    return exitCodes.done
-  } catch (error) {
-    process.stderr.write(`error: ${errorMessage(error)}\n`)
-    if (!(error instanceof SvcError)) return exitCodes.operatorMustAct
-    process.stderr.write(`hint: ${error.hint}\n`)
-    return exitCodes.usage
-  }
-}
-
 async function run(command: BuildCommand): Promise<number> {
   const { targets, json } = command
   const say = (line: string) => void (json ? process.stderr : process.stdout).write(`${line}\n`)
@@ -86,3 +68,5 @@ async function writeSums(folder: string, built: readonly Built[]): Promise<void>
   const lines = built.map(({ sha256, path }) => `${sha256}  ${basename(path)}\n`)
   await writeFile(join(folder, sumsFile), lines.join(''))
 }
+
+await runCommand(parseBuildOptions, usage, run)

@@ -3,13 +3,13 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os'
 import { basename, join, relative, resolve } from 'node:path'
 import { buildEdge } from '../../icl/start/build-edge.ts'
-import { errorMessage } from '../../lib/error-message.ts'
 import { exitCodes } from '../../lib/host/exit-code.ts'
 import { version } from '../../lib/host/version.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { build } from '../build-node/build.ts'
 import { commitOf } from '../build-node/commit.ts'
 import { cacheFolder } from '../build-node/current-binary.ts'
+import { runCommand } from '../build-node/run-command.ts'
 import { hashSources } from '../build-node/source-hash.ts'
 import type { Target } from '../build-node/targets.ts'
 import { compareWithLock, makeBill, readLock } from './bill-of-materials.ts'
@@ -24,24 +24,6 @@ const changesFile = 'CHANGES.md'
 
 type Artefact = { readonly file: string; readonly bytes: number; readonly sha256: string }
 type Say = (line: string) => void
-
-// Leaving in order removes what is half built.
-process.once('SIGINT', () => process.exit(130)).once('SIGTERM', () => process.exit(143))
-process.exitCode = await main(process.argv.slice(2))
-
-async function main(args: readonly string[]): Promise<number> {
-  try {
-    const command = parseReleaseOptions(args)
-    if (command) return await release(command)
-    process.stdout.write(usage)
-    return exitCodes.done
-  } catch (error) {
-    process.stderr.write(`error: ${errorMessage(error)}\n`)
-    if (!(error instanceof SvcError)) return exitCodes.operatorMustAct
-    process.stderr.write(`hint: ${error.hint}\n`)
-    return error.code === 'usage' ? exitCodes.usage : exitCodes.operatorMustAct
-  }
-}
 
 async function release(command: ReleaseCommand): Promise<number> {
   const { 'dry-run': dryRun, json } = command
@@ -192,3 +174,5 @@ function tellNext(say: Say, dryRun: boolean, folder: string, artefacts: readonly
     `  gh release create v${version} --notes-file ${shown}/${changesFile} ${edge} ${all.join(' ')}`,
   )
 }
+
+await runCommand(parseReleaseOptions, usage, release)
