@@ -118,6 +118,7 @@ async function tryAll(id: JobId, changes: readonly Change[]): Promise<readonly C
   const found = await store?.findJob(id)
   if (!store || !found) throw new ProblemError('job-not-found', `There is no job ${id}`)
   let job = found.document
+  const failed: (Change & { error: unknown })[] = []
   const made: (Change & { before: Job; after: Job; writes: readonly Write[] })[] = []
   for (const one of changes) {
     try {
@@ -126,7 +127,8 @@ async function tryAll(id: JobId, changes: readonly Change[]): Promise<readonly C
       made.push({ ...one, before: job, after, writes })
       job = after
     } catch (error) {
-      one.reject(error)
+      // It may rest on a change before it, which is not saved yet.
+      failed.push({ ...one, error })
     }
   }
   if (job !== found.document) {
@@ -135,8 +137,9 @@ async function tryAll(id: JobId, changes: readonly Change[]): Promise<readonly C
       ...writes,
       { kind: 'job', job, base: found.version } as const,
     ])
-    if (refused) return made
+    if (refused) return changes
   }
+  for (const { error, reject } of failed) reject(error)
   for (const { deps, before, after, resolve } of made) {
     if (after !== before) notifyOfChange(deps, before, after)
     resolve(after)

@@ -127,12 +127,26 @@ describe('changes of a job that come together', () => {
       'rejected',
       'fulfilled',
     ])
-    // The first save was refused, and what had failed by then was not tried again.
-    expect([saved.length, tries.broken]).toEqual([2, 1])
+    // The first save was refused, so that what had failed beside it was tried again.
+    expect([saved.length, tries.broken]).toEqual([2, 2])
     expect(committed(await loadJob(icl.deps, jobId)).map(({ fence }) => fence)).toEqual([
       first.fence,
       third.fence,
     ])
+  })
+
+  it('are tried again when their save is refused, and so is what failed beside them', async () => {
+    const { icl, jobId, commands } = await withCommitments(async (writes) => writes.at(-1))
+    const [first] = commands
+    if (!first) throw new Error('Three nodes have claims')
+    let tries = 0
+    const beside = async () => {
+      if (++tries === 1) throw new Error('It rests on what was not saved')
+      return undefined
+    }
+    const jobs = [changeJob(icl.deps, jobId, first), changeJob(icl.deps, jobId, beside)]
+    expect((await Promise.all(jobs)).map((job) => committed(job).length)).toContain(1)
+    expect(tries).toBe(2)
   })
 
   it('all fail when their save does', async () => {
