@@ -244,7 +244,9 @@ function decodeAnswer(endpoint: Endpoint, bytes: Uint8Array<ArrayBuffer>): unkno
   const json = parseJson(bytes)
   const call = `${endpoint.method} ${endpoint.path}`
   // It was cut off on its way: an ICL that is killed ends its answers so.
-  if (json === undefined) throw unexpected(`The ICL's answer to ${call} broke off`, true)
+  if (json === undefined) {
+    throw unexpected(`The ICL's answer to ${call} broke off after ${bytes.length} bytes`, true)
+  }
   const parsed = (endpoint.response as z.ZodType).safeParse(json)
   if (parsed.success) return parsed.data
   const how = z.prettifyError(parsed.error)

@@ -1,5 +1,6 @@
 // After each fault, and once more in the end: all that was acknowledged is there, the same as it was told, and was done once.
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
 import { isSettled, type Job } from '../../icl/rules/job.ts'
 import type { PostedVerdict } from '../../icl/rules/posted.ts'
@@ -10,6 +11,8 @@ import { Address } from '../../lib/codecs.ts'
 import { type JobRecord, readHistory } from '../../node/journal/history.ts'
 import type { Told } from './load.ts'
 import type { World } from './world.ts'
+
+const recordPauseMs = 5_000
 
 /** Something that is not as it has to be. */
 export type Problem = {
@@ -215,13 +218,21 @@ async function wrongScores(
   return (await Promise.all(all)).flat()
 }
 
-/** Each client gets the record of its jobs, and all signatures in it hold. */
+/** Each client gets the record of its jobs, and all signatures in it hold. A connection may break; what is lost stays so. */
 async function lostRecords(told: readonly Told[]): Promise<readonly Problem[]> {
   const problems: Problem[] = []
   for (const { client, jobId } of told) {
-    await client.record(jobId).catch((error: unknown) => {
-      problems.push({ kind: 'lost', about: jobId, what: `no record: ${error}` })
-    })
+    const again = async (error: unknown) => {
+      process.stderr.write(`record of ${jobId}, asked for again: ${error}\n`)
+      await sleep(recordPauseMs)
+      return client.record(jobId)
+    }
+    await client
+      .record(jobId)
+      .catch(again)
+      .catch((error: unknown) => {
+        problems.push({ kind: 'lost', about: jobId, what: `no record: ${error}` })
+      })
   }
   return problems
 }
