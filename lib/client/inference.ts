@@ -78,7 +78,7 @@ export class UncollectedError extends SvcError {
   readonly collect: (signal?: AbortSignal) => Promise<AcceptedInference>
 
   constructor(cause: SvcError, collect: UncollectedError['collect']) {
-    const hint = `${cause.hint} The answer is paid for, and only this process can open it: call \`collect\` of this error. Another run pays again.`
+    const hint = `${cause.hint} The answer is paid for. While it runs, a program can fetch it by \`collect\` of this error. Another run pays again.`
     super(cause.code, cause.message, { hint, retryable: cause.retryable, cause })
     this.collect = collect
   }
