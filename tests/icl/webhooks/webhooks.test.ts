@@ -276,7 +276,10 @@ describe('a settled job', () => {
 describe('a submission that names a server', () => {
   it('is refused where webhooks are off, and where the server is not of the internet', async () => {
     const off = await withNodes(undefined)
-    expect(await codeOf(submit(off.icl, { webhook: url }))).toBe('webhooks-off')
+    await expect(submit(off.icl, { webhook: url })).rejects.toMatchObject({
+      code: 'webhooks-off',
+      message: expect.stringContaining('This ICL sends no webhooks'),
+    })
     const on = await withNodes(receivers(() => ({ status: 200 })).webhooks)
     for (const to of [
       'http://receiver.example/',
