@@ -204,7 +204,7 @@ function help(): string {
       fitHelp(`  ${typed(command).padEnd(width)}  ${command.summary}`),
     ),
     '',
-    'Exit codes: 0 done, 1 refused or failed, 2 wrong usage.',
+    'Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 75 doctor: try again later.',
   ].join('\n')
 }
 

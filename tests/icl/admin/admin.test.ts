@@ -67,6 +67,7 @@ describe('the command line', () => {
   it('tells every command, and each its own usage', async () => {
     const { code, text } = await admin(['--help'])
     expect(code).toBe(0)
+    expect(text).toMatch(/ 75 /)
     for (const name of [
       'nodes list',
       'nodes show <address>',
