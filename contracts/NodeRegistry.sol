@@ -144,7 +144,7 @@ contract NodeRegistry is TwoStepRoles {
     /// @notice No slash for this fault is pending.
     error SlashNotPending(bytes32 faultId);
 
-    /// @notice The slash accuses somebody else.
+    /// @notice The slash accuses another node.
     error NotAccused(bytes32 faultId, address caller);
 
     /// @notice The slash was answered already.

@@ -17,7 +17,7 @@ import {
 export const answerKinds = ['honest', 'substituted', 'quantized', 'spliced', 'lazy'] as const
 export type AnswerKind = (typeof answerKinds)[number]
 
-/** The models of the server: that which is served, and the one that is put in its place. */
+/** The models of the server: the served one, and the one that replaces it. */
 export type Models = { readonly honest: NgramModel; readonly substitute: NgramModel }
 
 const mostAnswerTokens = 160

@@ -1,7 +1,7 @@
 /*
  * Problem: that a node missed a step is the ICL's word. It could call a node late that disagreed.
  *
- * Idea: the ICL signs for each commitment, answer and delivery that it takes. A node keeps these acknowledgements, and whoever has one
+ * Idea: the ICL signs for each commitment, answer and delivery that it takes. A node keeps these acknowledgements, and a holder of one
  * and the receipt of the job can compare them.
  */
 

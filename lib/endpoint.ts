@@ -3,7 +3,7 @@ import type { ProblemCode } from './problem-codes.ts'
 
 /**
  * Who may call: nobody in particular, a wallet, a client's wallet, an attested node, the holder of a job's read token,
- * whoever has the operator's token for metrics, if there is one, or whomever the operator shows the console.
+ * holders of the operator's token for metrics, if there is one, or viewers of the console.
  */
 export type Auth =
   | 'none'

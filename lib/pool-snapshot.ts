@@ -86,7 +86,7 @@ export async function readPool(
     }
     if (header !== branchHeader) throw invalid(`${cid} is no part of a pool`)
     const parts = lines.map(cidIn)
-    // Few at a time: whoever gives blobs out limits how often it is asked.
+    // Few at a time: blob servers limit the rate of requests.
     if (depth > 0) return (await Promise.all(parts.map((part) => read(part, depth + 1)))).flat()
     const nodes: PoolNode[] = []
     for (const part of parts) nodes.push(...(await read(part, depth + 1)))

@@ -2,7 +2,7 @@
  * Problem: a client must be able to show later, without the ICL and to people who trust nobody, that so many nodes gave one answer.
  *
  * Idea: a receipt holds all that decided: the terms and the list, every answer that was revealed, the deliveries and what the others
- * said of them. The rules are deterministic, so whoever has the receipt decides again and must come to the same.
+ * said of them. The rules are deterministic, so any holder of the receipt decides again and must come to the same.
  *
  * Invariants: a receipt that holds names every node up to the last that had a seat. Its deliverer is the one that the salts draw. What the ICL adds is
  * its signature; nothing that a node said can be changed without breaking one.

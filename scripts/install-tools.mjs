@@ -32,7 +32,7 @@ const installGoTool = async (
     const code = await run('go', args, { cwd: source, env })
     if (code !== 0) return code
     mkdirSync(folder, { recursive: true })
-    // Whoever looks sees the whole program or none.
+    // A reader sees the whole program or none.
     renameSync(built, path)
     console.error(`${name} ${version}: ${path}`)
     return 0

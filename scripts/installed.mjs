@@ -20,7 +20,7 @@ const orUndefined = (read) => {
   }
 }
 
-/** True when node_modules is a link: installing would empty the folder of somebody else. */
+/** True when node_modules is a link: installing would empty the folder of another project. */
 export const isLinked = (root) =>
   orUndefined(() => lstatSync(modules(root)))?.isSymbolicLink() === true
 

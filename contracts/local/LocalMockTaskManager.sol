@@ -8,7 +8,7 @@ contract LocalMockTaskManager is LocalTaskManager {
     uint256 private constant KNOWN_MARK = 1 << 255;
 
     /// @notice Where the plaintext behind a handle lies in this contract's storage, its highest bit set once it is known.
-    /// @dev Whoever encrypts writes it there past the chain: no transaction of a local chain carries a plaintext either.
+    /// @dev The encrypting process writes it there past the chain: no transaction of a local chain carries a plaintext either.
     function plaintextSlot(uint256 handle) public pure returns (bytes32) {
         return keccak256(abi.encode("svc.local.plaintext", handle & ~METADATA_MASK));
     }

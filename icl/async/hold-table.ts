@@ -3,7 +3,7 @@
 // and the end of the time may come in either order and both be late: a row that has been woken is in the table no more, and is not woken twice.
 import { type Clock, elapsedSince } from '../../lib/clock.ts'
 
-/** Somebody who waits for news under a key: the table adds what it needs to what its maker keeps there. */
+/** A caller that waits for news under a key: the table adds what it needs to what its maker keeps there. */
 export type Row = {
   readonly key: string
   /** In milliseconds since the table was made; set by it. */

@@ -11,7 +11,7 @@ export interface Notifier {
   notify(key: string): void
   /** Ends every wait for news of jobs and nodes. */
   notifyAll(): void
-  /** True while somebody waits for news of a job or a node. */
+  /** True while a caller waits for news of a job or a node. */
   readonly isAwaited: boolean
   /** Ends every wait, now and from now on: the process is stopping. */
   close(): void

@@ -12,7 +12,7 @@ const fullRetryMs = 30_000
 
 type Notice = { readonly effectId: number; readonly server: string; readonly term: AbortSignal }
 
-/** Messages to clients' servers that are due: kept apart from other effects, since whoever names a slow server must hold up nothing else. */
+/** Messages to clients' servers that are due: kept apart from other effects, since a slow server must delay nothing else. */
 export type Notices = {
   /** Sends the message of a job's effect as soon as there is room, or puts it off. */
   add(job: Job, effectId: number, term: AbortSignal): void

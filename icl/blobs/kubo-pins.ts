@@ -51,7 +51,7 @@ export async function listPins(
   }
 }
 
-/** Unpins a block and removes it, unless somebody wants it again; returns whether it went. */
+/** Unpins a block and removes it, unless it is wanted again; returns whether it was removed. */
 export async function unpin(
   rpc: KuboRpc,
   cid: string,

@@ -85,7 +85,7 @@ export function createKuboBlobs(options: KuboOptions): Blobs {
           if (!mayGoOn()) break
           if (await isKnown(cid)) continue
           pinned.forget(cid)
-          // Somebody may have put it again meanwhile: the row came first, so that this is seen.
+          // It may have been put again meanwhile: the row came first, so that this is seen.
           const options = { pinName, isWanted: () => isKnown(cid) }
           try {
             if (await unpin(rpc, cid, options)) gone++

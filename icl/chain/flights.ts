@@ -49,7 +49,7 @@ export type SenderState = {
   movedAt: MonotonicMs
   /** That nothing moves was told. */
   isStallTold: boolean
-  /** The first nonce that somebody else left open, and with which fees filling it was tried last. */
+  /** The first nonce that another process left open, and the fees of the last attempt to fill it. */
   filler: { readonly nonce: number; readonly fees: Fees } | undefined
 }
 

@@ -16,7 +16,7 @@ const abi = nodeRegistryAbi
 const noHash = `0x${'0'.repeat(64)}`
 const blocksAtOnce = 5_000n
 
-/** What passes by itself: somebody else did it meanwhile, or the chain's clock is behind. */
+/** What passes by itself: it was done meanwhile, or the chain's clock is behind. */
 const passing: ReadonlySet<string> = new Set(['FaultAlreadyUsed', 'SlashNotPending', 'TooEarly'])
 
 /** Slashes at NodeRegistry. */

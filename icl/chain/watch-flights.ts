@@ -49,7 +49,7 @@ function tellStall(state: SenderState): void {
   state.isStallTold = stalled !== undefined
 }
 
-/** Ends all that is under way: whoever wants it sent asks again, and nonces are taken from the chain anew. */
+/** Ends all that is under way: callers send again, and nonces are read from the chain anew. */
 function giveUp({ flights }: SenderState, reason: Error): void {
   const all = [...flights.values()]
   flights.clear()

@@ -27,8 +27,8 @@ export async function refOf(keys: RefKeys, id: JobId): Promise<string> {
 }
 
 /**
- * A job as everybody may see it. Until it has settled that is neither its id nor who works on it: whoever knew the quorum of a
- * running job could disturb it, or offer its nodes something.
+ * A job as everybody may see it. Before it has settled, its id and its nodes are hidden: a known quorum of a running job could be
+ * disturbed or bribed.
  */
 export async function publicJob(keys: RefKeys, found: Job): Promise<ConsoleJob> {
   const job = shownJob(found)

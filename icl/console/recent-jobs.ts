@@ -56,7 +56,7 @@ export type RecentJobs = {
   wholeSince(): number
 }
 
-/** Remembers nothing until somebody looks, and begins anew when nobody has looked for a minute. */
+/** Remembers nothing until the first viewer, and begins anew after a minute without any. */
 export function createRecentJobs({ store, clock, keys }: Dependencies): RecentJobs {
   const kept = createKept((job) => publicJob(keys, job))
   let cursor: string | undefined
@@ -141,7 +141,7 @@ function createKept(show: (job: Job) => Promise<ConsoleJob>) {
     entries.set(id, { job, createdAt, change })
     ids.set(job.ref, id)
   }
-  // All are made before any is put: whoever reads meanwhile would take a part of a change for the whole of it.
+  // All are made before any is put: a reader would take a part of a change for the whole of it.
   const shownOf = (jobs: readonly Job[]) =>
     Promise.all(jobs.map(async (job) => [job, await show(job)] as const))
   const trim = () => {

@@ -237,13 +237,13 @@ async function authenticateOperator(
   )
 }
 
-/** Throws `not-found` where the operator shows no console, and `token-invalid` where only to whoever has the token. */
+/** Throws `not-found` where the operator shows no console, and `token-invalid` where the caller lacks the token it takes. */
 async function authenticateViewer(deps: Dependencies, request: IncomingRequest): Promise<Caller> {
   checkConsole(deps)
   return deps.access.console === 'token' ? authenticateOperator(deps, request) : { kind: 'anyone' }
 }
 
-/** Throws `not-found` where the operator shows no console, or to whoever has a token that does not exist. */
+/** Throws `not-found` where the operator shows no console, or only for a token that is not set. */
 export function checkConsole({ access }: Pick<Dependencies, 'access'>): void {
   const isHidden = access.console === 'token' && access.metricsToken === undefined
   if (access.console !== 'off' && !isHidden) return

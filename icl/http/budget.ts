@@ -7,7 +7,7 @@ import type { Dependencies } from '../dependencies.ts'
 
 /*
  * A caller waits 15 s, or 10 s longer than it asked the ICL to hold its request. What a request asks of others has to be over before that:
- * else whoever hangs (the chain's RPC, tried 4 times for 10 s each; Kubo) is taken for an ICL that hangs. So each request has one budget,
+ * else a part that hangs (the chain's RPC, tried 4 times for 10 s each; Kubo) is taken for an ICL that hangs. So each request has one budget,
  * which all its calls share. A read of the chain that fails is tried again within it, since most failures pass sooner. A call to the chain that
  * is given up goes on: what it reads is cached for others. A call to the blob store stops.
  */

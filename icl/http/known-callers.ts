@@ -1,6 +1,6 @@
 /*
  * One address (an office, a proxy) may be many callers, and one of them can use up the allowance for failed signatures. The others still
- * get through, because the ICL knows them: whoever authenticated lately, from any address, is verified even then. Callers are named before
+ * get through, because the ICL knows them: a caller that authenticated lately, from any address, is verified even then. Callers are named before
  * they are verified, so anyone can use a known name. Each address therefore has 16 more allowances, one for each last hex digit of the
  * name. This bounds what an address can make the ICL verify, and a caller that uses a known name takes only from that share.
  */

@@ -24,7 +24,7 @@ export type RateLimiter = {
 
 /**
  * The generic cell rate algorithm: of each caller it keeps only the time at which its allowance is whole again. It
- * remembers the `maxCallers` that asked last; whoever is forgotten starts afresh.
+ * remembers the `maxCallers` that asked last; a forgotten caller starts afresh.
  */
 export function createRateLimiter(
   clock: Clock,

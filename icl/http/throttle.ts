@@ -8,7 +8,7 @@ import { createKnownCallers, namedCaller } from './known-callers.ts'
 import type { Allowance, RateLimiter } from './rate-limit.ts'
 import type { RequestEnv } from './request-env.ts'
 
-/** Probes are answered from memory, and must not fail because somebody else asks a lot. */
+/** Probes are answered from memory, and must not fail because other callers ask a lot. */
 const unlimited: ReadonlySet<string> = new Set<OperationId>([
   'getHealth',
   'getLiveness',
@@ -44,7 +44,7 @@ export type Throttle = {
   recognise(c: Context<RequestEnv>, caller: Caller, jobId: string | undefined): void
 }
 
-/** Rate limits: by address for whoever is not known, by wallet, node or job for whoever is. */
+/** Rate limits: by address for unknown callers, by wallet, node or job for known ones. */
 export function createThrottle(limiter: RateLimiter): Throttle {
   const check = (c: Context<RequestEnv>, allowance: Allowance | undefined) => {
     if (!allowance) return

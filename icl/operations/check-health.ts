@@ -7,7 +7,7 @@ import type { Dependencies } from '../dependencies.ts'
 
 const pingMs = 2_000
 const cachedMs = 500
-/** Whoever probes waits for a second or so: what hangs must not make the ICL look dead. */
+/** Probes wait for about a second: a part that hangs must not make the ICL look dead. */
 const patienceMs = 400
 /** How long is waited for an answer when none is known that is recent enough to be given. */
 const freshPatienceMs = 800
@@ -127,7 +127,7 @@ function createFinding(
     if (faults) found = { at: clock.monotonic(), faults }
   }
   return async () => {
-    // What is wrong is looked at again soon: somebody may be mending it.
+    // A failed part is checked again soon: an operator may be mending it.
     const isWell = found?.faults.length === 0
     if (elapsedSince(clock, lookedAt) >= (isWell ? wellRememberedMs : faultRememberedMs)) {
       lookedAt = clock.monotonic()

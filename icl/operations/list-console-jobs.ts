@@ -49,7 +49,7 @@ export async function viewConsoleJob(
 ): Promise<ConsoleJobDetail> {
   const id = JobId.safeParse(name).data
   const found = await store.findJob(id ?? (await idOf(recent, name)))
-  // The chain names the ids of running jobs: whoever has one must not find what the console shows of it.
+  // The chain names the ids of running jobs: an id must not lead to what the console shows of its job.
   const isShown = found && (id === undefined || isSettled(found.document.phase))
   if (isShown) return publicJobDetail(keys, found.document)
   throw new ProblemError('job-not-found', `There is no job ${name} that has settled`)

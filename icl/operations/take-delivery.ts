@@ -67,7 +67,7 @@ const findOutputKey = (
   chain.outputKeyOf(outHighHandle, outLowHandle, list.block.number)
 
 /**
- * The client would pay for an answer that it cannot open, or refuse one that is open to somebody else, and a checker that is not let in would be
+ * The client would pay for an answer that it cannot open, or refuse one that is open to others, and a checker that is not let in would be
  * outvoted: the readers have to be these, and nobody else.
  */
 function checkOutputKey(

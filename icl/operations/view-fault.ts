@@ -8,7 +8,7 @@ import type { Fault } from '../rules/fault.ts'
 import { type Job, mayShowAnswers } from '../rules/job.ts'
 import type { PostedStatement } from '../rules/posted.ts'
 
-/** The proof of a fault, for whoever does not trust this ICL; undefined once it is dropped. */
+/** The proof of a fault, for readers who do not trust this ICL; undefined once it is dropped. */
 export function faultEvidenceOf(
   deps: Pick<Dependencies, 'network'>,
   job: Job,

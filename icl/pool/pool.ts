@@ -7,15 +7,15 @@ import type { OccupiedSlots, Store } from '../store/store.ts'
 import { createPublishedPools, type PublishedPools } from './published-pools.ts'
 
 const cachedMs = 1_000
-/** Whoever asks for what cannot be had must not make every question read all nodes. */
+/** Questions for a pool that does not exist must not read all nodes each time. */
 const forgettingMs = 500
 
 /** A node with what the chain says of it. */
 export type KnownNode = { readonly node: Node; readonly chain: ChainNode }
 
 /**
- * What pools are made of, read at most once a second however many ask; what this process saves shows at once. Whoever acts on it
- * looks again at the nodes that it chose.
+ * What pools are made of, read at most once a second however many ask; what this process saves shows at once. A caller that acts on
+ * it looks again at the nodes that it chose.
  */
 export type Pool = {
   /** Every node with a certificate; throws when the chain does not answer. */

@@ -78,7 +78,7 @@ export async function releaseDatabaseLock(store: Keys, holder: LockHolder): Prom
   await store.save({ kind: 'release-key', key, value: nameOf(holder) })
 }
 
-/** Takes the lock from whoever has it, and forgets all marks; returns who had it. Throws SvcError `store-in-use` while an ICL runs. */
+/** Takes the lock from its holder, and forgets all marks; returns who held it. Throws SvcError `store-in-use` while an ICL runs. */
 export async function breakDatabaseLock(store: Keys, now: number): Promise<string | undefined> {
   const replicas = await listReplicas(store, now)
   const running = replicas.find((one) => isLive(one, now))

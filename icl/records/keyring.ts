@@ -111,7 +111,7 @@ export async function withdrawKey(store: Stored, clock: Clock, kid: string): Pro
   return store.save({ kind: 'key', key, value: 'withdrawn', now, expiresAt: forever })
 }
 
-/** Adds a generation; undefined when somebody else did so at the same moment, or when the last one is not active yet. */
+/** Adds a generation; undefined when another replica did so at the same moment, or when the last one is not active yet. */
 export async function rotateKeys(store: Stored, clock: Clock): Promise<KeyGeneration | undefined> {
   const now = clock.now()
   const last = (await listGenerations(store, clock)).at(-1)

@@ -58,7 +58,7 @@ export const isLive = ({ seenAt }: Replica, now: number): boolean => now - seenA
 export const isAbout = ({ seenAt }: Replica, now: number): boolean => now - seenAt < replicaExpiryMs
 
 /**
- * Says before its first save that a process is new, by a token of its own: whoever holds in memory what the store holds sees that
+ * Says before its first save that a process is new, by a token of its own: a process that holds in memory what the store holds sees that
  * it has to look again, however long the process then stays. Returns the tokens in whose place it came.
  */
 export async function joinReplicas(

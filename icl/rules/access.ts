@@ -11,9 +11,9 @@ export type Access = {
   readonly jobsPerDay: number | undefined
   /** How many proxies before the ICL add to X-Forwarded-For; 0 when callers connect to it directly. */
   readonly trustedProxies: number
-  /** Whoever reads /metrics must show it; undefined for everybody. */
+  /** Readers of /metrics must show it; undefined for everybody. */
   readonly metricsToken: string | undefined
-  /** Who may see the console: everybody, whoever shows the token for metrics, or nobody. */
+  /** Who may see the console: everybody, holders of the token for metrics, or nobody. */
   readonly console: 'public' | 'token' | 'off'
 }
 

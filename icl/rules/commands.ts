@@ -41,7 +41,7 @@ export type Finding = {
   | { readonly type: 'see-access' }
   /** The chain shows that the node may not, and nobody can grant it but the client. */
   | { readonly type: 'miss-access' }
-  /** The chain refuses to let the node read the keys, whoever asks. */
+  /** The chain refuses to let the node read the keys, for any sender. */
   | { readonly type: 'refuse-access' }
   /** The node can read the keys, but has as much work as it takes. */
   | { readonly type: 'find-busy' }

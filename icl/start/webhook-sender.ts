@@ -38,7 +38,7 @@ export function createWebhookSender(options: WebhookSenderOptions): Webhooks {
     const url = new URL(message.url)
     if (whyRefused(message.url, allowPrivate)) return { error: 'address-refused' }
     const addresses = await abortable(addressesOf(hostOf(url), resolve), signal)
-    // One that is not public is enough: whoever has such a name is not to be trusted with the others.
+    // One address that is not public is enough: the owner of such a name is not trusted with the others.
     const isOpen = addresses.length > 0 && (allowPrivate || addresses.every(isPublicAddress))
     if (!isOpen) return { error: 'address-refused' }
     for (const address of addresses.slice(0, maxAddresses)) {

@@ -173,7 +173,7 @@ export type StoreStats = {
 export type Position = { readonly at: number; readonly id: string }
 
 /**
- * Everything the ICL remembers. Every save is conditional: a false answer means that somebody else was faster, and nothing was
+ * Everything the ICL remembers. Every save is conditional: a false answer means that another writer was faster, and nothing was
  * changed. What was saved is there for every later read of this process, and lasts once a barrier says so (`commits`). Any
  * method may throw ProblemError `unavailable` when the database is away. A record that cannot be read is left out of lists and logged once; reading it throws
  * SvcError `store-corrupt`. Times are milliseconds. Text is ordered and compared by its bytes in UTF-8, which is the order of its code

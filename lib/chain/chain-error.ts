@@ -142,7 +142,7 @@ export const toChainError = (error: unknown, doing: string): SvcError => {
   const why = isNamed ? whatOf(code) : shortMessageOf(error).replace(/\s+/g, ' ')
   const said = isUnreachable(error) ? '' : detailsOf(error, why)
   return new SvcError(code, `${doing}: ${why}${said}`, {
-    // Whoever gets the error itself is the one who uses this RPC.
+    // The error itself goes to the user of this RPC.
     hint: remedyFor(causes[code].who, code),
     retryable: true,
     cause: error,

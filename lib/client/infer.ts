@@ -40,7 +40,7 @@ export type InferOptions = Omit<TermsOptions, 'needs'> & {
   readonly onStep?: (news: StepNews) => void
   /** Told what the chain says of the pool, before the key is stored; `describeLeftOut` says it in words. */
   readonly onPool?: (compared: PoolComparison) => void
-  /** Told as soon as the ICL has the job; whoever has the token can read and cancel it. `key` is what `endList` takes. */
+  /** Told as soon as the ICL has the job; any holder of the token can read and cancel it. `key` is what `endList` takes. */
   readonly onSubmitted?: (job: {
     readonly jobId: JobId
     readonly readToken: string

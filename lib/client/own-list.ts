@@ -146,7 +146,7 @@ async function checkList(
   if (body.list.join() !== own.join()) throw untrusted('another list than chain and pool give')
 }
 
-/** Who is busy only stands back; of the others the ICL could pass over whomever it does not like. */
+/** Throws when nodes are passed over for other reasons than being busy: an ICL could leave out nodes that it dislikes. */
 function checkPasses({ body }: SignedList, positions: readonly number[]): void {
   const last = Math.max(...positions)
   const skipped = body.passed.filter(({ position, reason }) => position < last && reason !== 'busy')

@@ -4,7 +4,7 @@ import type { Evidence } from '../schemas/evidence.ts'
 /** What two pieces of evidence say of their answers. */
 type Comparison = 'match' | 'no-match' | 'inconclusive'
 
-/** A comparison with its reason, for whoever looks at a job. */
+/** A comparison with its reason, for readers of a job. */
 export type Explanation = {
   readonly outcome: Comparison
   readonly why: string

@@ -19,7 +19,7 @@ const SealedCursor = z
 
 const problems = ['not-found', 'token-invalid'] as const
 
-/** What the console shows: to everybody, to whoever has the operator's token, or to nobody, as the operator decides. */
+/** What the console shows: to everybody, to holders of the operator's token, or to nobody, as the operator decides. */
 export const consoleEndpoints = {
   getConsole: defineEndpoint({
     method: 'GET',

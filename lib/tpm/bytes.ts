@@ -25,7 +25,7 @@ export type TpmReader = {
 
 const largestSized = 4_096
 
-/** A reader over a copy of the bytes: what is parsed cannot change under whoever checked it. */
+/** A reader over a copy of the bytes: what is parsed cannot change after it was checked. */
 export function createTpmReader(source: Uint8Array): TpmReader {
   const bytes: Bytes = new Uint8Array(source)
   const view = new DataView(bytes.buffer)

@@ -27,7 +27,7 @@ export type AttestFlags = {
 }
 
 /**
- * Attests the node with the ICL and keeps the record that `run` needs (spec 4); asks for what is missing when somebody is there. Throws
+ * Attests the node with the ICL and keeps the record that `run` needs (spec 4); asks for what is missing on a terminal. Throws
  * SvcError `already-running` while the daemon runs, whose run it would end.
  */
 export async function attestOnce(flags: AttestFlags, context: CommandContext): Promise<undefined> {

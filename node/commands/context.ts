@@ -25,7 +25,7 @@ export const warnOf =
   (text: string): void =>
     warn(`warning: ${text}`)
 
-/** Whether somebody is there to be asked, and wants to be. */
+/** Whether a user is there to be asked, and wants to be. */
 export const isInteractive = (
   { terminal }: Pick<CommandContext, 'terminal'>,
   flags: { readonly yes?: boolean; readonly json?: boolean } = {},

@@ -33,7 +33,7 @@ export type InitFlags = {
   readonly json?: boolean
 }
 
-/** Creates the configuration and the wallet's keystore (spec 4), asking for what is missing when somebody is there; throws SvcError `already-initialised` rather than overwrite. */
+/** Creates the configuration and the wallet's keystore (spec 4), asking for what is missing on a terminal; throws SvcError `already-initialised` rather than overwrite. */
 export async function initialise(flags: InitFlags, context: CommandContext): Promise<undefined> {
   const { environment, terminal } = context
   const configPath = configPathOf(environment)

@@ -41,7 +41,7 @@ export type JobDeps = {
   readonly log: Log
 }
 
-/** How a job speaks to whoever started it. */
+/** How a job reports to its starter. */
 export type JobSteps = {
   /** The claim was answered, well or badly, or none is needed. */
   readonly onClaimed: () => void

@@ -38,7 +38,7 @@ export async function compile({ root, outfile, facts, target }: CompileOptions):
       },
       compile: {
         outfile,
-        // Whoever can write to the working directory must not be able to change what runs.
+        // Write access to the working directory must not be enough to change what runs.
         autoloadDotenv: false,
         autoloadBunfig: false,
         autoloadTsconfig: false,

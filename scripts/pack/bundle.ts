@@ -4,7 +4,7 @@ import type { BunPlugin } from 'bun'
 
 export const root: string = join(import.meta.dirname, '..', '..')
 
-// The SDK brings an older zod of its own. And whoever imports `z` by its name gets the texts of zod in forty languages with it.
+// The SDK brings an older zod of its own. And importing `z` by its name brings the texts of zod in forty languages with it.
 const leanZod: BunPlugin = {
   name: 'lean zod',
   setup: (build) => {

@@ -9,7 +9,7 @@ import { Fact } from './note.tsx'
 
 const idPattern = '0x[0-9a-fA-F]{64}'
 
-/** What a client sees of its own job, for whoever has the job's read token. */
+/** What a client sees of its own job, for holders of the job's read token. */
 export function OwnJob() {
   const [view, setView] = useState<JobView | undefined>(undefined)
   const [error, setError] = useState<string | undefined>(undefined)

@@ -8,7 +8,7 @@ import { startLocalCoprocessor } from './start.ts'
 const banner = `Local coprocessor, ${warning}.
   Real: encryption, proofs and their verification, permits, the access list on chain.
   Not real: the evaluation key has no security, and one process holds the keys that a network would share.
-  Whoever reads its files, or this machine's memory, can decrypt everything.
+  Anyone who reads its files, or this machine's memory, can decrypt everything.
 `
 
 const sayAll = (error: unknown): string =>
@@ -22,7 +22,7 @@ const main = async (): Promise<number | undefined> => {
       return 0
     }
     let stop = async () => {}
-    // Making keys takes long: whoever has enough of it leaves nothing behind.
+    // Making keys takes long: a user who interrupts it leaves nothing behind.
     const end = () => void stop().then(() => process.exit(0))
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, end)
     process.stdout.write(banner)

@@ -56,7 +56,7 @@ const start = (): void => {
   tell({ state: 'ready' })
 }
 
-// Whoever started it is gone.
+// The process that started it is gone.
 process.on('disconnect', () => process.exit())
 try {
   start()

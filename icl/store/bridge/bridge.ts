@@ -22,7 +22,7 @@
  * - No copy, a disk that takes no saves, or a lock that others have: everything gets 503 while the database is away. A disk that
  *   takes no saves refuses them with the database there, too: the copy must not be behind it unawares.
  * - The process dies: what was sent and not answered is decided by the next one, before it listens.
- * - A replayed document is in the database otherwise, because the copy was never filled or somebody saved in the last
+ * - A replayed document is in the database otherwise, because the copy was never filled or another process saved in the last
  *   seconds: the one that is there stays, and its job's history and the log say so.
  * - It is another database: nothing is replayed or saved until the operator decides.
  */

@@ -108,7 +108,7 @@ function afterLoss(found: DocumentRecord, now: number): DocumentRecord {
   }
 }
 
-/** Says that somebody else has a key, unless nobody can miss it. */
+/** Says that a key is taken, unless nobody can miss it. */
 async function tellOfKey({ primary, clock, log }: Replay, write: Write): Promise<void> {
   if (write.kind !== 'key' || write.expiresAt <= clock.now()) return
   const holder = await primary.findKey(write.key, clock.now())

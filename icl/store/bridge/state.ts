@@ -30,7 +30,7 @@ export type Bridge = {
   readonly options: BridgeOptions
   readonly mutex: KeyedMutex
   primary: Store | undefined
-  /** `stuck`: the database is another one than that which the copy is of. */
+  /** `stuck`: the copy is of another database. */
   mode: 'connected' | 'away' | 'stuck'
   /** Counts changes of the mode: what was asked in an earlier one says nothing of this one. */
   era: number

@@ -15,7 +15,7 @@
  * - The first look tells nothing. It begins ten seconds before the newest stamp, for the same reason.
  *
  * Failure cases: a save that takes longer than settlingMs from its stamp until it can be read may be missed;
- * whoever waits looks again by itself at the end of its wait. On a single server whose clock is set back, new
+ * a waiting caller looks again by itself at the end of its wait. On a single server whose clock is set back, new
  * stamps lie before the cursor until the clock has caught up: changes are heard late, nothing is lost. While
  * MongoDB is away the look throws unavailable, and the same cursor serves afterwards.
  */

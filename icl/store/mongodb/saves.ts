@@ -224,7 +224,7 @@ async function addEvents(
   return writes.find(({ event }) => !ids.has(event.id))
 }
 
-/** Earlier than any time that somebody may ask about. */
+/** Earlier than any time a caller may ask about. */
 const never = Number.MIN_SAFE_INTEGER
 
 /** Who had a key until when. */
@@ -245,7 +245,7 @@ async function takeKey(
     if (before === null) return upsert ? nobody : undefined
     return before.value === value ? 'renewed' : before
   }
-  // Somebody who inserts it in the same moment may do so for the same value: then this renews it.
+  // Another insert in the same moment may be of the same value: then this renews it.
   return (await unlessTaken(() => take(true))) || take(false)
 }
 

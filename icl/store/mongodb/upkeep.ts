@@ -27,7 +27,7 @@ export function pruning({ run }: MongoConnection) {
     const options = { projection: { _id: 1 }, limit }
     const rows = await run((all) => of(all).find(over, options).toArray())
     if (rows.length === 0) return 0
-    // Somebody may have kept one longer meanwhile: the condition stands again, document by document.
+    // One may have been kept longer meanwhile: the condition is repeated, document by document.
     const these = { ...over, _id: { $in: rows.map(({ _id }) => _id) } } as Filter<Row>
     const { deletedCount } = await run((all) => of(all).deleteMany(these))
     return deletedCount

@@ -3,7 +3,7 @@
  * for the disk some thirty times, one after the other, although nobody outside learns of most of these saves by itself.
  *
  * Idea: a change is made at once in an open transaction, and every later read of this process sees it. The commit takes
- * a whole group of changes to the disk. It is due when somebody waits for it (`flushed`), once the process has seen to the
+ * a whole group of changes to the disk. It is due when a caller waits for it (`flushed`), once the process has seen to the
  * requests that are in already, and a few milliseconds later if nobody does. Whatever leaves the process waits for it.
  *
  * Invariants:

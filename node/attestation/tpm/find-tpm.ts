@@ -25,7 +25,7 @@ export function findTpm(setting: string | undefined, platform = process.platform
 
 const fileDevice = (path: string): TpmDevice => ({
   name: path,
-  // The kernel's resource manager cleans up when the file is closed; whoever uses a bare device shares it with nobody.
+  // The kernel's resource manager cleans up when the file is closed; a bare device has one user.
   isBare: false,
   open: () => openTpmFile(path),
   readEventLog: () => readBootEventLog(),

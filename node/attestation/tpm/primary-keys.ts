@@ -9,7 +9,7 @@ export const endorsementHierarchy = 0x4000_000b
 /** A key in the TPM. */
 export type TpmKey = { readonly handle: number; readonly area: PublicArea }
 
-/** Makes the primary key of a template in the endorsement hierarchy, the same one every time; whoever asks has to flush it. */
+/** Makes the primary key of a template in the endorsement hierarchy, the same one every time; the caller has to flush it. */
 export async function createPrimaryKey(tpm: Tpm, template: Uint8Array): Promise<TpmKey> {
   const emptySensitive = createTpmWriter().sized(new Uint8Array()).sized(new Uint8Array()).done()
   const noOutsideData = new Uint8Array()

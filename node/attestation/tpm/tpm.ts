@@ -74,7 +74,7 @@ function createSender(
   let last: Promise<unknown> = Promise.resolve()
   let failure: unknown
   const exchange = async (command: TpmCommand): Promise<TpmAnswer> => {
-    // Whoever cleans up after a failure must not wait for a TPM that is gone.
+    // Cleaning up after a failure must not wait for a TPM that is gone.
     if (failure !== undefined) throw failure
     const bytes = commandBytes(command)
     const limitMs = command.name === 'CreatePrimary' ? createPrimaryMs : usualMs

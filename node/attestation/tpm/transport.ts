@@ -14,7 +14,7 @@ export interface TpmTransport {
 export type TpmDevice = {
   /** As messages name it. */
   readonly name: string
-  /** True when nobody cleans up after whoever was here before: a bare TPM without a resource manager. */
+  /** True when nothing cleans up after earlier users: a bare TPM without a resource manager. */
   readonly isBare: boolean
   open(signal: AbortSignal): Promise<TpmTransport>
   /** The log of what this machine's boot measured; missing where there is none. */
