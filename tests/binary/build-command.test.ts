@@ -57,7 +57,7 @@ describe('npm run build:node', () => {
       await mkdir(cache)
       await writeFile(join(out, 'svc-node-windows-x64.exe'), 'an old one')
       const changed = join(cache, `oven-bun-darwin-x64-${Bun.version}.tgz`)
-      await writeFile(changed, 'somebody changed it')
+      await writeFile(changed, 'changed')
       const asked = [hereTarget, 'windows-x64', 'darwin-x64'].flatMap((name) => ['--target', name])
       const { code, stdout, stderr } = await build(
         ...asked,

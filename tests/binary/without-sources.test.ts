@@ -16,7 +16,7 @@ env -i "$BINARY" self-check
 `
 
 const unshare = async (): Promise<readonly [string, ...string[]] | undefined> => {
-  // As root at once, as somebody else within a user namespace, where the kernel allows that.
+  // As root at once, as another user within a user namespace, where the kernel allows that.
   for (const flags of [['-m'], ['-rm']]) {
     const command = ['unshare', ...flags] as const
     const test = ['sh', '-c', 'mount -t tmpfs none /mnt']

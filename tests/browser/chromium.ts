@@ -20,7 +20,7 @@ export const itInBrowser = whyNot === undefined ? it : it.skip
 /** Why tests in a browser are skipped, for their names; nothing when they are not. */
 export const browserNote = whyNot === undefined ? '' : `: ${whyNot}`
 
-/** Starts a headless Chromium; undefined where there is none. Whoever starts it closes it. */
+/** Starts a headless Chromium; undefined where there is none. The caller closes it. */
 export async function startChromium(): Promise<Browser | undefined> {
   if (path === undefined) return undefined
   return chromium.launch({

@@ -152,7 +152,7 @@ describe(`the console in a browser${browserNote}`, () => {
       expect(await deliveries.getByText('failed', { exact: true }).count()).toBe(3)
       await keepPicture(page, 'jobs')
       expect(await violations(page)).toEqual([])
-      // The address leads there again, and whoever turns back finds the list.
+      // The address leads there again, and back leads to the list.
       await page.reload()
       await timeline.getByText('undelivered').waitFor()
       await page.getByRole('link', { name: 'Close' }).click()

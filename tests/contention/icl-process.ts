@@ -24,7 +24,7 @@ const server = listen(createApp(deps), { hostname: '127.0.0.1', port: 0 })
 const stop = new AbortController()
 const workers = runWorkers(deps, stop.signal)
 process.stdout.write(`${server.port}\n`)
-// Ends with whoever started it.
+// Ends with its parent process.
 for await (const _ of process.stdin);
 stop.abort()
 deps.notifier.close()

@@ -18,7 +18,7 @@ export type Counts = {
   readonly granted: number
   readonly refused: number
   readonly failed: number
-  /** Assignments that were granted to somebody for the first time. */
+  /** Assignments that were granted for the first time. */
   readonly leases: number
   /** Fences that two nodes were granted, seats that two nodes held at once, and grants of which the store knows nothing. */
   readonly doubleGrants: number
@@ -70,7 +70,7 @@ const sharedFences = (grants: readonly Claim[]): number => {
 const seqOf = (job: Job, fence: number, types: readonly string[]): number | undefined =>
   job.events.find((event) => event.fence === fence && types.includes(event.type))?.seq
 
-/** Grants whose claim is not in the job's history: somebody saved over it. */
+/** Grants whose claim is not in the job's history: another writer saved over it. */
 const unknownGrants = (job: Job, grants: readonly Claim[]): number => {
   const known = new Set(
     job.assignments

@@ -157,7 +157,7 @@ describe('activating', () => {
     expect(await keys.listOf(key.high, key.low)).toEqual([key.commitment, 0b101, true])
   })
 
-  it('is up to the activator, whoever else may read or is a node', async () => {
+  it('is up to the activator, and to no other reader or node', async () => {
     const key = await listed.commit(1)
     for (const index of [OWNER, nodeAt(0), nodeAt(1), STRANGER]) {
       expect(await revertOf(activate(index, key, 1))).toEqual(['WrongList', key.commitment])

@@ -51,7 +51,7 @@ describe('storing a key', () => {
     ])
   })
 
-  it('puts a handle in one record at most, whoever asks and however it is combined', async () => {
+  it('puts a handle in one record at most, for every sender and combination', async () => {
     const first = await keys.storeAs(OWNER)
     const second = await keys.storeAs(OWNER)
     const fresh = await keys.encryptAs(OWNER)

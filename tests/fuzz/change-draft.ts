@@ -84,19 +84,19 @@ export function changeDraft(world: FuzzWorld, draft: Draft): ChangedDraft & { wh
   return { draft, what: 'nothing' }
 }
 
-/** The same request from somebody whom it does not concern; undefined where it concerns everybody, or nobody is named. */
+/** The same request from a caller whom it does not concern; undefined where it concerns everybody, or nobody is named. */
 export function fromAnother(world: FuzzWorld, draft: Draft): ChangedDraft | undefined {
   const { dice, clients, nodes, model } = world
   const { sender, params, body } = draft
   const address = sender && 'address' in sender ? sender.address : undefined
   if (sender?.kind === 'wallet') {
     const other = dice.pick(clients.filter((client) => client.address !== address))
-    // A stranger cannot attest for somebody, see a job, or use a list or a key of somebody.
+    // A stranger cannot attest for a node, see a job, or use a list or a key of another client.
     const concerns =
       params.jobId ??
       (isFields(body) ? (body.operator_address ?? body.list ?? body.terms) : undefined)
     if (concerns === undefined) return undefined
-    return { draft: { ...draft, sender: other.signer }, refusedFor: 'the wallet of somebody else' }
+    return { draft: { ...draft, sender: other.signer }, refusedFor: 'a foreign wallet' }
   }
   if (sender?.kind === 'node') {
     const other = dice.pick(nodes.filter((node) => node.address !== address))

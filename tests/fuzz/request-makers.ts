@@ -7,7 +7,7 @@ type Make = (world: FuzzWorld, operation: Operation) => Promise<Draft | undefine
 /** By operation: only those that need more than their schema says. */
 export type Requests = Readonly<Record<string, Make>>
 
-/** Whoever holds the read token of a job. */
+/** The holder of the read token of a job. */
 export const readerOf = ({ jobId, readToken }: KnownJob): Sender => ({
   kind: 'token',
   token: readToken,

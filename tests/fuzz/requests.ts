@@ -54,7 +54,7 @@ function knownValue({ dice, model }: FuzzWorld, name: string, { job, owner }: Ab
   return seen && seen.length > 0 ? dice.pick(seen) : undefined
 }
 
-/** Whoever may ask: the job's client or the holder of its token, a node, a client. */
+/** Who may ask: the job's client or the holder of its token, a node, a client. */
 function senderFor(
   world: FuzzWorld,
   { schemes }: Operation,

@@ -8,7 +8,7 @@ const [begin, rest] = ['abc', 'defghi']
 /** What is left of an upload that was cut. */
 export const restOfUpload = rest
 
-/** The headers of an upload that is signed, by a wallet unless somebody else is named; `created` in Unix seconds. */
+/** The headers of an upload that is signed, by a wallet unless another signer is named; `created` in Unix seconds. */
 export const signedUpload = (
   origin: string,
   created: number,

@@ -200,7 +200,7 @@ function answersOf({ icl, job, leader, others, spareJob, spareLeader, outsider }
   }
 }
 
-/** The same request by somebody whom it does not concern; undefined where it concerns everybody. */
+/** The same request by a caller whom it does not concern; undefined where it concerns everybody. */
 async function anothersOf(
   { job, otherJob, outsider }: Cast,
   answers: ReturnType<typeof answersOf>,

@@ -99,7 +99,7 @@ describe('mock attestation', () => {
       ],
       [
         'session-proof-invalid',
-        // A public key that is another's: whoever sends it cannot sign with it.
+        // A public key of another node: its sender cannot sign with it.
         (nonce) => attestationOf(name, nonce, { ...session, sign: other.sign }, day),
       ],
       [

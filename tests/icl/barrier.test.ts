@@ -198,7 +198,7 @@ describe('while the disk takes its time', () => {
 })
 
 describe('when what was saved is lost', () => {
-  it('whoever asked before is told to ask again, streams end, and the next request is answered', async () => {
+  it('earlier callers are told to ask again, streams end, and the next request is answered', async () => {
     const { icl: own, disk } = await start()
     const { jobId, readToken } = await submit(own)
     const headers = { authorization: `Bearer ${readToken}` }

@@ -10,7 +10,7 @@ import { claim } from './node-steps.ts'
 import { submit } from './test-client.ts'
 import { createTestIcl, joinNode } from './test-icl.ts'
 
-/** An ICL with a job, and a store that lets somebody else save first as often as the test says. */
+/** An ICL with a job, and a store in which another writer saves first as often as the test says. */
 async function withRival(times: number) {
   const memory = createMemoryStore()
   const rival = { left: 0, saves: 0 }
@@ -39,7 +39,7 @@ async function withRival(times: number) {
   return { icl, jobId, rival }
 }
 
-describe('a job that somebody else changes at the same time', () => {
+describe('a job that another writer changes at the same time', () => {
   it('is looked at again, so that neither change is lost', async () => {
     const { icl, jobId, rival } = await withRival(2)
     const seen: (string | undefined)[] = []

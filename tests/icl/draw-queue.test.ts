@@ -101,7 +101,7 @@ describe('a draw', () => {
     expect(queue.waitedMs(second.name)).toBe(160_000)
     jobs.delete(first.name)
     await clock.advance(200)
-    // Somebody else's question gives the second its turn.
+    // Another client's question gives the second its turn.
     expect(await ask(third)).toMatchObject({ place: 2, waiting: 2 })
     await clock.advance(50_000)
     expect(await ask(second)).toBeUndefined()

@@ -116,7 +116,7 @@ it('jobs whose time has come are seen to soon, also those of a replica that was 
   ).flat()
   expect(offered.length).toBeGreaterThan(1)
   await clock.advance(16_000)
-  // All but one of nine: most of these jobs were for somebody who still counts as running when they are due.
+  // All but one of nine: most of these jobs belong to replicas that still count as running when the jobs are due.
   for (const other of others) kill(other)
   await clock.advance(3_000 + 3_500)
   for (const { id } of offered) {

@@ -183,7 +183,7 @@ describe('a verdict is refused', () => {
 })
 
 describe('any statement', () => {
-  /** Posts what a node may say at this moment, as somebody makes it of what the node would. */
+  /** Posts what a node may say at this moment, changed by a function. */
   const kinds = {
     answer: async () => {
       const { node, post, jobId } = await committed()

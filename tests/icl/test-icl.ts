@@ -55,7 +55,7 @@ export type TestIcl = {
   readonly fetch: (request: Request) => Promise<Response>
   api(signer?: RequestSigner): Api
   stop(): Promise<void>
-  /** Stops it while somebody else moves the clock. */
+  /** Stops it while the caller moves the clock. */
   drain(): Promise<void>
   /** Ends it as kill -9 does: nothing that it began goes on, and nobody gets an answer. */
   kill(): void
@@ -168,7 +168,7 @@ export function createLife() {
               return await value.apply(target, args)
             } finally {
               await awake
-              // biome-ignore lint/correctness/noUnsafeFinally: whoever is dead hears neither answer nor error
+              // biome-ignore lint/correctness/noUnsafeFinally: a dead process hears neither answer nor error
               if (isOver) return never
             }
           }

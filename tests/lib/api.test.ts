@@ -285,7 +285,7 @@ describe('an answer of another form', () => {
   it('may hold a blob of the largest size, and not much more', async () => {
     const largest = apiOf([new Response(new Uint8Array(maxBlobBytes + 1024))])
     expect(await largest.api.getBlob({ params: { cid } })).toHaveLength(maxBlobBytes + 1024)
-    // Not a clone: whoever gives up on one of two copies waits for the other.
+    // Not a clone: giving up on one of two copies waits for the other.
     const larger = apiOf([async () => new Response(new Uint8Array(maxBlobBytes + 1025))])
     const error = await failureOf(larger.api.getBlob({ params: { cid } }))
     expect(error.code).toBe('icl-unreachable')

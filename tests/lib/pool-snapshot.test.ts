@@ -35,7 +35,7 @@ describe('a pool snapshot', () => {
     })
   }
 
-  it('has its name from its nodes, whoever lists them', async () => {
+  it('has its name from its nodes, for every ICL that lists them', async () => {
     const pool = poolOf(500)
     const { root } = await snapshotPool(pool)
     expect((await snapshotPool(pool.toReversed())).root).toBe(root)

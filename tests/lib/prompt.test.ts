@@ -36,7 +36,7 @@ describe('a prompt document', () => {
     expect(promptText(promptOfText('a\ud800b'))).toBe('a\ufffdb')
   })
 
-  it('is what each message says to whoever compares answers', () => {
+  it('is what each message says to a comparison of answers', () => {
     expect(promptText(samplePrompt)).toBe(
       'Be short.\n\nWhen does the ferry leave?\n\nI look.\n\n9:10\n\n14:00\n\nAnd in short?',
     )

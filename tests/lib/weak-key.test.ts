@@ -15,7 +15,7 @@ import { makeReceipt } from './make-receipt.ts'
 
 const publicKey = weakKeys['the identity']
 const thumbprint = await thumbprintOf(publicKey)
-/** Has no private half: whoever knows the public key can "sign" with it. */
+/** Has no private half: anyone who knows the public key can "sign" with it. */
 const nobodysKey = { publicKey, thumbprint, sign: async () => constantSignature }
 
 /** A receipt whose first node granted the key of nobody, so that its statement is signed by anybody. */

@@ -17,7 +17,7 @@ export type Wanted = (list: readonly Address[]) => boolean
 let nextHandle = 1n << 200n
 
 /**
- * A prompt key with its list. Somebody who wants a list of a certain kind stores keys until one has it, at most `tries`: each costs gas, and only
+ * A prompt key with its list. A client that wants a list of a certain kind stores keys until one has it, at most `tries`: each costs gas, and only
  * the last one is asked about. Undefined when that is not it, either.
  */
 export async function groundKey(

@@ -81,7 +81,7 @@ export async function createBridgeDisk(clock: Clock, dice: Dice): Promise<Bridge
         try {
           return await value(...args)
         } finally {
-          // Whoever asked a process that is dead hears nothing.
+          // Callers of a dead process hear nothing.
           if (!asked.isAlive()) await new Promise(() => {})
         }
       }

@@ -67,7 +67,7 @@ export function createSimulatedChain(
       await clock.sleep(dice.between(...minedMs))
       change()
       signal?.throwIfAborted()
-      // What was sent is there, but whoever sent it does not hear of it.
+      // What was sent is there, but its sender does not hear of it.
       if (dice.chance(chain.lostAnswers)) throw away()
       await clock.sleep(dice.between(1, 300))
       signal?.throwIfAborted()

@@ -12,7 +12,7 @@ export type SimulatedCoprocessor = {
   failures: number
   /** Every half that it was ever given. */
   readonly halves: readonly bigint[]
-  /** Hears of every half that somebody is given. */
+  /** Hears of every half that is given out. */
   onGiven: (handle: bigint, reader: Address) => void
   /** Keeps an encrypted half under a handle of its own, as PromptKeyStore does. */
   keep(input: EncryptedInput): bigint

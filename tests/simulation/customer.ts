@@ -13,7 +13,7 @@ import type { Parameters } from './parameters.ts'
 
 type Asked = Pick<Parameters, 'check' | 'comparator'>
 
-/** Somebody who asks one question after another with the real client. */
+/** A client that asks one question after another with the real library. */
 export type Customer = {
   readonly name: string
   /** Asks until there is an answer, or a job has ended without one; how it ended. */
@@ -24,7 +24,7 @@ const againMs = 5_000
 // Longer than all that makes trouble.
 const mostTries = 80
 
-/** Gives somebody a wallet and the real client. */
+/** Makes a customer with a wallet and the real client. */
 export function createCustomer(
   ground: Ground,
   name: string,

@@ -115,7 +115,7 @@ function sender(network: SimulatedNetwork, clock: Clock, caller: string, dice: D
       network.onTrouble('duplicated')
       again(sent, replica).catch(() => {})
     }
-    // Whoever goes away is missed a little later.
+    // A process that goes away is missed a little later.
     const gone = new AbortController()
     const onAbort = () => void clock.sleep(5).then(() => gone.abort())
     signal.addEventListener('abort', onAbort, { once: true })

@@ -157,7 +157,7 @@ export function startNode(
     const leave = () => running.delete(name)
     void claiming()
       .then((claimed) => work(claimed, leave))
-      // A refusal means that somebody else has the work now.
+      // A refusal means that another node has the work now.
       .catch(() => {})
       .finally(leave)
   }

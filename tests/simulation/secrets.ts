@@ -1,6 +1,6 @@
 import type { Store } from '../../icl/store/store.ts'
 
-/** A text that somebody could read, and where it is from. */
+/** A text that others could read, and where it is from. */
 export type Readable = { readonly place: string; readonly text: string }
 
 /** What must be readable nowhere. */

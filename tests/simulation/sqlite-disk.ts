@@ -73,7 +73,7 @@ export async function createSqliteDisk(clock: Clock): Promise<StoreDisk> {
       return async (...args: unknown[]) => {
         const life = files.lives()
         const answer = await inCallOrder(async () => Reflect.apply(value, current, args))
-        // Whoever asked a process that is dead hears nothing.
+        // Callers of a dead process hear nothing.
         return life === files.lives() ? answer : new Promise(() => {})
       }
     },

@@ -112,7 +112,7 @@ export function createWatchedStore(
 
 const away = () => new ProblemError('unavailable', 'The database is away', { retryAfterSeconds: 1 })
 
-/** What a change of a job must not do, whoever made it. */
+/** What no change of a job may do. */
 function brokenBy(before: Job | undefined, after: Job): string[] {
   const about = `job ${after.id.slice(0, 10)}`
   const fences = after.assignments.map(({ fence }) => fence)

@@ -29,7 +29,7 @@ const folder = mkdtempSync(join(tmpdir(), 'svc-commits-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 let files = 0
 
-/** A sqlite file that counts its commits; while no virtual time passes, each is brought about by somebody who waits for it. */
+/** A sqlite file that counts its commits; while no virtual time passes, each is caused by a waiting caller. */
 async function openCounting(clock: VirtualClock, note: () => void) {
   // biome-ignore lint/correctness/noUnresolvedImports: Biome does not know this module yet.
   const sqlite = await import('node:sqlite')

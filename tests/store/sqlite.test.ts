@@ -86,7 +86,7 @@ describe('a sqlite file', () => {
     await store.close()
   })
 
-  it('is refused when it is damaged, somebody else’s, of another version, or nowhere', async () => {
+  it('is refused when it is damaged, of another program, of another version, or nowhere', async () => {
     const damaged = newFile()
     writeFileSync(damaged, 'x'.repeat(8192))
     expect(await codeOf(openSqliteStore(damaged))).toBe('store-corrupt')

@@ -53,7 +53,7 @@ export async function readAnswers(path: string): Promise<RecordedAnswers> {
 }
 
 function reasonOf(error: unknown): string {
-  // Answers may be somebody's: an error names the field, never its text.
+  // Answers may be private: an error names the field, never its text.
   if (error instanceof z.ZodError) {
     const named = error.issues.slice(0, mostNamed)
     const rest = error.issues.length - named.length

@@ -1,5 +1,5 @@
 /*
- * Many questions have fewer recorded runs than a job has seats, because whoever recorded them stopped early, mostly where a model varied. To leave such
+ * Many questions have fewer recorded runs than a job has seats, because recording stopped early, mostly where a model varied. To leave such
  * questions out would publish the stable ones. So what was not recorded is counted in three ways: as a match with everything, as a match with
  * nothing, and by copying. A copy of a recorded run, drawn at random from those of its question, matches what that run matches. It matches the run
  * itself surely where it is the same text (as often as two recorded runs of the question are), else as often as two different texts of one

@@ -69,7 +69,7 @@ function parsed<T>({ status, body }: Answer, { method, path }: Call): T {
   return JSON.parse(body) as T
 }
 
-/** Connections that whoever needs one takes and gives back. */
+/** A pool of connections. */
 function createConnections(ports: readonly number[]) {
   const free: Connection[] = []
   const all: Connection[] = []

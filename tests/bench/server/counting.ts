@@ -23,7 +23,7 @@ const zero = () => ({
   hmac: 0,
   keccak: 0,
   keccakBytes: 0,
-  /** Saves of anything, and those of them that somebody else was faster than. */
+  /** Saves of anything, and those that were refused because another writer was faster. */
   saves: 0,
   refusedSaves: 0,
   jobSaves: 0,

@@ -232,7 +232,7 @@ describe('what cannot be honoured', () => {
   })
 })
 
-it('a gateway that stops says so to whoever has a job under way or waits for a turn', async () => {
+it('a gateway that stops says so to callers with a job under way or waiting for a turn', async () => {
   const begun = Promise.withResolvers<void>()
   const gateway = fakeGateway(
     (_, { signal }) =>
@@ -293,7 +293,7 @@ describe('the models', () => {
 })
 
 describe('who may call', () => {
-  it('is whoever shows one of the keys where there are some, and nobody else; the log has its name', async () => {
+  it('must show one of the keys where there are some; the log has its name', async () => {
     const keys = ['ann', 'bob'].map((name) => ({ name, key: `a key of ${name}, long enough` }))
     const gateway = fakeGateway(() => acceptedAs('x', 'openai:one'), { keys })
     const statusWith = async (authorization?: string) =>

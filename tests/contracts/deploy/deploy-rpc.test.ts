@@ -130,7 +130,7 @@ describe('contracts:deploy behind a chain RPC that is not at its best', () => {
   })
 })
 
-it('contracts:deploy that waits for somebody to agree ends when it is told to stop', async () => {
+it('contracts:deploy that waits for consent ends when it is told to stop', async () => {
   const rollup = await startAnvil({ chainId: 421_614 })
   try {
     await placeLocalCofhe({ rpcUrl: rollup.rpcUrl, chainId: rollup.chainId })

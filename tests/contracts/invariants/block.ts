@@ -86,7 +86,7 @@ export const createBlocks = async (chain: FuzzChain) => {
     const errors = await errorsOf(failed.map(({ transactionHash }) => transactionHash))
     const happened = receipts.map((receipt): Happened => {
       const call = byHash.get(receipt.transactionHash)
-      if (call === undefined) throw new Error('a transaction of somebody else is in the block')
+      if (call === undefined) throw new Error('a foreign transaction is in the block')
       const error = errors.get(receipt.transactionHash)
       if (error !== undefined) return { call, outcome: { kind: 'reverted', error } }
       return { call, outcome: { kind: 'done', events: eventsOf(receipt) } }

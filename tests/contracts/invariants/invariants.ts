@@ -146,7 +146,7 @@ export const createInvariants = (chain: FuzzChain, models: Models) => {
       ]
     })
 
-  /** Stakes and what is owed to the treasury are in the contract, all of it, whoever sends ether besides. */
+  /** Stakes and what is owed to the treasury are in the contract, all of it, also when ether is sent besides. */
   const accounting = async (forced: bigint): Promise<readonly string[]> => {
     const [held] = await rpc([['eth_getBalance', contracts.nodeRegistry, 'latest']])
     const reads = [registry('totalStake', []), registry('treasuryBalance', [])]

@@ -79,7 +79,7 @@ const expectReadable = async (): Promise<void> => {
 }
 
 describe('a key behind real ciphertexts', () => {
-  it('is sealed to whoever may read it, and to nobody else', async () => {
+  it('is sealed to its readers, and to nobody else', async () => {
     for (const index of [OWNER, READER]) {
       const permit = await signPermit(world.wallet(index))
       expect(openSealed((await seal(highHandle, permit)).json, permit)).toBe(HIGH)

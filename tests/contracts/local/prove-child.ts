@@ -16,6 +16,6 @@ process.once('message', ({ publicKeyHex, crsHex, values, metadataHex }: ProveReq
   const bytesOf = (hex: string) => Buffer.from(hex.replace(/^0x/, ''), 'hex')
   const keys = { publicKey: bytesOf(publicKeyHex), crs: bytesOf(crsHex) }
   const proof = buildProof({ ...keys, values: values.map(BigInt), metadata })
-  // Whoever hears it ends this process.
+  // Its reader ends this process.
   process.send?.(Buffer.from(proof).toString('hex'))
 })

@@ -186,7 +186,7 @@ describe('sending while blocks are slow', () => {
     const nonce = await nonceOf('latest')
     const wallet = chain.wallet(coordinator).walletClient
     const to = chain.addressOf(coordinator)
-    // Somebody of this account sent two, of which the first was dropped after ours was counted from them.
+    // Another process of this account sent two, of which the first was dropped after ours was counted from them.
     const foreign = await wallet.sendTransaction({ to, value: 0n, gas: 21_000n, nonce })
     const sending = newSender().send(commitCall(resultOf()), 'result')
     await until(async () => (await waiting()).length === 2)

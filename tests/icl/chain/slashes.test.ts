@@ -105,7 +105,7 @@ describe('a slash on chain', () => {
       'coordinator role',
     ],
     [
-      'of somebody who is not registered',
+      'of a node that is not registered',
       [coordinator, stranger],
       'stake-gone',
       'NotRegistered',

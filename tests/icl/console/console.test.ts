@@ -191,7 +191,7 @@ describe('who sees the console', () => {
     expect(await statusesOf({})).toEqual([200, 200, 200, 200, 404, 200])
   })
 
-  it('is whoever has the token, where that is asked for', async () => {
+  it('must have the token, where that is asked for', async () => {
     const access = { console: 'token', metricsToken } as const
     // The page is no secret: it asks for the token.
     expect(await statusesOf(access)).toEqual([200, 401, 401, 401, 401, 401])

@@ -14,7 +14,7 @@ const saveAt = (icl: TestIcl, index: number, createdAt: number) =>
   })
 
 describe('the newest jobs', () => {
-  it('give whoever asks while they are looked at every change once it is there, and none twice', async () => {
+  it('give a reader every change once it is there, and none twice, while they are read', async () => {
     const icl = await createReplica(createShared())
     const recent = createRecentJobs(icl.deps)
     await recent.look()

@@ -123,7 +123,7 @@ describe('answers that do not agree', () => {
     ])
   })
 
-  it('are a dispute when fewer are left than are missing, whoever is at work', () => {
+  it('are a dispute when fewer are left than are missing, with any nodes at work', () => {
     const job = decidedJob('x', 'y', 'z')
     expect(take(job, tickWith([nodeD]), 60)).toMatchObject({ phase: 'disputed', nextFence: 4 })
     const both = take(job, tickWith([nodeD, nodeE]), 60)

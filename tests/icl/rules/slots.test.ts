@@ -132,7 +132,7 @@ describe('work shared between replicas', () => {
   const shares = (replicas: readonly string[]) =>
     new Map(works.map((work) => [work, replicaFor(work, replicas)]))
 
-  it('is for one of them, whoever asks in whatever order, and for each in turn', () => {
+  it('is for one of them, in any order of asking, and for each in turn', () => {
     const shared = shares(['a', 'b', 'c'])
     expect(shares(['c', 'a', 'b'])).toEqual(shared)
     for (const id of ['a', 'b', 'c']) {

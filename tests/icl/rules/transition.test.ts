@@ -49,7 +49,7 @@ describe('the usual course of a job', () => {
 })
 
 describe('deadlines', () => {
-  it('give an unclaimed offer to somebody else after 20 s', () => {
+  it('give an unclaimed offer to another node after 20 s', () => {
     const offered = take(sampleJob(), { type: 'see-access', node: nodeA, fence: 1 }, 10)
     expect(offered.tickAt).toBe(20_010)
     const next = take(offered, tickWith([nodeD]), 20_010)

@@ -81,7 +81,7 @@ describe('a webhook that is sent', () => {
     expect(() => receiver.verify(`${last.body} `, last.headers)).toThrow()
   })
 
-  it('is taken by the receiver that the docs show, unless somebody else sent it', async () => {
+  it('is taken by the receiver that the docs show, unless it has another sender', async () => {
     expect(await local('/hook')).toEqual({ status: 200 })
     const { headers, body: sent } = seen.at(-1)!
     const webhookSecret = `whsec_${Buffer.from(secret).toString('base64')}`

@@ -97,7 +97,7 @@ describe('evidence of similar/2', () => {
     expect(similar.reproduces(await evidenceOf(breadAnswer), one)).toBe(false)
   })
 
-  it('hides the text from whoever lacks the key', async () => {
+  it('hides the text from readers without the key', async () => {
     const counts = new Uint32Array(16)
     for (let seed = 0; seed < 30; seed++) {
       const { sketch = '' } = await evidenceOf('Yes', { key: keyOf(seed) })

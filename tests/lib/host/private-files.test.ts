@@ -75,7 +75,7 @@ describe('a private file', () => {
     expect((await readdir(folder)).filter((name) => name.endsWith('.new'))).toEqual([])
   })
 
-  it('is handed to whoever reads a pipe of that name', async () => {
+  it('is handed to the reader of a pipe of that name', async () => {
     const pipe = join(folder, 'pipe')
     execFileSync('mkfifo', [pipe])
     const read = readFile(pipe, 'utf8')

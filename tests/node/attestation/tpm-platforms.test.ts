@@ -93,7 +93,7 @@ describe('the ways to a TPM', () => {
   })
 })
 
-/** A pseudo-terminal that hands bytes to and fro between whoever opens its path and a TPM's socket: a character device like /dev/tpm0. */
+/** A pseudo-terminal that hands bytes to and fro between the opener of its path and a TPM's socket: a character device like /dev/tpm0. */
 async function startDevice(socketPath: string) {
   const named = Promise.withResolvers<string>()
   let tpm: Socket | undefined

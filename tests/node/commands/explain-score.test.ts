@@ -30,7 +30,7 @@ await runJob(icl, nodes, ['yes', 'yes', 'yes'], { client: 'c3' })
 await icl.clock.advance(2_000)
 afterAll(() => icl.stop())
 
-/** Runs the command against the ICL, whose answers somebody on the way may change. */
+/** Runs the command against the ICL, whose answers a proxy may change. */
 async function explain(changed: (path: string, text: string) => string = (_, text) => text) {
   const fetch: Fetch = async (request) => {
     const response = await icl.fetch(request)

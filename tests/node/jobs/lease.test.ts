@@ -176,7 +176,7 @@ describe('what a poll has claimed', () => {
     expect(api.postResult).toHaveBeenCalledTimes(1)
   })
 
-  it('goes on while the ICL is away, and is left when somebody else has it', async () => {
+  it('goes on while the ICL is away, and is left when another node has it', async () => {
     const { api } = await run(90_000, (world) => {
       world.api.claimAssignment
         .mockRejectedValueOnce(away)

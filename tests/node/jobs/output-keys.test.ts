@@ -76,7 +76,7 @@ describe('the stock of output keys', () => {
     stock.stop.abort()
   })
 
-  it('makes a new one when the one in the making fails for whoever waits for it', async () => {
+  it('makes a new one when the one in the making fails for its callers', async () => {
     const stock = createStock()
     stock.encrypt.mockImplementationOnce(async () => {
       await stock.clock.sleep(5_000)

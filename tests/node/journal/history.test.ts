@@ -51,7 +51,7 @@ describe('the history', () => {
     expect(statSync(path).mode & 0o777).toBe(0o600)
   })
 
-  it('adds up what the answers of a job took, whoever ends it', async () => {
+  it('adds up what the answers of a job took, however it ends', async () => {
     const usage = { input_tokens: 24, output_tokens: 6 }
     const history = openHistory(path)
     history.append(record(1, { usage: { input_tokens: 12, output_tokens: 3 } }))

@@ -25,7 +25,7 @@ export const weakKeys = {
 } as const
 
 const key = 'j-anwAVn6qZmitw_bdA1DLGO1ydeU-dZj4Ys9395JZU'
-/** The same key with a component of order 8: whoever multiplies by the cofactor takes more signatures of it. */
+/** The same key with a component of order 8: a check that multiplies by the cofactor takes more signatures of it. */
 const mixedKey = 'oYc0JtNsXBi11TJpswhPsqi3TDGjCq7a2X-FPPl_ty4'
 const r = '2P_l8IksPGAzR8bvPeUejEbDTgTv5egDgr5H8zeDUW'
 
