@@ -3,21 +3,21 @@ import type { Rate, RateName } from '../../lib/schemas/network.ts'
 
 /** Who may use this ICL, and how much. */
 export type Access = {
-  /** What is not named is not limited. */
+  /** A rate that is not named here is not limited. */
   readonly rates: Readonly<Partial<Record<RateName, Rate>>>
-  /** The clients that may submit; undefined for every one. */
+  /** The clients that may submit jobs; undefined for every client. */
   readonly clients: ReadonlySet<Address> | undefined
   /** Jobs of one client in one day (UTC); undefined for no limit. */
   readonly jobsPerDay: number | undefined
   /** How many proxies before the ICL add to X-Forwarded-For; 0 when callers connect to it directly. */
   readonly trustedProxies: number
-  /** Readers of /metrics must show it; undefined for everybody. */
+  /** The token that readers of /metrics must present; undefined when everybody may read. */
   readonly metricsToken: string | undefined
-  /** Who may see the console: everybody, holders of the token for metrics, or nobody. */
+  /** Who may see the console: everybody, holders of the metrics token, or nobody. */
   readonly console: 'public' | 'token' | 'off'
 }
 
-/** Everybody, as much as they like: for tests, and where something in front decides. */
+/** No limits: for tests, and for an ICL behind something that limits access. */
 export const openAccess: Access = {
   rates: {},
   clients: undefined,

@@ -3,7 +3,7 @@ import type { Assignment, Job, Turn } from './job.ts'
 import type { PostedAnswer } from './posted.ts'
 import { batchOf } from './seats.ts'
 
-/** What the job's agreement takes; its terms were found to allow one when it was submitted. */
+/** Returns the quota of the job's terms. Throws RangeError for terms without one, which the checks at submission rule out. */
 export function quotaOfJob({ list }: Pick<Job, 'list'>): Quota {
   const { rule, quorum, min_matches: minMatches, max_answers: maxAnswers } = list.terms
   const listLength = list.members.length
@@ -12,16 +12,16 @@ export function quotaOfJob({ list }: Pick<Job, 'list'>): Quota {
   return result.quota
 }
 
-/** An assignment whose node has answered. */
+/** An assignment whose node has revealed its answer. */
 export type Answered = Assignment & { readonly answer: PostedAnswer }
 
-/** The revealed answers, by batch and position. */
+/** The revealed answers, ordered by batch and position. */
 export const answersOf = (job: Job): readonly Answered[] =>
   job.assignments
     .filter((assignment): assignment is Answered => assignment.answer !== undefined)
     .toSorted((a, b) => batchOf(job, a.seat) - batchOf(job, b.seat) || a.position - b.position)
 
-/** The turn to deliver that is under way; undefined when nobody's is. */
+/** The turn to deliver that is under way; undefined when there is none. */
 export function currentTurn({ agreement }: Job): Turn | undefined {
   const turn = agreement?.turns.at(-1)
   return turn?.failed ? undefined : turn

@@ -7,7 +7,7 @@ import { seatCount } from './seats.ts'
 import { settle } from './settle.ts'
 import { seatable } from './unseated.ts'
 
-/** The job once a seat has answered: when none is outstanding, it is decided whether the answers agree, or more are needed. */
+/** Decides after a reveal, once no answer is outstanding: the answers agree, more seats are needed, or the job is disputed. */
 export function decided(job: Job, now: number, limits: JobLimits): Change {
   const isOutstanding = answersOf(job).length < seatCount(job)
   if (isOutstanding || job.cancelledAt !== undefined) return { job, effects: [] }

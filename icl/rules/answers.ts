@@ -1,16 +1,16 @@
 /*
- * Problem: an answer counts only if its node did not know the others' when it gave it.
+ * Problem: an answer counts only if its node gave it without knowing the others' answers.
  *
- * Idea: each node first binds itself to its evidence by a hash, and opens it once all seats of its batch are bound. What is
- * opened is collected, and decided on when no seat is without an answer.
+ * Idea: each node first commits to its evidence by a hash. It reveals once all seats of its batch have committed. When every
+ * seat has an answer, the answers are compared.
  *
  * Invariants:
- * - A commitment is opened by what was committed to, or not at all. A node never commits anew in the same job.
- * - The time to reveal starts for all of a batch at once, and again only for a node that took a seat later.
- * - A revealed answer stays: nobody can take it back, and its seat is never filled again.
+ * - A node reveals exactly what it committed to. It never commits twice in the same job.
+ * - The time to reveal starts for a whole batch at once. It starts separately only for a node that took a seat later.
+ * - A revealed answer stays: it cannot be withdrawn, and its seat is never filled again.
  *
- * Failure cases: a node that does not reveal in time loses its seat and is scored. It may still open its commitment while
- * nobody else has taken the seat, because a network that was down for a moment must not cost a pool of three its job.
+ * Failure cases: a node that does not reveal in time loses its seat and is scored. It may still reveal while no other node
+ * has taken the seat, because a short network failure must not cost a pool of three its job.
  */
 
 import type { Hash32 } from '../../lib/codecs.ts'
@@ -27,7 +27,7 @@ import {
 import type { PostedAnswer } from './posted.ts'
 import { assignmentAt, currentAssignments, emptySeats, seatCount } from './seats.ts'
 
-/** The node binds itself to its evidence: its lease ends. With the last commitment of a batch the time to reveal starts. */
+/** Stores the node's commitment, which ends its lease. The last commitment of a batch starts the time to reveal. */
 export function commit(
   job: Job,
   assignment: Assignment,
@@ -55,7 +55,7 @@ export function commit(
   }
 }
 
-/** The job with the time to reveal running, once every seat is bound or has answered. */
+/** The job with the time to reveal running, if every seat has committed or revealed. */
 function opened(job: Job, now: number, limits: JobLimits): Job {
   const seated = currentAssignments(job)
   const isBound = ({ status }: Assignment) => status === 'committed' || status === 'revealed'
@@ -72,10 +72,10 @@ function opened(job: Job, now: number, limits: JobLimits): Job {
   }
 }
 
-/** An answer, and the commitment that its evidence and salt make. */
+/** An answer, and the commitment computed from its evidence and salt. */
 type Opening = { readonly answer: PostedAnswer; readonly commitment: Hash32 }
 
-/** The node opens its commitment. With the last answer of a batch it is decided whether they agree. */
+/** Stores the answer that the node committed to. The last answer of a batch leads to the decision whether the answers agree. */
 export function reveal(
   job: Job,
   assignment: Assignment,
@@ -106,7 +106,7 @@ export function reveal(
     answer,
     revealedAt: now,
     deadline: undefined,
-    // Of one that was late: its seat is not empty any more.
+    // A late reveal takes its lapsed seat back.
     endedAt: undefined,
     reason: undefined,
   })
@@ -117,7 +117,7 @@ export function reveal(
   return decided(recorded(seated, now, 'revealed', { assignment }), now, limits)
 }
 
-/** True for a node that was late, while nobody has its seat. */
+/** True for a node that did not reveal in time, while no other node has its seat. */
 export const mayStillReveal = (job: Job, assignment: Assignment): boolean =>
   assignment.status === 'lapsed' &&
   assignment.reason === 'never-revealed' &&

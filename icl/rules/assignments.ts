@@ -11,7 +11,7 @@ import {
 import { awaitsGrant } from './seats.ts'
 import { settle } from './settle.ts'
 
-/** The node can read the keys now: its assignment is offered. */
+/** Offers the assignment: its node can read the keys now. */
 export function seeAccess(
   job: Job,
   assignment: Assignment,
@@ -26,7 +26,7 @@ export function seeAccess(
   return { job: recorded(withoutGrantReason(offered), now, 'offered', { assignment }), effects: [] }
 }
 
-/** The node can read the keys, but has no free slot: from now on another may take the assignment in its stead. */
+/** The node can read the keys but has no free slot. After `slotWaitMs` another node may take the seat. */
 export function findBusy(
   job: Job,
   assignment: Assignment,
@@ -42,11 +42,11 @@ export function findBusy(
   }
 }
 
-/** The job, no longer waiting for a grant unless another of its assignments does. */
+/** Clears the reason `awaiting-grant`, unless another assignment of the job still waits for a grant. */
 const withoutGrantReason = (job: Job): Job =>
   job.reason === 'awaiting-grant' && !awaitsGrant(job) ? { ...job, reason: undefined } : job
 
-/** True when the job says already what it waits for: with two such reasons, the first stays until it has passed. */
+/** True when the job already shows what it waits for. Of two such reasons the first stays until it has passed. */
 const waitsForOthers = ({ reason }: Job): boolean =>
   reason === 'awaiting-grant' || reason === 'not-enough-nodes'
 
@@ -58,8 +58,8 @@ export function missAccess(job: Job, assignment: Assignment, now: number): Trans
 }
 
 /**
- * The node takes the assignment: a lease until the claim deadline. Claiming again changes nothing. What a poll claims has the time of an offer
- * first, because nobody knows whether its answer arrives; a claim by a call of its own makes that a lease.
+ * Gives the node a lease until the claim deadline. Claiming again changes nothing. A claim by a poll gets only the time of an offer,
+ * because the answer to the poll may be lost. The node's own call to claim then turns it into a lease.
  */
 export function claim(
   job: Job,
@@ -84,8 +84,8 @@ export function claim(
 }
 
 /**
- * The node gives its assignment back, and another is looked for at once. A node that has to open its commitment now has no way out of it, and a
- * revealed answer stays.
+ * The node gives its assignment back, and the job looks for another node at once. A node that owes its reveal is scored as if it had let
+ * the time pass. A revealed answer stays.
  */
 export function abort(
   job: Job,
@@ -99,7 +99,7 @@ export function abort(
   return { job: vacated(job, assignment, 'aborted', reason, now), effects: [] }
 }
 
-/** A node that could open its commitment and does not. */
+/** Scores a node that could reveal its answer and did not, and empties its seat. */
 export function neverRevealed(job: Job, assignment: Assignment, now: number): Change {
   const { node, fence } = assignment
   return {
@@ -108,19 +108,19 @@ export function neverRevealed(job: Job, assignment: Assignment, now: number): Ch
   }
 }
 
-/** The chain refuses to let the node read the keys: another node is looked for. */
+/** The chain refuses to let the node read the keys. The job looks for another node. */
 export function refuseAccess(job: Job, assignment: Assignment, now: number): Transition {
   if (assignment.status !== 'awaiting-grant') return { job, effects: [] }
   return { job: vacated(job, assignment, 'aborted', 'grant-refused', now), effects: [] }
 }
 
-/** The node has left before it was offered anything: another is looked for, and it costs nobody anything. */
+/** The node left before it had an offer. The job looks for another node, and nobody is scored. */
 export function findGone(job: Job, assignment: Assignment, now: number): Transition {
   if (assignment.status !== 'awaiting-grant') return { job, effects: [] }
   return { job: vacated(job, assignment, 'aborted', 'node-left', now), effects: [] }
 }
 
-/** Nobody else gets to read the prompt key, so that the seat stays empty for good. */
+/** Settles the job as expired: the chain lets no further node read the prompt key, so the seat can never be filled. */
 export function findEnded(job: Job, assignment: Assignment, now: number): Transition {
   if (assignment.status !== 'awaiting-grant') return { job, effects: [] }
   return settle(job, 'expired', 'list-ended', now)

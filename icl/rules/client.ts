@@ -1,14 +1,13 @@
 /*
- * Here belong facts of a client: what the ICL has learnt of one wallet, that no other document or the chain tells again, and that rules read.
- * Today that is one, its first accepted job.
+ * This document holds the facts that the ICL has learnt of one wallet, that rules read, and that are found neither on chain nor in another
+ * document. Today that is one fact: when its first job was accepted.
  *
- * Elsewhere, on purpose:
- * - What one job or key asks for belongs to it: its webhook and what became of that is in the job, the room for a blob is held under the key or
- *   the fence.
- * - Places for running jobs and jobs of a day are keys of the store, each held by one job: with a counter in this document, all
- *   submissions of a client would wait for one another.
- * - Who may submit, and how much, is the operator's setting. Rates are counts of one process, and may be lost.
- * - Secrets (read tokens, those of webhooks) are derived from the ICL's secret and stored nowhere.
+ * Kept elsewhere, on purpose:
+ * - What belongs to one job or key: a job holds its webhook and the result of its tries. The room for a blob is under its key or fence.
+ * - The places for running jobs and for jobs of a day. Each is a key of the store that one job holds. A counter in this document would
+ *   serialize all submissions of a client.
+ * - Who may submit, and how much: that is the operator's setting. Rates are counted in one process and may be lost.
+ * - Secrets (read tokens, webhook secrets): they are derived from the ICL's secret and stored nowhere.
  */
 
 import type { Address } from '../../lib/codecs.ts'
@@ -22,13 +21,13 @@ export type Client = {
   readonly firstAcceptedAt: number
 }
 
-/** Until then after its first accepted job a client is new: wallets are free, and time is not. */
+/** How long after its first accepted job a client is new: a new wallet costs nothing, but time does. */
 const newcomerMs = 7 * dayMs
 
-/** The client after a job of it was accepted at a time; the same object when that was known. */
+/** The client after one of its jobs was accepted at `at`. Returns the same object when an earlier acceptance is known. */
 export const withAccepted = (client: Client | undefined, address: Address, at: number): Client =>
   client && client.firstAcceptedAt <= at ? client : { address, firstAcceptedAt: at }
 
-/** Whose allowance the jobs of a client use at a time. */
+/** Returns whose allowance the client's jobs use at `now`: its own, or the one that all newcomers share. */
 export const allowanceOf = (client: Client | undefined, now: number): AllowanceHolder =>
   client && now - client.firstAcceptedAt >= newcomerMs ? client.address : 'newcomers'

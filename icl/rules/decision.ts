@@ -4,14 +4,14 @@ import { type Answered, answersOf, quotaOfJob } from './agreed.ts'
 import type { Job } from './job.ts'
 import { batchOf } from './seats.ts'
 
-/** True when two nodes' answers match by their evidence. */
+/** True when the evidence of two answers matches. */
 export const isMatch = (one: Answered, other: Answered): boolean =>
   comparators[one.answer.body.evidence.comparator].compare(
     one.answer.body.evidence,
     other.answer.body.evidence,
   ) === 'match'
 
-/** What the revealed answers say, when at most `left` more can be had. */
+/** Decides on the revealed answers, when at most `left` more can be had. */
 export const decisionOf = (job: Job, left?: number): Decision<Answered> =>
   decide(
     answersOf(job).map((answered) => ({ ...answered, batch: batchOf(job, answered.seat) })),

@@ -1,20 +1,20 @@
 /*
- * Problem: the answer that was agreed on has to reach the client, and any member of the agreement may be dead, or lie.
+ * Problem: the agreed answer has to reach the client, and any member of the agreement may be dead, or lie.
  *
- * Idea: the members deliver in an order that the salts of all answers draw. The first puts its text where the client and the
- * other members can read it. These open it and say whether it is the text behind the revealed evidence. If it is not, or does
- * not come, the next member delivers.
+ * Idea: the members take turns to deliver, in an order drawn from the salts of all answers. The first member puts its text
+ * where the client and the other members can read it. The others open it and say whether it is the text behind the revealed
+ * evidence. If it is not, or does not come, the next member delivers.
  *
  * Invariants:
  * - At most one turn is under way, and no member has two.
- * - A delivery names its node's own revealed answer. A verdict names its own answer and this very delivery.
- * - Only members of the agreement are counted. A tie settles (lib/delivery-rule.ts).
- * - A member gives back its part in one turn, by a statement that names this turn.
- * - What settles is settled: while numbers are opened (open-check.ts) nothing else of the turn changes.
+ * - A delivery names its node's own revealed answer. A verdict names its node's own answer and this delivery.
+ * - Only verdicts of members of the agreement count. A tie settles (lib/delivery-rule.ts).
+ * - A member gives up its part in one turn, by a statement that names this turn.
+ * - A settled delivery stays settled: while numbers are opened (open-check.ts) nothing else of the turn changes.
  *
- * Failure cases: the deliverer gives its turn back or lets it pass; the others refuse its output, or none of them can check
- * it: the next member delivers, and after the last the job is disputed (undelivered). A verdict that the two answers'
- * evidence contradicts is not counted, and proves a fault. A second, different statement for the same turn does, too.
+ * Failure cases: the deliverer aborts its turn or lets it lapse, the others refuse its output, or none of them can check it.
+ * Then the next member delivers. After the last one the job is disputed (undelivered). A verdict that the evidence of the two
+ * answers contradicts does not count, and proves a fault. So does a second, different statement for the same turn.
  */
 
 import { settled } from '../../lib/delivery-rule.ts'
@@ -35,7 +35,7 @@ import { type Opening, openedIn, unopened } from './open-check.ts'
 import type { PostedDelivery, PostedStatement, PostedTurnAbort, PostedVerdict } from './posted.ts'
 import { settle } from './settle.ts'
 
-/** The job with the next member's turn; a job whose members have all had one is left as it is. */
+/** Starts the turn of the next member. Returns the same job when all members have had a turn. */
 export function withTurn(job: Job, now: number, limits: JobLimits): Job {
   const fence = job.agreement?.order[job.agreement.turns.length]
   if (!job.agreement || fence === undefined) return job
@@ -57,11 +57,11 @@ function withTurnChanged(job: Job, change: Partial<Turn>): Job {
   return { ...job, agreement: { ...agreement, turns } }
 }
 
-/** The other members of the agreement: those that check a delivery. */
+/** The members of the agreement other than the deliverer: they check its delivery. */
 export const checkersOf = ({ group }: Agreement, { fence }: Turn): readonly number[] =>
   group.filter((member) => member !== fence)
 
-/** Whose turn it is says where it has put its answer: the others' time to check starts. */
+/** Stores the delivery of the member whose turn it is, and starts the time to check. */
 export function deliver(
   job: Job,
   assignment: Assignment,
@@ -91,7 +91,7 @@ export function deliver(
   return { job: recorded(delivered, now, 'delivered', { assignment }), effects: [] }
 }
 
-/** What another node says of the delivery; of nodes outside the agreement it is only kept. */
+/** Stores another node's verdict on the delivery. Verdicts from outside the agreement are kept, but do not count. */
 export function postVerdict(
   job: Job,
   assignment: Assignment,
@@ -133,7 +133,7 @@ export function postVerdict(
   )
 }
 
-/** What a node has said before of the same delivery, be it refuted. */
+/** The node's earlier verdict on the same delivery, also if it was refuted. */
 export function verdictOn(
   job: Job,
   { node, fence }: Assignment,
@@ -153,8 +153,8 @@ const absent = (job: Job, turn: Turn, { fence }: Assignment): Job =>
   turn.absent.includes(fence) ? job : withTurnChanged(job, { absent: [...turn.absent, fence] })
 
 /**
- * A node with an answer gives back its turn, or says that it will not check. What comes late for a turn that is over changes nothing:
- * the node may have a part in the next one.
+ * A node with an answer gives up its turn to deliver, or says that it will not check. An abort of an earlier turn changes nothing, because
+ * the node may have a part in the current one.
  */
 export function abortTurn(
   job: Job,
@@ -179,7 +179,7 @@ export function abortTurn(
   return checked(absent(job, turn, assignment), now, limits)
 }
 
-/** The job after a check: settled, or the next member's turn, or unchanged while others have to answer. */
+/** The job after a check: settled, with the next member's turn, or unchanged while checks are outstanding. */
 function checked(job: Job, now: number, limits: JobLimits): Change {
   const turn = currentTurn(job)
   if (!job.agreement || !turn?.delivery) return { job, effects: [] }
@@ -200,7 +200,7 @@ function checked(job: Job, now: number, limits: JobLimits): Change {
   }
 }
 
-/** The job with the time to open numbers running, or accepted when there are none to wait for. */
+/** Starts the time to open numbers, or accepts the job when no numbers are awaited. */
 function opening(job: Job, turn: Turn, now: number, limits: JobLimits): Change {
   const isOver = turn.opening === true && now >= turn.deadline
   if (isOver || unopened(job, turn).length === 0) {
@@ -210,7 +210,7 @@ function opening(job: Job, turn: Turn, now: number, limits: JobLimits): Change {
   return { job: turn.opening ? job : withTurnChanged(job, change), effects: [] }
 }
 
-/** A checker opens the numbers that its verdict commits to. The last one settles the job. */
+/** Stores the numbers that a checker's verdict commits to. The last opening settles the job. */
 export function openCheck(
   job: Job,
   assignment: Assignment,
@@ -240,7 +240,7 @@ function nextTurn(
   return next === noted ? settle(noted, 'disputed', 'undelivered', now) : { job: next, effects: [] }
 }
 
-/** Ends a turn whose time is over: the checks that came count, and a delivery that did not come is the deliverer's failing. */
+/** Ends a turn whose deadline has passed. The checks that came are counted. A missing delivery is held against the deliverer. */
 export function lapseTurn(job: Job, now: number, limits: JobLimits): Change {
   const turn = currentTurn(job)
   if (!turn || now < turn.deadline) return { job, effects: [] }
@@ -249,7 +249,7 @@ export function lapseTurn(job: Job, now: number, limits: JobLimits): Change {
     : nextTurn(job, turn, { reason: 'never-delivered' }, now, limits)
 }
 
-/** Another signed statement where one is known: it changes nothing, and proves a fault of its node if one run signed both. */
+/** Refuses a second statement that differs from a known one. It proves a fault of its node if the same session key signed both. */
 const contradicted = (
   job: Job,
   assignment: Assignment,

@@ -2,9 +2,9 @@ import type { Address } from '../../lib/codecs.ts'
 import type { ReputationCode } from '../../lib/reputation.ts'
 import type { FaultKind } from '../../lib/schemas/fault.ts'
 
-/** What the outside world must do after a job is saved; every effect is safe to repeat. */
+/** What has to be done outside the job after it is saved. Every effect is safe to repeat. */
 export type Effect =
-  /** See that the node may read the prompt key, activating it where the client's commitment allows that. */
+  /** Make sure that the node may read the prompt key. Activates the node where the client's commitment allows that. */
   | { readonly type: 'ensure-access'; readonly node: Address; readonly fence: number }
   /** Record a reason-coded event about a node. */
   | {
@@ -12,12 +12,12 @@ export type Effect =
       readonly node: Address
       readonly fence: number
       readonly code: ReputationCode
-      /** What was taken of its stake. */
+      /** How much of its stake was taken. */
       readonly amountGwei?: number
-      /** Of a gain: the other members of the agreement that brought it. */
+      /** For a gain: the other members of the agreement. */
       readonly partners?: readonly Address[]
     }
-  /** Have a node that is provably at fault slashed, and see to it until that is settled. */
+  /** Have a node that is provably at fault slashed, and follow the slash until it is settled. */
   | {
       readonly type: 'slash-node'
       readonly node: Address
@@ -26,15 +26,15 @@ export type Effect =
     }
   /** Put the accepted result on chain. */
   | { readonly type: 'commit-result' }
-  /** Tell the client's server that the job has settled, at first `afterMs` later. */
+  /** Tell the client's server that the job has settled. The first try waits `afterMs`. */
   | { readonly type: 'notify'; readonly afterMs: number }
 
-/** An effect in a job's outbox: when it is due (milliseconds), and how often it was tried. */
+/** An effect in a job's outbox, its due time (milliseconds) and the number of tries. */
 export type PendingEffect = {
   readonly id: number
   readonly effect: Effect
   readonly attempts: number
   readonly dueAt: number
-  /** What the last try failed with, if it did. */
+  /** The error of the last try, if it failed. */
   readonly error?: string | undefined
 }

@@ -18,46 +18,46 @@ export type Certificate = {
   /** RFC 7638 thumbprint of the session key. */
   readonly thumbprint: string
   readonly session: StatementSession
-  /** The highest tier that the operator's policy allows by this attestation; 0 when it says nothing. */
+  /** The highest tier that the operator's policy allows for this attestation; it counts as 0 when absent. */
   readonly highestTier?: number
-  /** The TPM that proved it. */
+  /** The TPM that made the attestation. */
   readonly tpm?: Pick<Enrollment, 'ek' | 'ak'>
 }
 
-/** A certificate that counts no more: past for every clock, since the operator's may be ahead of the ICL's. */
+/** An ended certificate. It expires at its issue, so that it is past for every clock: the operator's may be ahead of the ICL's. */
 export const ended = (certificate: Certificate): Certificate => ({
   ...certificate,
   expiresAt: certificate.issuedAt,
 })
 
-/** The fold of a node's events that came before a second (Unix time), so that they need not be read for each new one. */
+/** The fold of a node's events before a second (Unix time), so that the ICL need not read them again for each new event. */
 export type Folded = ReputationFold & { readonly before: number }
 
-/** What the ICL knows of a node by its own words; times in milliseconds. */
+/** What the ICL itself records of a node, without the chain's part; times in milliseconds. */
 export type Node = {
   readonly address: Address
   readonly certificate: Certificate
   readonly runs: Runs
   readonly heartbeatAt?: number
-  /** The node's own clock in the last heartbeat, Unix seconds: it has to increase. */
+  /** The node's own clock in the last heartbeat, Unix seconds. It has to increase. */
   readonly heartbeatTimestamp?: number
   readonly polledAt?: number
   readonly version?: string
   readonly modelIds: readonly string[]
-  /** What it takes for its models; of one that is left out, a short conversation. */
+  /** What it takes for its models. A model that is left out takes a short conversation. */
   readonly takes?: readonly ModelTakes[]
-  /** What it can compare by; see `defaultComparators` for a node that does not say. */
+  /** The comparators that the node supports; `defaultComparators` when absent. */
   readonly comparators?: readonly string[]
-  /** How many jobs it runs at once: free slots it reported plus those that it had then. */
+  /** How many jobs it runs at once: the free slots that it reported plus the claims that it held then. */
   readonly capacity: number
   readonly leaving: boolean
   readonly standing: Standing
   readonly folded?: Folded | undefined
-  /** The TPM that it enrolled; its certificate may stand on something else. */
+  /** The TPM that the node enrolled. Its certificate may rest on another backend. */
   readonly enrollment?: Enrollment
 }
 
-/** A node that has just attested and said nothing else yet. */
+/** A node that has attested and sent nothing else yet. */
 export const attestedNode = (address: Address, certificate: Certificate): Node => ({
   address,
   certificate,
@@ -76,7 +76,7 @@ export type ChainNode = {
   readonly modelTiers: readonly number[]
 }
 
-/** What a job asks of its nodes. */
+/** What a job demands of its nodes. */
 export type Demand = {
   readonly modelId?: string | undefined
   readonly minTier: number
@@ -84,19 +84,19 @@ export type Demand = {
   readonly needs?: PromptNeeds | undefined
 }
 
-/** What a node can compare by that does not say it: these ask nothing of it. */
+/** The comparators of a node that names none. These need nothing from the node. */
 export const defaultComparators: readonly string[] = ['exact', 'similar/2'] satisfies ComparatorId[]
 
 const heartbeatWithinMs = 150_000
 const pollWithinMs = 60_000
 
-/** The tiers that a node serves: registered on chain, and allowed by its attestation. */
+/** The tiers that a node serves: registered on chain and allowed by its attestation. */
 export const servedTiers = (node: Node, chain: ChainNode): readonly number[] =>
   chain.modelTiers.filter((tier) => tier <= (node.certificate.highestTier ?? 0))
 
 type Reason = (typeof IneligibleReason)['options'][number]
 
-/** Why a node cannot be drawn for a demand now; none when it can. It is not silent while nobody could hear it. */
+/** Returns why a node cannot be drawn for a demand now; empty when it can. Excused outage time does not count as silence of the node. */
 export function ineligibleReasons(
   node: Node,
   chain: ChainNode | undefined,
@@ -123,7 +123,7 @@ export function ineligibleReasons(
   return checks.flatMap(([holds, reason]) => (holds ? [reason] : []))
 }
 
-/** True when the session key would stop counting while a job of now may still run. */
+/** True when the session key could expire before a job that starts now has ended. */
 const endsSoon = ({ certificate }: Node, now: number): boolean =>
   certificate.session.not_after * 1000 < now + jobMs + mostExcusedMs
 

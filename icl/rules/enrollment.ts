@@ -1,4 +1,4 @@
-/** What a TPM counts: machine starts, resumes, and milliseconds (decimal) that it was powered. */
+/** A TPM's counters: machine starts, resumes, and the milliseconds (decimal) that it was powered. */
 export type TpmCounters = {
   readonly reset: number
   readonly restart: number
@@ -17,13 +17,13 @@ export type Enrollment = {
   readonly model: string
   /** SHA-256 in hex of the root certificate that the endorsement key leads to. */
   readonly root: string
-  /** When a certificate of that chain ends. */
+  /** When the first certificate of that chain expires. */
   readonly validUntil: number
-  /** Those of the last quote; none before the first. */
+  /** The counters of the last quote; absent before the first. */
   readonly counters?: TpmCounters
 }
 
-/** True when a TPM counts less than it did: the clock is ordered only between quotes of one start, because an unclean stop sets it back. */
+/** True when counters went back. Clocks are compared only within one start and resume, because an unclean stop sets the clock back. */
 export function isCountingBack(before: TpmCounters, after: TpmCounters): boolean {
   if (after.reset !== before.reset) return after.reset < before.reset
   if (after.restart !== before.restart) return after.restart < before.restart

@@ -4,7 +4,7 @@ import type { Fault } from './fault.ts'
 import { type Assignment, type Job, recorded } from './job.ts'
 import type { PostedStatement } from './posted.ts'
 
-/** The job with a fault on record and what follows from it; undefined when it is known. */
+/** The job with a new fault and the effects of it; undefined when the fault is already known. */
 export function withFault(
   job: Job,
   assignment: Assignment,
@@ -25,7 +25,7 @@ export function withFault(
   }
 }
 
-/** A job's fault of a kind at a fence. */
+/** The job's fault of a kind at a fence; undefined when there is none. */
 export const faultOf = (job: Job, kind: FaultKind, fence: number): Fault | undefined =>
   job.faults?.find((fault) => fault.kind === kind && fault.fence === fence)
 

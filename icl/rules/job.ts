@@ -23,44 +23,44 @@ import type { Webhook } from './webhook.ts'
 
 /** One attempt of one node at one seat of a job; times in milliseconds. */
 export type Assignment = {
-  /** Counts on through the batches. */
+  /** Numbered across all batches. */
   readonly seat: number
-  /** Counts attempts at this seat. */
+  /** The number of the attempt at this seat. */
   readonly attempt: number
-  /** Of its node on the job's list. */
+  /** The position of its node on the job's list. */
   readonly position: number
   readonly node: Address
   readonly fence: number
   readonly status: AssignmentStatus
-  /** Of a committed one: the end of its time to reveal, once all of its batch have committed. */
+  /** The end of the current step. A committed assignment has one once all of its batch have committed: the end of its time to reveal. */
   readonly deadline?: number | undefined
   readonly endedAt?: number | undefined
   readonly reason?: AssignmentReason | undefined
   readonly commitment?: Hash32
   readonly committedAt?: number
-  /** The poll that claimed it, until its node has claimed it by a call of its own. */
+  /** The poll that claimed it, until its node claims it by its own call. */
   readonly poll?: string | undefined
   readonly answer?: PostedAnswer
   readonly revealedAt?: number
-  /** What its node was scored for in it. */
+  /** What its node was scored for in this assignment. */
   readonly scores?: readonly ReputationCode[]
 }
 
-/** The turn of one member of the agreement to deliver; times in milliseconds. */
+/** One member's turn to deliver; times in milliseconds. */
 export type Turn = {
   /** The deliverer's assignment. */
   readonly fence: number
-  /** Of the delivery, then of the checks. */
+  /** Of the delivery, then of the checks, then of the opening. */
   readonly deadline: number
   readonly delivery?: PostedDelivery
   readonly deliveredAt?: number
   readonly verdicts: readonly PostedVerdict[]
-  /** The verdicts settle the delivery. Until the deadline its checkers open the numbers that they committed to. */
+  /** The verdicts have settled the delivery. Until the deadline the checkers open the numbers that they committed to. */
   readonly opening?: true
   readonly opened?: readonly OpenedCheck[]
-  /** Assignments of checkers that will give no verdict. */
+  /** The fences of checkers that will give no verdict. */
   readonly absent: readonly number[]
-  /** Why it came to nothing, with the deliverer's word when it gave it back. */
+  /** Why the turn failed, with the deliverer's statement when it aborted. */
   readonly failed?: {
     readonly reason: DeliveryReason
     readonly at: number
@@ -68,34 +68,34 @@ export type Turn = {
   }
 }
 
-/** The answers that match one another, by their assignments' fences, and how one of them is delivered. */
+/** The answers that match one another, by their assignments' fences, and the turns to deliver one of them. */
 export type Agreement = {
   /** By batch and position. */
   readonly group: readonly number[]
-  /** The same, in the order in which they deliver. */
+  /** The same fences, in the order of the turns. */
   readonly order: readonly number[]
   /** The last is the current one. */
   readonly turns: readonly Turn[]
 }
 
-/** What the client committed to on chain. */
+/** The list that the client committed to on chain. */
 export type JobList = {
   readonly terms: Terms
   readonly block: BlockId
   readonly members: readonly Address[]
-  /** May activate members until `until`, in Unix seconds by the chain's clock. */
+  /** The account that may activate members until `until`, in Unix seconds by the chain's clock. */
   readonly activator: Address
   readonly until: number
-  /** As it has to stand on chain. */
+  /** The commitment that has to stand on chain. */
   readonly commitment: Hash32
 }
 
-/** A member of the list that another was seated before; `at` in milliseconds. */
+/** A member of the list that was passed over: a later member was seated instead. `at` in milliseconds. */
 export type Passed = { readonly position: number; readonly reason: PassReason; readonly at: number }
 
-/** How far a job was when all of its quorum had committed: what anybody but its nodes is shown until it has settled. */
+/** The state of the job when all of its quorum had committed. Until the job settles, only its nodes are shown more. */
 type FirstCommitted = {
-  /** Each later assignment has this fence or a higher one. */
+  /** The lowest fence that a later assignment can have. */
   readonly nextFence: number
   readonly passed: readonly Passed[]
 }
@@ -112,53 +112,53 @@ export type Job = {
   readonly kpLowHandle: bigint
   readonly parameters: Parameters
   readonly comparator: ComparatorId
-  /** SHA-256 of the submission: the same job with another body is a conflict. */
+  /** SHA-256 of the submission. The same job id with another body is a conflict. */
   readonly submissionHash: Hash32
   readonly createdAt: number
   readonly deadline: number
-  /** The end of the last outage that the deadlines were moved for. */
+  /** The end of the last outage for which the deadlines were moved. */
   readonly excusedUntil?: number
 
   readonly phase: JobPhase
   readonly reason?: JobReason | undefined
   readonly settledAt?: number
-  /** Seats by batch: the quorum, then what was added when no agreement was found. */
+  /** The number of seats by batch: the quorum, then the seats added when no agreement was found. */
   readonly batches: readonly number[]
   readonly nextFence: number
   readonly assignments: readonly Assignment[]
   /** The nodes that may take part, in the order in which they are seated. */
   readonly list: JobList
-  /** Who was passed over, in time order. */
+  /** The members that were passed over, in time order. */
   readonly passed: readonly Passed[]
   readonly firstCommitted?: FirstCommitted
   readonly agreement?: Agreement
-  /** When the client cancelled it, if answers were being revealed by then: it settles once these have decided. */
+  /** When the client cancelled the job. If answers are being revealed then, the job settles after these. */
   readonly cancelledAt?: number
   /** What nodes provably did wrong. */
   readonly faults?: readonly Fault[] | undefined
-  /** Of an accepted job: what its receipt says that nothing else here does. */
+  /** For an accepted job: the fields of its receipt that this document does not hold otherwise. */
   readonly receipt?: Pick<Receipt, 'chain_id' | 'tally'>
   readonly receiptHash?: Hash32
   readonly commitTx?: Hash32
-  /** The transaction that was sent last, deep enough or not. */
+  /** The transaction that was sent last, whether or not it is deep enough. */
   readonly commitSentTx?: Hash32 | undefined
   readonly commitError?: string | undefined
-  /** Where its client wants to be told that it has settled. */
+  /** Where the client wants to be notified that the job has settled. */
   readonly webhook?: Webhook
 
   readonly events: readonly JobEvent[]
   /** The number (`seq`) of the first event that is shown only once the job has settled. */
   readonly heldFrom?: number
-  /** What the outside world must still do; each is safe to repeat. */
+  /** The effects that are still to be done. Each is safe to repeat. */
   readonly outbox: readonly PendingEffect[]
   readonly nextEffect: number
-  /** When to try next to fill empty seats; undefined while none is empty. */
+  /** When to try next to fill empty seats; undefined while no seat is empty. */
   readonly fillAt?: number | undefined
-  /** When the job must be looked at again; undefined once settled. */
+  /** When the next tick is due; undefined once the job is settled. */
   readonly tickAt?: number | undefined
 }
 
-/** How long a job may take in all, in milliseconds. */
+/** The time that a job has in all without outages, in milliseconds. */
 export const jobMs = 600_000
 
 /** How long each step may take, in milliseconds, and how often it may fail. */
@@ -169,10 +169,10 @@ export type JobLimits = {
   readonly deliverMs: number
   readonly checkMs: number
   readonly refillMs: number
-  /** How long a node without a free slot is waited for while another has one. */
+  /** How long a job waits for a node without a free slot, while another node has one. */
   readonly slotWaitMs: number
   readonly maxAttempts: number
-  /** Jobs that one client may have at once. */
+  /** How many running jobs one client may have. */
   readonly maxJobsPerClient: number
 }
 
@@ -188,10 +188,10 @@ export const defaultJobLimits: JobLimits = {
   maxJobsPerClient: 8,
 }
 
-/** A job as it is now, and what the world must do about it. */
+/** The next state of a job, and the effects to be done. */
 export type Change = { readonly job: Job; readonly effects: readonly Effect[] }
 
-/** What comes of a command: a change, or why not; what a refused command shows of its sender may have to be noted all the same. */
+/** The outcome of a command: a change, or a refusal. A refusal may bring a change to save, such as a fault that the command proves. */
 export type Transition =
   | Change
   | { readonly refused: ProblemCode; readonly detail: string; readonly noted?: Change | undefined }
@@ -200,8 +200,8 @@ export const isSettled = (phase: JobPhase): boolean =>
   phase === 'accepted' || phase === 'disputed' || phase === 'expired' || phase === 'cancelled'
 
 /**
- * True once a job's outputs and evidence may be shown to its client and to others: until then a node that has not committed
- * could copy them, and it may be the client's own.
+ * True once a job's outputs and evidence may be shown to its client and others. Before that, a node that has not committed could copy them,
+ * and that node may belong to the client.
  */
 export const mayShowAnswers = ({ phase }: Pick<Job, 'phase'>): boolean => isSettled(phase)
 
@@ -209,15 +209,15 @@ export const mayShowAnswers = ({ phase }: Pick<Job, 'phase'>): boolean => isSett
 export const isHeld = (status: AssignmentStatus): boolean =>
   status !== 'aborted' && status !== 'lapsed'
 
-/** True while the time of a node to open its commitment runs. */
+/** True while the node's time to reveal runs. */
 export const isRevealing = ({ status, deadline }: Assignment): boolean =>
   status === 'committed' && deadline !== undefined
 
-/** Statuses in which an assignment occupies one of its node's slots; one that waits for a grant costs the node nothing yet. */
+/** Statuses in which an assignment occupies one of its node's slots. Waiting for a grant occupies none. */
 export const occupiesSlot = (status: AssignmentStatus): boolean =>
   status === 'offered' || status === 'claimed'
 
-/** What an assignment's node is in the job: it delivers the answer, or, before it is known who does, has the first seat. */
+/** The role of an assignment's node: the leader delivers the answer. Before there is a deliverer, the node at the first seat leads. */
 export function roleOf(job: Job, { fence, seat }: Assignment): Role {
   const deliverer = job.agreement?.turns.at(-1)?.fence
   const leads = deliverer === undefined ? seat === 0 : deliverer === fence
@@ -228,7 +228,7 @@ export function roleOf(job: Job, { fence, seat }: Assignment): Role {
 export const assignmentOf = (job: Job, node: Address): Assignment | undefined =>
   job.assignments.findLast((assignment) => assignment.node === node)
 
-/** A node's assignment of a fence; throws when there is none. */
+/** The node's assignment with this fence. Throws TypeError when there is none. */
 export function assignmentFor(job: Job, node: Address, fence: number): Assignment {
   const found = job.assignments.find((own) => own.node === node && own.fence === fence)
   if (!found) throw new TypeError(`${node} has no assignment ${fence}`)
@@ -244,10 +244,10 @@ export const withAssignment = (job: Job, fence: number, change: Partial<Assignme
 })
 
 const maxEvents = 200
-/** With the first of these a running job's events stop being shown: if later ones were, a reader that resumes would miss it. */
+/** A running job's events are hidden from the first of these on: a reader that resumes after a later event would never see this one. */
 const heldEvents: ReadonlySet<string> = new Set(['committed'])
 
-/** The job with one more event in its history; the oldest go when there are too many. */
+/** The job with one more event in its history. The oldest events are dropped beyond `maxEvents`. */
 export function recorded(
   job: Job,
   now: number,

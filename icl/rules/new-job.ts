@@ -3,7 +3,7 @@ import type { Effect } from './effects.ts'
 import { type Job, type JobList, type Passed, recorded } from './job.ts'
 import { seatMember } from './tick.ts'
 
-/** What a submission says, checked and complete. */
+/** A checked and complete submission. */
 export type Submission = Pick<
   Job,
   | 'id'
@@ -19,11 +19,11 @@ export type Submission = Pick<
   | 'webhook'
 > & {
   readonly list: JobList
-  /** Who could not be seated when the list was signed. */
+  /** The members that could not be seated when the list was signed. */
   readonly passed: readonly Passed[]
 }
 
-/** A new job with the first members of its list seated; nothing is offered before the chain shows access. */
+/** A new job with the first members of its list seated. They get no offer before the chain shows that they may read the keys. */
 export function newJob(submission: Submission): Job {
   const { list, createdAt: now } = submission
   const { quorum, model_id: modelId, min_tier: minTier, comparator } = list.terms
@@ -31,7 +31,7 @@ export function newJob(submission: Submission): Job {
   const last = Math.max(-1, ...positions)
   const empty: Job = {
     ...submission,
-    // Only an earlier one, instead of which another was seated, was passed over.
+    // Only a member before the last seated one was passed over.
     passed: submission.passed.filter(
       ({ position }) => position < last && !positions.includes(position),
     ),

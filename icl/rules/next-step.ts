@@ -41,7 +41,7 @@ function afterReveal(job: Job, { fence, node }: Assignment): Next {
     turn.absent.includes(fence) || turn.verdicts.some(({ body }) => body.address === node)
   if (!delivery || hasSpoken) return { step: 'wait' }
   if (isMember) return { step: 'check', deadline }
-  // An answer that matches the delivered one, and not all of the group, is no dissent: there is nothing to say.
+  // An answer outside the group that matches the delivered one is no dissent, so its node has nothing to say.
   return differs(job, fence, turn.fence) ? { step: 'differ', deadline } : { step: 'wait' }
 }
 

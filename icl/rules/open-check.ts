@@ -1,15 +1,15 @@
 /*
- * Problem: a checker that asks no model could wait for another's numbers of the delivered text, and say nearly the same.
+ * Problem: a checker that asks no model could wait for another checker's numbers of the delivered text, and post nearly the same ones.
  *
- * Idea: each checker binds itself to its numbers by a hash in its verdict. Once the verdicts settle a delivery nobody may give one any more,
- * and those that are bound open theirs. The job settles with the last one that does.
+ * Idea: each checker commits to its numbers by a hash in its verdict. Once the verdicts settle a delivery, no more verdicts are taken, and
+ * the checkers that committed open their numbers. The job settles with the last opening.
  *
  * Invariants:
- * - Numbers are opened only when no verdict, so no commitment, can come any more. They decide nothing.
- * - Only a job whose terms ask for them waits for them, and not for longer than the time to reveal an answer.
+ * - Numbers are opened only when no further verdict, and so no further commitment, can come. They decide nothing.
+ * - A job waits for numbers only if its terms ask for them, and no longer than the time to reveal an answer.
  *
- * Failure cases: a node that does not open its numbers in time, such as one that was restarted, is left out. That costs it nothing, and its
- * verdict counts. At the job's deadline, or when the client cancels, the job is accepted as it would have been without the wait.
+ * Failure cases: a node that does not open its numbers in time, for example after a restart, is left out. That costs it nothing, and its
+ * verdict counts. At the job's deadline, or when the client cancels, the job is accepted without further waiting.
  */
 
 import type { Hash32 } from '../../lib/codecs.ts'
@@ -19,7 +19,7 @@ import { answersOf, currentTurn } from './agreed.ts'
 import type { Assignment, Job, Transition, Turn } from './job.ts'
 import type { PostedVerdict } from './posted.ts'
 
-/** The verdicts whose nodes have still to open the numbers that they committed to. */
+/** The verdicts whose nodes still have to open the numbers that they committed to. */
 export function unopened({ list }: Job, { verdicts, opened = [] }: Turn): readonly PostedVerdict[] {
   if (checkOf(list.terms.needs) === undefined) return []
   return verdicts.filter(
@@ -30,10 +30,10 @@ export function unopened({ list }: Job, { verdicts, opened = [] }: Turn): readon
   )
 }
 
-/** What a node opens, and the commitment that it makes. */
+/** The numbers that a node opens, and the commitment computed from them. */
 export type Opening = { readonly opened: OpenedScore; readonly commitment: Hash32 }
 
-/** The current turn with one more node's numbers; the same turn when it is a repetition. */
+/** The current turn with one more node's numbers, or a refusal. Returns the same turn for a repetition. */
 export function openedIn(
   job: Job,
   { node, fence }: Assignment,

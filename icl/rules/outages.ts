@@ -1,35 +1,35 @@
 import { type Job, jobMs, recorded, type Transition } from './job.ts'
 
 /**
- * An outage is time in which nobody could reach the ICL: it was down, frozen, or without its database. What it measured meanwhile
- * says nothing of nodes, so that an outage of up to 5 minutes counts for no deadline and for no node's silence.
+ * An outage is a time in which the ICL could not be reached: it was down, frozen, or without its database. What it measured meanwhile
+ * says nothing about nodes. So up to 5 minutes of an outage count neither for a deadline nor as silence of a node.
  *
- * Nothing sweeps through the jobs after an outage. Each job notes up to which outage its deadlines were moved, and whatever is done
- * with it is done after that: a job is moved once for each outage, however often the ICL is killed in between.
+ * Nothing sweeps through the jobs after an outage. Each job records the last outage for which its deadlines were moved. Every use of a job
+ * first moves them, once for each outage, however often the ICL is killed in between.
  *
- * Offers, leases and turns are moved by every outage, so that none costs a node a point. The job itself ends at most 10 minutes later,
- * however many outages there are: its client has let nodes be added until then, and its nodes' session keys last so long.
+ * Every outage moves offers, leases and turns, so that it costs no node a point. The job itself ends at most 10 minutes later, however many
+ * outages there are: the client lets nodes be activated until then, and the nodes' session keys last as long.
  */
 
-/** Time in which no replica of the ICL could be reached, in milliseconds. */
+/** A time in which no replica of the ICL could be reached, in milliseconds. */
 export type Outage = { readonly from: number; readonly until: number }
 
-/** What of an outage counts for nothing, in milliseconds. */
+/** The most that is excused of one outage, in milliseconds. */
 const longestExcusedMs = 300_000
 
-/** What all outages together add to a job's life at most. */
+/** The most that all outages together add to a job's life, in milliseconds. */
 export const mostExcusedMs = 600_000
 
-/** When a job ends at the latest, whatever outages come. */
+/** The latest possible end of a job, whatever outages come; in milliseconds. */
 export const latestDeadlineOf = ({ createdAt }: Pick<Job, 'createdAt'>): number =>
   createdAt + jobMs + mostExcusedMs
 
-/** How long after an outage no assignment and no turn lapses: nodes have to find out that the ICL is back. */
+/** How long after an outage no assignment and no turn lapses, in milliseconds: nodes have to find out that the ICL is back. */
 const comeBackMs = 15_000
 
 const excusedMs = ({ from, until }: Outage): number => Math.min(until - from, longestExcusedMs)
 
-/** Milliseconds since `at` that count for what happened then. A time that is to come is now, unless it is minutes off: then it means nothing. */
+/** Milliseconds since `at`, without excused outages. A time ahead counts as now, or as infinitely long ago when over 5 minutes ahead. */
 export function ageOf(at: number, now: number, outages: readonly Outage[]): number {
   if (at - now > longestExcusedMs) return Number.POSITIVE_INFINITY
   const excused = outages
@@ -39,7 +39,7 @@ export function ageOf(at: number, now: number, outages: readonly Outage[]): numb
   return Math.max(now - at - excused, 0)
 }
 
-/** The outages since a job came that its deadlines do not heed yet, the first one first. */
+/** The outages since the job was created for which its deadlines were not moved yet, in time order. */
 const missedBy = (job: Job, outages: readonly Outage[]): readonly Outage[] =>
   job.settledAt === undefined
     ? outages
@@ -47,7 +47,7 @@ const missedBy = (job: Job, outages: readonly Outage[]): readonly Outage[] =>
         .toSorted((a, b) => a.until - b.until)
     : []
 
-/** The job with every deadline as much later as the ICL was away; the very same job when that is so already. */
+/** The job with its deadlines moved for these outages. Returns the same job when nothing is left to move. */
 export const excuse = (job: Job, outages: readonly Outage[]): Job =>
   missedBy(job, outages).reduce(excuseOne, job)
 
@@ -55,7 +55,7 @@ function excuseOne(job: Job, outage: Outage): Job {
   const { from, until } = outage
   const ms = excusedMs(outage)
   const later = (deadline: number) => Math.max(deadline + ms, until + comeBackMs)
-  // A job that was about to end gets the time to come back, too; after a longer outage it may be over.
+  // A job that was about to end also gets the time to come back. After a longer outage it may be over.
   const least = until - from <= longestExcusedMs ? until + comeBackMs : 0
   return {
     ...job,
@@ -77,7 +77,7 @@ function excuseOne(job: Job, outage: Outage): Job {
   }
 }
 
-/** Moves a job's deadlines, and says so in its history. */
+/** Moves a job's deadlines, and records it in the job's history. */
 export function missTime(job: Job, outages: readonly Outage[]): Transition {
   let moved = job
   for (const outage of missedBy(job, outages)) {

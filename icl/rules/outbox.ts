@@ -1,16 +1,16 @@
 /*
- * Problem: grants, scores, results on chain, slashes and messages to servers are tried again and again, by one replica
- * after another, long after the job has settled, and what came of each try must not be lost or noted twice.
+ * Problem: replicas try grants, scores, results on chain, slashes and messages to servers again and again, one after
+ * another, long after the job has settled. No result of a try may be lost or recorded twice.
  *
- * Idea: an effect has a number in its job's outbox. What came of a try is a command that names this number. It takes
- * the effect out of the outbox when that is done, or says when to try again, and notes what was found.
+ * Idea: an effect has a number in its job's outbox. The result of a try is a command that names this number. The command
+ * removes a finished effect from the outbox, or sets the time of the next try, and records what was found.
  *
  * Invariants:
- * - An effect that has left the outbox changes nothing more: another replica has finished it.
+ * - News of an effect that has left the outbox changes nothing: another replica has finished it.
  * - No try changes the phase, the assignments' statuses, the answers or the turns of a job.
  * - Only an accepted job has a receipt, and no receipt is replaced.
  *
- * Failure cases: a try that fails leaves its effect where it is, with a later due time and the error. The waits grow from
+ * Failure cases: after a failed try the effect stays in the outbox, with a later due time and the error. The waits grow from
  * one try to the next.
  */
 
@@ -23,15 +23,15 @@ import { afterTry, withNoticeDue } from './webhook.ts'
 
 const firstRetryMs = 500
 const longestRetryMs = 30_000
-/** Results and slashes that wait for more blocks are looked for so often. */
+/** How long the ICL waits before it looks again for a slash, and at first for a result, that needs more blocks. */
 const confirmingMs = 2_000
 const longestConfirmingMs = 15_000
-/** How often to see whether an accused operator has answered, or the arbiter has decided. */
+/** How often the ICL looks whether an accused operator has answered, or the arbiter has decided. */
 const slashLookMs = 3_600_000
 const chainClockMs = 60_000
 const weiPerGwei = 1_000_000_000n
 
-/** What comes of a try of one of the job's effects. */
+/** Applies the result of trying one of the job's effects. */
 export function applyEffectCommand(job: Job, command: EffectCommand, now: number): Change {
   const pending = job.outbox.find(({ id }) => id === command.effectId)
   if (!pending) return { job, effects: [] }
@@ -47,7 +47,7 @@ export function applyEffectCommand(job: Job, command: EffectCommand, now: number
   }
 }
 
-/** The job whose effect is done, and leaves the outbox, or waits for its next try. */
+/** The job without a finished effect, or with the time of the effect's next try. */
 function tried(job: Job, { id }: PendingEffect, news: Tried, now: number): Change {
   if (news.done)
     return { job: { ...job, outbox: job.outbox.filter((one) => one.id !== id) }, effects: [] }
@@ -67,7 +67,7 @@ function tried(job: Job, { id }: PendingEffect, news: Tried, now: number): Chang
 const backoffMs = ({ attempts }: PendingEffect): number =>
   Math.min(firstRetryMs * 2 ** attempts, longestRetryMs)
 
-/** A client is shown why its job's result is not on chain. */
+/** Records for the client why the job's result is not on chain. */
 const withError = (job: Job, { effect }: PendingEffect, news: Tried): Job =>
   effect.type === 'commit-result' && !news.done && news.error !== undefined
     ? { ...job, commitError: news.error }
@@ -92,7 +92,7 @@ function seeCommit(
   return tried(sent, pending, { done: false, retryMs }, now)
 }
 
-/** The accusation as it stands on chain; the events about it are shown with its node. */
+/** Records the slash as it stands on chain. */
 function seeSlash(
   job: Job,
   pending: PendingEffect,
@@ -127,7 +127,7 @@ function seeSlash(
   }
 }
 
-/** The job with an open slash, and with an event for each thing that is new. */
+/** The job with an open slash, and an event for a new proposal and a new answer. */
 function withSlash(job: Job, fault: Fault, slash: Slash, now: number): Job {
   const before = fault.slash
   const assignment = assignmentOfFault(job, fault)
@@ -143,7 +143,7 @@ function withSlash(job: Job, fault: Fault, slash: Slash, now: number): Job {
 
 type EndedSlash = Extract<ChainSlash, { state: 'executed' | 'cancelled' }>
 
-/** The job with a slash settled. Its proof has served its purpose, and is kept no longer. */
+/** The job with a settled slash. The proof is dropped, because it is not needed any more. */
 function endSlash(job: Job, fault: Fault, slash: Slash, found: EndedSlash, now: number): Job {
   const { state, tx: executedTx } = found
   const taken = found.state === 'executed' ? { takenWei: found.takenWei } : {}
@@ -176,7 +176,7 @@ function tryWebhook(
   return tried({ ...job, webhook }, pending, news, now)
 }
 
-/** The accepted job with its receipt. It is made beside the rules, because it is signed. */
+/** Adds the receipt to an accepted job. The caller makes it, because it has to be signed. */
 export const takeReceipt = (
   job: Job,
   { receipt, receiptHash }: Pick<Required<Job>, 'receipt' | 'receiptHash'>,

@@ -7,7 +7,7 @@ import type {
   VerdictStatement,
 } from '../../lib/schemas/statements.ts'
 
-/** A statement of a node as it was posted. */
+/** A node's statement as it was posted. */
 export type Posted<Body> = {
   readonly body: Body
   readonly hash: Hash32

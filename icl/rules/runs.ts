@@ -1,23 +1,22 @@
 import type { StatementSession } from '../../lib/schemas/statements.ts'
 
 /*
- * Problem: two daemons run with one wallet, because a folder was copied or a machine was replaced while the old one still
+ * Problem: two daemons run with one wallet, because a folder was copied, or a machine was replaced while the old one still
  * ran. Both would take the same assignments and sign different answers to them.
  *
  * Idea: each start of a daemon opens a run, named by the random session key that it attests. Only the newest run counts.
- * It has the seats of the one before, so that a killed daemon goes on. A superseded run that signs another request shows
- * that two daemons are alive. When two runs have shown that within ten minutes, the daemons supersede one another, as
- * under supervisors that start them again: then no run counts for ten minutes, so that both stop.
+ * It takes over the seats of the run before it, so that a killed daemon goes on. A superseded run that signs another request
+ * shows that two daemons are alive. When two runs show that within ten minutes, the daemons supersede one another, as
+ * supervisors that restart them cause. Then no run counts for ten minutes, so that both stop.
  *
  * Invariants:
- * - At most one run counts, and one that has ended never counts again.
- * - A daemon that is killed and started again any number of times never leads to a conflict: its former process has signed
- *   nothing later than the request that opened the next run. Both times are of one clock, that of the node's machine.
+ * - At most one run counts, and a superseded run never counts again.
+ * - A daemon that is killed and restarted any number of times never causes a conflict: its former process signed
+ *   nothing after the request that opened the next run. Both times are by the clock of the node's machine.
  *
- * Failure cases: requests that arrive late (they were signed before, so they show nothing; an attestation answers an older
- * challenge); a daemon that ends at a
- * refusal in the very second in which the next run attested (a later round shows it); two machines whose clocks differ
- * (of the two directions in which runs supersede one another, one still shows it, so that a conflict comes later).
+ * Failure cases: a request arrives late (it was signed before, so it shows nothing, and a late attestation answers an older
+ * challenge). A daemon stops at a refusal in the same second in which the next run attested (a later round shows it). The
+ * clocks of two machines differ (one of the two still shows that it is alive, so the conflict is found later).
  */
 
 /** A session key that a wallet granted. */
@@ -27,19 +26,19 @@ export type RunKey = {
   readonly session: StatementSession
 }
 
-/** A run that another one superseded; times in Unix seconds by the clock of the signer. */
+/** A superseded run; times in Unix seconds by the clock of the signer. */
 type FormerRun = RunKey & {
-  /** When the run after it was opened. */
+  /** When the next run was opened. */
   readonly endedAt: number
-  /** When it was first seen to be alive after that, in milliseconds by the clock of the ICL. */
+  /** When the ICL first saw it alive after that, in milliseconds by the clock of the ICL. */
   readonly seenAliveAt?: number
 }
 
-/** What is known of a node's runs besides the current one's key. */
+/** What the ICL knows of a node's runs besides the current run's key. */
 export type Runs = {
   /** The latest ones, oldest first. */
   readonly former: readonly FormerRun[]
-  /** Until then no run counts; milliseconds. */
+  /** Until this time no run counts; milliseconds. */
   readonly conflictUntil?: number
   /** When the ICL issued the challenge with which the current run was opened; milliseconds. */
   readonly challengedAt?: number
@@ -48,7 +47,7 @@ export type Runs = {
 /** Why a run does not count. */
 export type RunRefusal = 'run-superseded' | 'run-conflict'
 
-/** When a run asks to be opened. */
+/** The times of a request to open a run. */
 export type RunOpening = {
   /** Unix seconds, by the clock of the signer. */
   readonly signedAt: number
@@ -57,9 +56,9 @@ export type RunOpening = {
 }
 
 const mostFormer = 8
-/** An attestation may be that much slower than the one after it. */
+/** How much later than the next attestation an attestation may arrive and still count as overtaken. */
 const mostOvertakenMs = 10 * 60_000
-/** Within this time two superseded runs have to be seen alive, and for this time no run counts after that. */
+/** The time within which two superseded runs have to be seen alive, and the time for which no run counts after that. */
 export const conflictMs = 10 * 60_000
 
 /** The runs of a node that has opened its first one. */
@@ -68,9 +67,9 @@ export const noFormerRuns: Runs = { former: [] }
 const isInConflict = ({ conflictUntil = 0 }: Runs, now: number): boolean => conflictUntil > now
 
 /**
- * The runs after one attests; a run that attests again changes nothing. `overtaken`: it answers an older challenge than the
- * current run did, as the attestation of a killed daemon does that a slow replica finishes after the next start. A daemon that is
- * alive attests again.
+ * The runs after a run attests. A run that attests again changes nothing. `overtaken`: the attestation answers an older challenge than the
+ * current run's did. This happens when a slow replica finishes the attestation of a killed daemon after the daemon's next start. A daemon
+ * that is alive attests again.
  */
 export function openRun(
   runs: Runs,
@@ -100,7 +99,7 @@ export const runRefusal = (
   return thumbprint === current.thumbprint ? undefined : 'run-superseded'
 }
 
-/** The runs after a request that a superseded run signed at `signedAt`; the same object when it shows nothing new. */
+/** The runs after a request that a superseded run signed at `signedAt`. Returns the same object when it shows nothing new. */
 export function seeFormer(runs: Runs, thumbprint: string, signedAt: number, now: number): Runs {
   const seen = runs.former.find((run) => run.thumbprint === thumbprint)
   if (!seen || seen.seenAliveAt !== undefined || signedAt <= seen.endedAt) return runs

@@ -10,8 +10,8 @@ import type { Job, Turn } from './job.ts'
 type Score = Extract<Effect, { type: 'score-node' }>
 
 /**
- * What a settled job says of the nodes that answered, and of those that had to deliver or to check. A member of the agreement gains nothing by
- * its answer when it did not deliver or check as it should have: else it would pay to leave that to others.
+ * The scores of a settled job: of the nodes that answered, and of those that had to deliver or check. A member of the agreement that did
+ * not deliver or check as it should gains nothing by its answer. Otherwise it would pay to leave that work to others.
  */
 export const scoresOf = (job: Job): readonly Effect[] => {
   const answers = answersOf(job)
@@ -50,7 +50,7 @@ const scored = (
 const partnersOf = (one: Answered, members: readonly Answered[]): readonly Address[] =>
   members.filter((member) => member !== one).map(({ node }) => node)
 
-/** The agreement, if there is one: also of a job that was cancelled meanwhile. */
+/** The fences of the agreement, if there is one, also in a job that was cancelled before the decision. */
 function groupOf(job: Job): readonly number[] | undefined {
   if (job.agreement) return job.agreement.group
   const decision = decisionOf(job)
@@ -62,7 +62,7 @@ const memberCode = ({ phase, agreement }: Job, { fence }: Answered): ReputationC
     ? 'answer-delivered'
     : 'answer-agreed'
 
-/** Of an answer outside the agreement, or without one. That short answers differ, or any by `exact`, says nothing of a node. */
+/** The code of an answer outside the agreement. A difference of short answers, or of any by `exact`, says nothing about a node. */
 function outsideCode(one: Answered, members: readonly Answered[]): ReputationCode {
   if (members.length === 0) return 'answer-undecided'
   const { evidence } = one.answer.body

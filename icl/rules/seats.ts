@@ -4,17 +4,17 @@ import { type Assignment, isHeld, isRevealing, type Job } from './job.ts'
 export const assignmentAt = (job: Job, seat: number): Assignment | undefined =>
   job.assignments.findLast((assignment) => assignment.seat === seat)
 
-/** Reasons that say nothing about the job: trying another node then is not one of a seat's attempts. */
+/** Reasons that say nothing about the job. Assignments that end with one do not count as attempts at the seat. */
 const uncountedReasons: ReadonlySet<string> = new Set(['node-busy', 'node-left'])
 
 /** True while one of the job's assignments waits until its node may read the keys. */
 export const awaitsGrant = (job: Job): boolean =>
   currentAssignments(job).some(
-    // One whose node may read them, and is only full, has a deadline.
+    // A node that may read them and only has no free slot has a deadline.
     ({ status, deadline }) => status === 'awaiting-grant' && deadline === undefined,
   )
 
-/** How often a seat was tried. */
+/** How many attempts at a seat count. */
 export const attemptsAt = (job: Job, seat: number): number =>
   job.assignments.filter(
     (assignment) => assignment.seat === seat && !uncountedReasons.has(assignment.reason ?? ''),
@@ -25,7 +25,7 @@ export function currentAssignments(job: Job): readonly Assignment[] {
   return seatsOf(job).flatMap((seat) => assignmentAt(job, seat) ?? [])
 }
 
-/** The current assignments whose deadlines count: when the client has cancelled, only answers that are being opened are waited for. */
+/** The current assignments whose deadlines count. Once the client has cancelled, these are only the ones that are being revealed. */
 export const timedAssignments = (job: Job): readonly Assignment[] =>
   currentAssignments(job).filter(
     (assignment) =>

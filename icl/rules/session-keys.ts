@@ -3,7 +3,7 @@ import type { NodeCommand } from './commands.ts'
 import type { Job } from './job.ts'
 import type { Posted } from './posted.ts'
 
-/** The statement of a node that a command brings. */
+/** The node's statement in a command, if it brings one. */
 function statementIn(command: NodeCommand): Posted<NodeStatement> | undefined {
   switch (command.type) {
     case 'reveal':
@@ -19,7 +19,7 @@ function statementIn(command: NodeCommand): Posted<NodeStatement> | undefined {
   }
 }
 
-/** The statements of nodes that a receipt of the job may hold. */
+/** The nodes' statements that a receipt of the job may hold. */
 const statementsOf = ({ assignments, agreement }: Job): readonly Posted<NodeStatement>[] => [
   ...assignments.flatMap(({ answer }) => answer ?? []),
   ...(agreement?.turns ?? []).flatMap(({ delivery, verdicts, failed }) => [
@@ -29,7 +29,7 @@ const statementsOf = ({ assignments, agreement }: Job): readonly Posted<NodeStat
   ]),
 ]
 
-/** True when a command brings a statement by a session key that another node has signed with in this job: no receipt holds with both. */
+/** True when the command's statement is signed with a session key that another node used in this job: no valid receipt can hold both. */
 export function hasKeyOfAnother(job: Job, command: NodeCommand): boolean {
   const statement = statementIn(command)
   return (

@@ -6,9 +6,9 @@ import { scoresOf } from './scores.ts'
 import { timedAssignments } from './seats.ts'
 import { noticesOf } from './webhook.ts'
 
-/** Ends a job for good; what its answers say of their nodes is scored only here. */
+/** Settles a job for good. Only here the answers of a job score their nodes. */
 export function settle(job: Job, phase: JobPhase, reason: JobReason, now: number): Change {
-  // After an outage an acceptance may be noticed long after the deadline, up to which the sessions of its statements last.
+  // After an outage an acceptance may come long after the deadline. The session keys of its statements last only up to the deadline.
   const settledAt = phase === 'accepted' ? Math.min(now, job.deadline) : now
   const settled: Job = { ...job, phase, reason, settledAt }
   if (!isSettled(phase)) throw new TypeError(`${phase} does not settle a job`)
@@ -19,20 +19,20 @@ export function settle(job: Job, phase: JobPhase, reason: JobReason, now: number
 }
 
 /**
- * The client cancels. Until all of a batch have committed that ends the job, and says nothing of anybody. From then on nobody may choose by what was opened
- * whether it counts: the answers of the batch are still collected, and score their nodes. Nobody is seated any more.
+ * Cancels for the client. The job ends at once, unless the answers of a batch are being revealed: these are still collected and score their
+ * nodes, so that nobody can choose by a revealed answer whether it counts. No more nodes are seated.
  */
 export function cancel(job: Job, now: number): Transition {
   if (job.phase === 'cancelled' || job.cancelledAt !== undefined) return { job, effects: [] }
   if (isSettled(job.phase)) {
     return { refused: 'job-settled', detail: `The job is already ${job.phase}` }
   }
-  // Its delivery is settled: nothing is waited for but numbers that decide nothing.
+  // The delivery is settled. The job waits only for numbers, which decide nothing.
   if (currentTurn(job)?.opening) return settle(job, 'accepted', 'quorum-agreed', now)
   return { job: { ...job, cancelledAt: now }, effects: [] }
 }
 
-/** The change, and the end of a job that the client has cancelled, once no answer is being opened any more. */
+/** Settles a job that the client has cancelled, once no answer is being revealed any more. Returns other changes as they are. */
 export function concluded(change: Change, now: number): Change {
   const { job, effects } = change
   const isCancelled = job.cancelledAt !== undefined && !isSettled(job.phase)

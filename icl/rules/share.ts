@@ -1,6 +1,6 @@
 /**
- * Which of several replicas a piece of work is for: rendezvous hashing, so that all that know the same replicas agree, and work
- * moves only from or to a replica that goes or comes. Undefined when there is none.
+ * Returns the replica that does a piece of work, by rendezvous hashing. Replicas that know the same set agree, and work moves only from
+ * or to a replica that leaves or joins. Undefined when there is no replica.
  */
 export function replicaFor(work: string, replicas: readonly string[]): string | undefined {
   let best: { readonly id: string; readonly weight: number } | undefined
@@ -11,7 +11,7 @@ export function replicaFor(work: string, replicas: readonly string[]): string | 
   return best?.id
 }
 
-/** 32 bits that spread evenly: FNV-1a, then the last step of MurmurHash3. Nothing is secret here, and it is asked often. */
+/** Returns 32 evenly spread bits: FNV-1a, then the last step of MurmurHash3. It is fast, and the input is not secret. */
 function mixed(text: string): number {
   let hash = 0x811c9dc5
   for (let index = 0; index < text.length; index++) {

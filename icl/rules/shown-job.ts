@@ -2,9 +2,9 @@ import type { JobReason } from '../../lib/schemas/jobs.ts'
 import { type Assignment, isSettled, type Job } from './job.ts'
 
 /**
- * The job as anybody but its nodes may see it. Until it has settled that says nothing of whether answers agree: otherwise a
- * client could cancel at the sight of it, so that only ends of its choice are scored. Seats that were filled after all of the
- * quorum had committed are left out, because most of them exist only where answers differ.
+ * The job as shown to everybody but its nodes. Until it has settled, it does not reveal whether answers agree. Otherwise a client could
+ * cancel whenever it dislikes what it sees, and choose which results are scored. Seats that were filled after all of the quorum had
+ * committed are left out, because most of them exist only where answers differ.
  */
 export function shownJob(job: Job): Job {
   if (isSettled(job.phase)) return job
@@ -24,13 +24,13 @@ export function shownJob(job: Job): Job {
   }
 }
 
-/** What a job waits for: a seat that falls empty after the first answers is one that these made, or may be. */
+/** What a job waits for. Hidden after the first commitments, because a seat may be empty then on account of the answers. */
 function shownReason({ cancelledAt, firstCommitted, reason }: Job): JobReason | undefined {
   if (cancelledAt !== undefined) return 'cancelled-by-client'
   return firstCommitted ? undefined : reason
 }
 
-/** An assignment of a running job: from its claim on, how it is and was is the same whatever its node says. */
+/** An assignment of a running job. From its claim on it looks the same, whatever its node says. */
 function shownAssignment(assignment: Assignment): Assignment {
   const {
     commitment: _,

@@ -1,27 +1,27 @@
 /*
- * Problem: a job must go on although nodes go silent, have no room, or leave, and must end when nobody is left.
+ * Problem: a job must go on although nodes go silent, have no free slot, or leave. It must end when no node is left.
  *
- * Idea: every job has a time at which it is looked at again (tickAt). A tick does three things in this order: it
- * ends what is overdue, it takes seats from nodes that stay full if others are free, and it fills empty seats from
- * the job's list. How each member of the list is at the moment is read before, by the caller, because this function
- * is pure. needsMembers tells the caller when to read.
+ * Idea: every job has a time for its next tick (tickAt). A tick does three things in this order: it ends what is overdue,
+ * it takes seats from nodes that stay full if others are free, and it fills empty seats from the job's list. The caller
+ * reads the state of each member of the list before, because this function is pure. needsMembers tells the caller when to
+ * read.
  *
  * Invariants:
- * - An empty seat goes to the earliest member of the list that never had a seat and is fit. Each earlier one that
- *   never had a seat is passed over, and the job keeps its name and the reason.
- * - Only when no fit member is left that never had a seat, a node may return that gave its seat back for a cause
- *   that passes and never committed, after a pause that grows with each attempt: a member that is busy for good
- *   holds up nobody.
- * - A node is scored for an offer, a lease or a reveal that it let pass. Waiting for a slot or for a grant, or what a
- *   poll claimed for it and it never spoke of, costs it nothing.
- * - A seated node gets no offer yet: that takes the effect ensure-access, which sees on chain that the node may read
+ * - An empty seat goes to the earliest member of the list that never had a seat and is fit. Each earlier member that
+ *   never had a seat is passed over, and the job records its position and the reason.
+ * - A node that gave its seat back may return only when no fit member without a former seat is left. Its reason must be
+ *   one that passes, and it must not have committed. The pause before grows with each attempt, so that a member that stays
+ *   busy holds up nobody.
+ * - A node is scored for an offer, a lease or a reveal that it let pass. It is not scored for waiting for a slot or a
+ *   grant, or for a poll's claim that it never took up.
+ * - A seated node gets no offer yet. The effect ensure-access makes the offer, once the chain shows that the node may read
  *   the prompt key.
  *
- * Failure cases, with the end of the job: the deadline has passed (expired); a seat has used up its attempts, or
- * as many nodes as a quorum gave it back for a cause that lies in the job and nobody could do it (expired,
- * attempts-exhausted); the empty seats are more than the members of the list that may still come (expired,
- * list-used-up, or disputed when they were added to find an agreement). In all other cases an empty seat waits, mostly
- * with the reason not-enough-nodes, and is tried again after refillMs.
+ * Failure cases, with the end of the job: the deadline has passed (expired). A seat has used up its attempts, or as many
+ * nodes as a quorum gave it back for a cause in the job itself and none committed (expired, attempts-exhausted). There are
+ * more empty seats than members of the list that may still come (expired, list-used-up, or disputed when the seats were
+ * added to find an agreement). In all other cases an empty seat waits, mostly with the reason not-enough-nodes, and is
+ * tried again after refillMs.
  */
 
 import { causes } from '../../lib/causes.ts'
@@ -46,7 +46,7 @@ import { settle } from './settle.ts'
 import { returnable, unseated } from './unseated.ts'
 import { isUsedUp } from './used-up.ts'
 
-/** Looks at a job whose time has come: ends what is overdue and fills empty seats from the list, whose members are in these states. */
+/** Ends what is overdue in a job and fills its empty seats from the list. `members` are the states of the list's members. */
 export function tick(
   job: Job,
   members: readonly MemberState[] | undefined,
@@ -72,7 +72,7 @@ export function tick(
   return { job: filled.job, effects: [...effects, ...filled.effects] }
 }
 
-/** True when the next tick needs the members' states: a seat is empty or may be, and it is time to fill it. */
+/** True when the next tick needs the members' states: a seat is or may become empty, and it is time to fill it. */
 export const needsMembers = (job: Job, now: number): boolean =>
   !isSettled(job.phase) &&
   job.cancelledAt === undefined &&
@@ -88,7 +88,7 @@ const waitsForSlot = ({ status }: Assignment): boolean => status === 'awaiting-g
 
 const lookForSlotMs = 5_000
 
-/** Takes the assignments of nodes that stay full from them, as far as others are free to take them. */
+/** Takes assignments from nodes that stay full, as far as other members are free to take them. */
 function vacateFullNodes(job: Job, members: readonly MemberState[], now: number): Job {
   const others = unseated(job).filter((position) => members[position] === 'fit').length
   let left = others - emptySeats(job).length
@@ -118,7 +118,7 @@ function lapse(job: Job, now: number): { job: Job; effects: readonly Effect[] } 
 function lapseOne(job: Job, assignment: Assignment, now: number): Change {
   if (assignment.status === 'committed') return neverRevealed(job, assignment, now)
   const { node, fence, status, poll } = assignment
-  // The answer to its poll may never have reached the node.
+  // The node may never have received the answer to its poll.
   if (poll !== undefined)
     return { job: vacated(job, assignment, 'lapsed', 'offer-lapsed', now), effects: [] }
   const code = status === 'offered' ? 'offer-lapsed' : 'lease-lapsed'
@@ -162,7 +162,7 @@ function fillSeats(
 
 const mostPassed = 64
 
-/** The job with every earlier member that never had a seat noted as passed over, once for each reason. */
+/** Records every earlier member that never had a seat as passed over, once for each reason. */
 function passing(job: Job, position: number, members: readonly MemberState[], now: number): Job {
   const passed = unseated(job).flatMap((earlier): Passed[] => {
     const reason = members[earlier]
@@ -186,7 +186,7 @@ function afterFilling(job: Job, now: number, limits: JobLimits): Job {
   return job.reason === 'not-enough-nodes' ? waiting : recorded(waiting, now, 'not-enough-nodes')
 }
 
-/** True when as many nodes as a quorum has gave the job back for a cause that lies in it, and none could do it: others would be paid in vain. */
+/** True when as many nodes as a quorum gave the job back for a cause in the job itself, and none committed: more nodes would fail, too. */
 function failsAnywhere({ assignments, list }: Job): boolean {
   if (assignments.some(({ commitment }) => commitment !== undefined)) return false
   const nodes = assignments.flatMap(({ node, reason }) =>
@@ -197,7 +197,7 @@ function failsAnywhere({ assignments, list }: Job): boolean {
 
 const returnDelayMs = 2_000
 
-/** The positions whose nodes may have a seat again by now. */
+/** The positions of nodes that may have a seat again now. */
 const returningMembers = (job: Job, members: readonly MemberState[], now: number): number[] =>
   returnable(job)
     .filter(
@@ -206,7 +206,7 @@ const returningMembers = (job: Job, members: readonly MemberState[], now: number
     )
     .map(({ position }) => position)
 
-/** Seats a member of the list; it is offered the work once the chain shows that it can read the prompt key. */
+/** Seats a member of the list. It gets its offer once the chain shows that it can read the prompt key. */
 export function seatMember(
   job: Job,
   seat: number,

@@ -2,27 +2,27 @@
  * Problem: clients, nodes, timers and several replicas act on one job at the same time, and any process may die
  * between two steps.
  *
- * Idea: a job is a value, and this function decides its next one. A command (from a node, from the client, from a
- * timer, what was found on chain, or what came of an effect) and a time give either the changed job with effects, or a refusal. Nothing
- * here reads a clock, a store or a network. The caller saves the result only if nobody has saved the job since it
- * was read, and otherwise starts again with the newer job (icl/operations/change-job.ts). Effects go into the
- * job's outbox, in the same save, and are delivered later (icl/background/effects-due.ts).
+ * Idea: a job is a value, and this function decides its next state. Input is a command (from a node, the client or a timer,
+ * a finding on chain, or the result of an effect) and a time. Output is the changed job with effects, or a refusal. Nothing
+ * here reads a clock, a store or a network. The caller saves the result only if the job was not saved since it was read,
+ * and otherwise starts again with the newer job (icl/operations/change-job.ts). Effects go into the job's outbox, in the
+ * same save, and are delivered later (icl/background/effects-due.ts).
  *
  * Invariants:
- * - A settled phase never changes. A settled job answers a repeated statement as before, may still get a provable
- *   fault, or the score of an answer that came after its lease and before the job's deadline, and notes what comes of
- *   its effects (outbox.ts).
+ * - A settled phase never changes. A settled job answers a repeated statement as before, and records the results of its
+ *   effects (outbox.ts). It may still get a provable fault, or the score of a commitment that came after its lease and
+ *   before the job's deadline.
  * - A command of a node counts only under the fence of that node's assignment. Each assignment has a higher fence
  *   than those before it in the job.
  * - A session key signs for one node of a job.
- * - A command that changes nothing returns the very same job, so that nothing is saved.
+ * - A command that changes nothing returns the same job object, so that nothing is saved.
  * - A job that has not settled has a tickAt: the earliest of its deadline, the deadlines of its assignments and of
  *   the turn to deliver, and the time to fill empty seats.
  *
- * Failure cases: a message that comes twice has the effect of one, and is answered as before, also once its assignment
- * is over. After the job's deadline nodes' commands are refused unless they are repeats, whether or not the tick has
- * come. A refusal may still note something: a second, different signed answer is kept as a fault, and an answer after
- * a lease that lapsed brings its node a score. The caller saves that, then reports the refusal.
+ * Failure cases: a repeated message has one effect and gets the same answer, also once its assignment is over. After the
+ * job's deadline, commands of nodes are refused unless they are repeats, whether or not the tick has come. A refusal may
+ * still change the job: a second, different signed answer is kept as a fault, and a commitment after a lapsed lease scores
+ * its node. The caller saves that change, then reports the refusal.
  */
 
 import type { ProblemCode } from '../../lib/problem-codes.ts'
@@ -57,18 +57,17 @@ import { hasKeyOfAnother } from './session-keys.ts'
 import { cancel, concluded } from './settle.ts'
 import { tick } from './tick.ts'
 
-/** The whole life of a job. Pure: the same job, command and time (milliseconds) give the same transition. */
+/** Decides the next state of a job. Pure: the same job, command and time (milliseconds) give the same transition. */
 export function transition(job: Job, command: Command, now: number, limits: JobLimits): Transition {
   if (command.type === 'effects-seen') return oneByOne(job, command.news, now, limits)
   const next = apply(job, command, now, limits)
-  // A command that changes nothing gives the very same job, so that nothing is saved for it.
   if ('refused' in next) {
     return next.noted ? { ...next, noted: ready(next.noted, now) } : next
   }
   return next.job === job && next.effects.length === 0 ? next : ready(concluded(next, now), now)
 }
 
-/** The job after several commands, of which the first may leave the next without effect. */
+/** Applies several commands in order. A refused command changes nothing. */
 function oneByOne(
   job: Job,
   commands: readonly SingleCommand[],
@@ -88,7 +87,7 @@ const ready = ({ job, effects }: Change, now: number): Change => ({
   job: timed(scored(job, effects), effects, now),
 })
 
-/** Notes in the assignments what their nodes are scored for. */
+/** Records in the assignments what their nodes are scored for. */
 function scored(job: Job, effects: readonly Effect[]): Job {
   const scores = effects.flatMap((effect) => (effect.type === 'score-node' ? [effect] : []))
   if (scores.length === 0) return job
@@ -139,7 +138,7 @@ function apply(job: Job, command: SingleCommand, now: number, limits: JobLimits)
 
 function applyFinding(job: Job, finding: Finding, now: number, limits: JobLimits): Transition {
   const assignment = assignmentOf(job, finding.node)
-  // Found too late: the job has ended, or the assignment has gone to another node, and nothing is left to do.
+  // The finding is too late: the job has ended, or the node has a newer assignment.
   const hasEnded = isSettled(job.phase) || job.cancelledAt !== undefined
   if (hasEnded || assignment?.fence !== finding.fence) return { job, effects: [] }
   switch (finding.type) {
@@ -208,16 +207,16 @@ function applyNodeCommand(
   }
 }
 
-/** How the job has ended for a command; undefined while it may count. */
+/** How the job has ended for a command; undefined while the command may count. */
 function endFor({ phase, deadline, cancelledAt }: Job, { type }: NodeCommand, now: number) {
   if (isSettled(phase)) return phase
-  // What came after the deadline must not depend on whether the next tick saw it before.
+  // The outcome after the deadline must not depend on whether a tick has already come.
   if (now >= deadline) return 'past its deadline'
   const isNewWork = type === 'claim' || type === 'commit'
   return cancelledAt !== undefined && isNewWork ? 'cancelled' : undefined
 }
 
-/** A statement that is sent again after the job settled still gets its old answer, and a different one is still a fault. */
+/** True for a repeat of what the node posted before the job settled. It gets its old answer, and a different statement is still a fault. */
 function isRepeat(job: Job, assignment: Assignment, command: NodeCommand): boolean {
   const { answer, commitment, fence } = assignment
   const turns = job.agreement?.turns ?? []
@@ -237,11 +236,11 @@ function isRepeat(job: Job, assignment: Assignment, command: NodeCommand): boole
   }
 }
 
-/** A node that lost the assignment later may ask once more for the acknowledgement of its commitment. */
+/** True for a repeated commitment. A node that has lost its assignment since may ask for the acknowledgement again. */
 const isSameCommitment = ({ commitment }: Assignment, command: NodeCommand): boolean =>
   command.type === 'commit' && commitment !== undefined && command.commitment === commitment
 
-/** A commitment after the lease: of no use any more, but it shows that the node was at work. */
+/** True for a commitment after the lease. It is useless, but it shows that the node was at work. */
 const isLateCommit = ({ reason, scores }: Assignment, { type }: NodeCommand): boolean =>
   reason === 'lease-lapsed' && type === 'commit' && !scores?.includes('answered-late')
 
@@ -252,7 +251,7 @@ const scoredLate = (job: Job, { node, fence }: Assignment): Change => ({
 
 const refuse = (refused: ProblemCode, detail: string) => ({ refused, detail })
 
-/** Puts effects into the outbox and sets when to look at the job again. */
+/** Puts the effects into the outbox and sets the time of the next tick. */
 function timed(job: Job, effects: readonly Effect[], now: number): Job {
   const settled = isSettled(job.phase)
   const isFilling = !settled && job.cancelledAt === undefined && emptySeats(job).length > 0

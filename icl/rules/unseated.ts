@@ -8,8 +8,8 @@ export function unseated({ list, assignments }: Job): readonly number[] {
 }
 
 /**
- * The assignments whose nodes may have a seat once more, in the list's order: they gave theirs back for a cause that passes. A node that
- * has committed never gets another: it would answer twice.
+ * The assignments whose nodes may have a seat again, in the list's order: they gave their seats back for a cause that passes. A node that
+ * has committed gets no other seat, because it would answer twice.
  */
 export function returnable({ list, assignments }: Job): readonly Assignment[] {
   return list.members.flatMap((_, position) => {

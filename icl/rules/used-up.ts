@@ -4,13 +4,13 @@ import type { Assignment, Job } from './job.ts'
 import { assignmentAt, emptySeats } from './seats.ts'
 import { returnable, unseated } from './unseated.ts'
 
-/** How long a node that had a seat is waited for while it is away: a restart must not cost a pool of three its job. */
+/** How long a job waits for a node that had a seat and is away, in milliseconds: a restart must not cost a pool of three its job. */
 const awayMs = 120_000
 
 /**
- * True when nobody can fill the empty seats any more: they are more than the members of the list that may still come. These are the ones that
- * never had a seat, and those that may return and are there, or have been away for a moment only. Nor is a seat lost whose own node may still
- * open its commitment. For seats that were added to find an agreement, a member that is away before it had a seat is not waited for.
+ * True when there are more empty seats than members of the list that may still come. These are the members that never had a seat, and those
+ * that may return and are present or only briefly away. A seat whose own node may still reveal does not count as empty. For seats that were
+ * added to find an agreement, the job does not wait for an absent member that never had a seat.
  */
 export function isUsedUp(job: Job, members: readonly MemberState[], now: number): boolean {
   const isThere = (position: number) => members[position] === 'fit' || members[position] === 'busy'

@@ -3,7 +3,7 @@ import type { AgreementView } from '../../lib/schemas/jobs.ts'
 import { answersOf, currentTurn, quotaOfJob } from './agreed.ts'
 import { isSettled, type Job } from './job.ts'
 
-/** How many answers of a settled job agree, and how far they are apart; undefined when there is nothing to compare. */
+/** How many answers of a settled job agree, and how far apart they are; undefined before it settles or with fewer than two answers. */
 export function agreementOf(job: Job): AgreementView | undefined {
   const answers = answersOf(job)
   if (!isSettled(job.phase) || answers.length < 2) return undefined

@@ -1,24 +1,24 @@
 import type { JobPhase, WebhookError, WebhookState } from '../../lib/schemas/jobs.ts'
 import type { Effect, PendingEffect } from './effects.ts'
 
-/** Where a client wants to be told that a job has settled, and what came of it. */
+/** Where a client wants to be notified that a job has settled, and the results of the tries. */
 export type Webhook = {
   readonly url: string
   readonly state: WebhookState
-  /** How often it was tried. */
+  /** The number of tries. */
   readonly attempts: number
-  /** What the last try was answered with, or failed with. */
+  /** The status or the error of the last try. */
   readonly lastStatus?: number | undefined
   readonly lastError?: WebhookError | undefined
 }
 
-/** A webhook that nothing was sent to yet. */
+/** A webhook without a try. */
 export const newWebhook = (url: string): Webhook => ({ url, state: 'waiting', attempts: 0 })
 
-/** How long an accepted job waits for its transaction, which the message is to name, in milliseconds. */
+/** How long the message about an accepted job waits for the transaction that it names, in milliseconds. */
 const commitWaitMs = 60_000
 
-/** What a settled job asks for if its client wants to be told. */
+/** The effects that notify the client of a settled job; empty when the client named no webhook. */
 export const noticesOf = ({
   webhook,
   phase,
@@ -28,7 +28,7 @@ export const noticesOf = ({
 }): readonly Effect[] =>
   webhook ? [{ type: 'notify', afterMs: phase === 'accepted' ? commitWaitMs : 0 }] : []
 
-/** The outbox with the message due now: what it waited for is there. */
+/** The outbox with the first try of the message due now: the transaction that it waited for is on chain. */
 export const withNoticeDue = (
   outbox: readonly PendingEffect[],
   now: number,
@@ -52,7 +52,7 @@ export type WebhookAnswer = {
   readonly error?: WebhookError | undefined
 }
 
-/** The webhook after one more try; `retryMs` is left out when there is to be no other. */
+/** The webhook after one more try. `retryMs` is absent when there are no more tries. */
 export function afterTry(
   { url, attempts: before }: Webhook,
   answer: WebhookAnswer,
