@@ -9,8 +9,8 @@ import type { Assignment, Job } from '../rules/job.ts'
 type Step = AckStatement['step']
 
 /**
- * Where a node's assignment and the job stand, with the ICL's signature under what it has taken and when: so that nobody can say later
- * that the node missed the step. Made from the job, and so the same when the step is repeated.
+ * Returns the state of a node's assignment and job, with the ICL's signature under what it has taken and when. The ICL cannot claim later
+ * that the node missed the step. It is made from the job, so a repeated step gets the same acknowledgement.
  */
 export async function acknowledged(
   deps: Dependencies,
@@ -38,7 +38,7 @@ const signedAck = async ({ keys }: Dependencies, body: AckStatement): Promise<Ac
   signature: await keys.tally.sign(statementBytes(body)),
 })
 
-/** What of the step was taken, and when (milliseconds). */
+/** Returns the hash of what was taken in the step, and when (milliseconds). Throws TypeError when nothing was. */
 function takenIn(
   job: Job,
   { fence, commitment, committedAt, answer, revealedAt }: Assignment,

@@ -22,7 +22,7 @@ const tooManyJobs = ({ limits }: Dependencies) =>
     { retryAfterSeconds: 10 },
   )
 
-/** Throws `too-many-jobs` before anything that costs more is asked. */
+/** Throws `too-many-jobs`. Called before the requests that cost more. */
 export async function checkRoom(deps: Dependencies, client: Address): Promise<void> {
   const running = await deps.store.countJobsOfClient(client, 'unsettled')
   if (running >= deps.limits.maxJobsPerClient) throw tooManyJobs(deps)
@@ -31,9 +31,9 @@ export async function checkRoom(deps: Dependencies, client: Address): Promise<vo
 type KeyWrite = Extract<Write, { kind: 'key' }>
 
 /**
- * The writes that take a client's places for a new job: one of those at the same time, and one of today's. Each place is a key of the
- * store that one job holds, and is saved together with the job, so that many submissions at once, through any number of replicas,
- * cannot take more. When one of them is refused, another job was faster, and there may be another place. Throws `too-many-jobs` or
+ * The writes that take a client's places for a new job: one of its running jobs, and one of its jobs of today. A place is a key of the
+ * store that one job holds. It is saved together with the job, so that concurrent submissions through any number of replicas cannot take
+ * more. When one of the writes is refused, another job was faster, and another place may be free: call again. Throws `too-many-jobs` or
  * `quota-exceeded`.
  */
 export async function placesOf(
@@ -58,7 +58,7 @@ async function runningPlaceOf(
   const prefix = prefixOf('running', client)
   const now = clock.now()
   const held = new Map((await store.listKeys(prefix, now)).map(({ key, value }) => [key, value]))
-  // By its deadline a job has settled.
+  // A job has settled by its deadline.
   const expiresAt = deadline + 60_000
   for (let index = 0; index < limits.maxJobsPerClient; index++) {
     const key = keyOf('running', client, index)
@@ -85,7 +85,7 @@ async function dailyPlaceOf(
   const now = clock.now()
   const day = Math.floor(now / dayMs)
   const expiresAt = (day + 1) * dayMs
-  // The places are taken in order: those of the jobs that are there already need not be tried.
+  // The places are taken in order, so those of today's known jobs need not be tried.
   for (
     let index = await store.countJobsOfClient(client, { since: day * dayMs });
     index < jobsPerDay;

@@ -13,10 +13,10 @@ import { maxOutputTokensOf } from './max-output-tokens.ts'
 import { notAssigned } from './own-assignment.ts'
 import { notePoll } from './take-heartbeat.ts'
 
-/** How a node asks for work: how long it waits, how much it claims at once, and the name of the poll. */
+/** A node's poll for work: how many seconds it waits, how many assignments it claims at once, and its name. */
 type Poll = { readonly wait: number; readonly claim: number; readonly poll: string }
 
-/** Work offered to a node; waits up to `wait` seconds for some. Only what the poll claims is handed out by being sent. */
+/** Returns the work offered to a node. Waits up to `wait` seconds for some. Only work that the poll claims becomes the node's. */
 export async function listAssignments(
   deps: Dependencies,
   node: Address,
@@ -24,7 +24,7 @@ export async function listAssignments(
   signal?: AbortSignal,
 ): Promise<{ readonly later: Promise<Offers> }> {
   await notePoll(deps, node)
-  // What is awaited here would keep the whole request in memory for as long as the node waits.
+  // Awaiting the offers here would keep the whole request in memory while the node waits.
   const offers = hold(deps, offersTo(node, poll), poll.wait * 1000, signal)
   return { later: offers }
 }
@@ -48,7 +48,7 @@ const offersTo = (node: Address, { claim, poll }: Poll): OfferQuestion => ({
   gone: noOffers,
 })
 
-/** A poll of a node that waits here for something to claim. */
+/** A waiting poll of the node that claims; undefined when there is none. The poll does not look until it is let go. */
 export const keepClaiming = (
   deps: Dependencies,
   node: Address,
@@ -76,7 +76,7 @@ async function lookForOffers(this: OfferQuestion, waiting: Waiting): Promise<Off
   return { assignments, ...(claims && { claims }) }
 }
 
-/** What the poll has claimed before, and what it claims now; undefined for one that claims nothing. A claim that is refused is left out. */
+/** Returns earlier and new claims of the poll; undefined for a poll that claims nothing. Leaves out refused claims. */
 async function claimsOf(
   { node, claim, poll }: OfferQuestion,
   waiting: Waiting,
@@ -92,7 +92,7 @@ async function claimsOf(
     ({ assignment: { status, poll: by } }) =>
       status === 'claimed' && by !== undefined && (poll === '' || poll === by),
   )
-  // Nobody hears a caller that has gone away, and an ICL that stops starts nothing.
+  // No claims for a caller that has gone away, and none while the ICL stops.
   const most = waiting.isOver || deps.notifier.closed ? 0 : claim - before.length
   const offered = own.filter(({ assignment }) => assignment.status === 'offered')
   const tried = await Promise.allSettled(
@@ -102,7 +102,7 @@ async function claimsOf(
     }),
   )
   const claims = [
-    // A node is never given more at once than it asks for.
+    // A node never gets more at once than it asks for.
     ...before.slice(0, claim).map(({ job }) => viewClaim(deps, job, node)),
     ...tried.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : [])),
   ]
@@ -124,7 +124,7 @@ const viewOffer = (job: Job, assignment: Assignment): AssignmentOffer => ({
   fence: assignment.fence,
 })
 
-/** Gives a node its assignment and the key handles (spec 2.3); claiming again gives the same. */
+/** Claims an assignment for a node and returns it with the key handles (spec 2.3). A repeated claim returns the same. */
 export async function claimAssignment(
   deps: Dependencies,
   node: Address,
@@ -158,7 +158,7 @@ function viewClaim(deps: Dependencies, job: Job, node: Address): ClaimResult {
   }
 }
 
-/** Where a node's assignment and the job stand. */
+/** Returns the state of a node's assignment and of the job. Throws `not-assigned`. */
 export function viewAssignmentState(job: Job, node: Address) {
   const assignment = assignmentOf(job, node)
   if (!assignment) throw notAssigned()

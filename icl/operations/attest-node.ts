@@ -33,7 +33,7 @@ import { runProblem } from './check-run.ts'
 
 const certificateMs = 24 * 3_600_000
 
-/** A nonce for one attestation of one address, and what a TPM would have to quote. */
+/** Returns a nonce for one attestation of an address, and what a TPM has to quote. */
 export async function issueChallenge(deps: Dependencies, address: Address) {
   const { tpm } = deps
   return {
@@ -151,7 +151,7 @@ async function saveAttested(
   const alongside = (): Alongside => {
     const sessionKey = sessionKeyWriteOf(deps, thumbprint, address)
     const binding = enrollment && isFirst ? [ekWriteOf(deps, enrollment.ek, address)] : []
-    // A node that moved to another TPM does not keep the one it had.
+    // A node that moved to another TPM loses the one it had.
     const hasMoved = enrollment && formerEk !== undefined && formerEk !== enrollment.ek
     const release = hasMoved && isFormerBound ? [ekReleaseOf({ id: formerEk ?? '', address })] : []
     return {
@@ -165,7 +165,7 @@ async function saveAttested(
   await changeNode(deps, address, change, alongside)
 }
 
-/** Meanwhile the TPM may have been released, another one enrolled, or another quote of the same key taken. */
+/** Throws when the TPM was released or replaced since the evidence was checked, or a newer quote of the same key was taken. */
 function checkStillEnrolled({ enrollment: now }: Node, { ek, ak, counters }: Enrollment): void {
   if (now?.ek !== ek || now.ak !== ak) {
     throw new ProblemError(
@@ -176,7 +176,7 @@ function checkStillEnrolled({ enrollment: now }: Node, { ek, ak, counters }: Enr
   if (counters) checkCounters(now.counters, counters)
 }
 
-/** A ban, revocation or release that came meanwhile has seen either this certificate, to end it, or is seen here. */
+/** Checks again after the save. A concurrent ban, revocation or release either saw this certificate and ended it, or is found here. */
 async function checkStillGood(
   deps: Dependencies,
   address: Address,
@@ -195,7 +195,7 @@ async function checkStillGood(
   }
 }
 
-/** Refuses a node that is banned, and ends the certificate that it may have got at the same moment. */
+/** Throws `node-banned` for a banned node, and ends the certificate that it may have got at the same moment. */
 export async function checkNotBanned(deps: Dependencies, address: Address): Promise<void> {
   const ban = await findBan(deps, address)
   if (!ban) return

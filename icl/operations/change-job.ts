@@ -12,12 +12,12 @@ import { receiptFor } from './make-receipt.ts'
 
 const maxTries = 50
 
-/** What is saved together with a changed job. */
+/** Returns the writes that are saved together with a changed job. */
 export type Alongside = (job: Job) => Promise<readonly Write[]>
 
 const nothing: Alongside = async () => []
 
-/** The job, or the problem that it does not exist. */
+/** Returns the job. Throws `job-not-found`. */
 export async function loadJob({ store, outages }: Dependencies, id: JobId): Promise<Job> {
   const [found, missed] = await Promise.all([store.findJob(id), outages.known()])
   if (!found) throw new ProblemError('job-not-found', `There is no job ${id}`)
@@ -25,9 +25,9 @@ export async function loadJob({ store, outages }: Dependencies, id: JobId): Prom
 }
 
 /**
- * Loads a job, applies a command, and saves what comes of it unless another process saved first: then it starts again. Throws
- * the rule's refusal as a problem, once what the refused command shows is saved. What `alongside` gives for the changed job is
- * saved in the same save. Changes of one job take turns: `command` asks nobody but the store.
+ * Loads a job, applies a command and saves the result. Starts again when another process saved in between. A refusal is thrown as a
+ * problem, after the change that it brings is saved. The writes that `alongside` returns for the changed job go into the same save. Changes
+ * of one job take turns, so `command` may await nothing but the store.
  */
 export async function changeJob(
   deps: Dependencies,
@@ -42,7 +42,7 @@ export async function changeJob(
     id,
     async (found) => {
       refusal = undefined
-      // Before anything else: no deadline passes while the ICL is away.
+      // First of all: time in which the ICL was away passes no deadline.
       const job = afterOutages(deps, found, missed)
       const wanted = typeof command === 'function' ? await command(job) : command
       if (!wanted) return job
@@ -51,7 +51,7 @@ export async function changeJob(
       refusal = new ProblemError(next.refused, next.detail)
       return next.noted?.job ?? job
     },
-    // What a refused command shows is saved alone.
+    // The change that a refusal brings is saved alone.
     async (job) => (refusal ? [] : alongside(job)),
   )
   if (refusal) throw refusal
@@ -61,13 +61,13 @@ export async function changeJob(
 const afterOutages = (deps: Dependencies, job: Job, outages: readonly Outage[]): Job =>
   after(deps, job, { type: 'miss-time', outages })
 
-/** The job with its receipt once it has been accepted, so that no accepted job is saved without one. */
+/** Adds the receipt to a job that has just been accepted, so that no accepted job is saved without one. */
 async function withReceipt(deps: Dependencies, job: Job): Promise<Job> {
   const made = await receiptFor(deps, job)
   return made ? after(deps, job, { type: 'receipt-made', ...made }) : job
 }
 
-/** The job after a command that no rule refuses. */
+/** Applies a command that no rule refuses. */
 function after({ clock, limits }: Dependencies, job: Job, command: Command): Job {
   const next = transition(job, command, clock.now(), limits)
   return 'refused' in next ? job : next.job
@@ -83,8 +83,8 @@ type Change = {
 }
 
 /**
- * Saves what `change` makes of a job, in its turn, starting again when another process saved in between. Changes that come at about the
- * same time, as those of the members of a quorum do, are made one after the other and saved once: all, or none of them.
+ * Applies `change` to a job in its turn and saves the result. Starts again when another process saved in between. Changes that come at
+ * about the same time, such as those of a quorum's members, are applied one after the other and saved once: all, or none of them.
  */
 const updateJob = (
   deps: Dependencies,
@@ -112,7 +112,7 @@ async function updateInTurn(id: JobId, changes: readonly Change[]): Promise<void
   }
 }
 
-/** Makes the changes that can be made, and saves them; gives those for which the job has to be looked at again. */
+/** Applies the changes and saves them together. Returns the changes to try again, because another process saved the job first. */
 async function tryAll(id: JobId, changes: readonly Change[]): Promise<readonly Change[]> {
   const store = changes[0]?.deps.store
   const found = await store?.findJob(id)
@@ -127,7 +127,7 @@ async function tryAll(id: JobId, changes: readonly Change[]): Promise<readonly C
       made.push({ ...one, before: job, after, writes })
       job = after
     } catch (error) {
-      // It may rest on a change before it, which is not saved yet.
+      // The error may come from a change before it, which is not saved yet.
       failed.push({ ...one, error })
     }
   }
@@ -147,7 +147,7 @@ async function tryAll(id: JobId, changes: readonly Change[]): Promise<readonly C
   return []
 }
 
-/** Tells everybody who waits for news of this job. */
+/** Notifies all requests that wait for news of this job. */
 export function notifyOfChange(deps: Dependencies, before: Job | undefined, job: Job): void {
   const { notifier, log, metrics, clock } = deps
   notePhaseChange(metrics, before, job, clock.now())

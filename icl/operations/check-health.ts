@@ -7,19 +7,19 @@ import type { Dependencies } from '../dependencies.ts'
 
 const pingMs = 2_000
 const cachedMs = 500
-/** Probes wait for about a second: a part that hangs must not make the ICL look dead. */
+/** Callers of probes wait for about a second. A dependency that hangs must not make the ICL look dead. */
 const patienceMs = 400
-/** How long is waited for an answer when none is known that is recent enough to be given. */
+/** How long a probe waits when it has no recent answer, in milliseconds. */
 const freshPatienceMs = 800
 const recentMs = 3_000
 const wellRememberedMs = 30_000
 const faultRememberedMs = 3_000
-/** A check of the contracts that has not come back by then has lost its meaning. */
+/** How long a finding about the contracts or the results counts, in milliseconds. */
 const faultsRecentMs = wellRememberedMs + 5_000
 const pageSize = 100
 const mostJobs = 1_000
 
-/** Says how the ICL is; what it asks of others for that is cached for half a second, however many ask, and given for 3 s. */
+/** Health checks of the ICL. They ask each dependency at most twice a second, and give its last answer for 3 s while it hangs. */
 export function createProbes(deps: Dependencies) {
   const askChain = createProbe(deps, () => deps.chain.ping())
   const askStore = createProbe(deps, () => deps.store.ping())
@@ -27,7 +27,7 @@ export function createProbes(deps: Dependencies) {
   const askFaults = createFaultProbe(deps)
 
   return {
-    /** How the ICL is (spec 2.1): `mongo_connected` says whether the configured durable store answers. */
+    /** The health of the ICL (spec 2.1). `mongo_connected` says whether the configured durable store answers. */
     checkHealth: async () => {
       const [chain, store] = await Promise.all([askChain(), askStore()])
       const { connected, writable } = deps.store.status()
@@ -39,7 +39,7 @@ export function createProbes(deps: Dependencies) {
       }
     },
 
-    /** Whether to send traffic here, and what is degraded; throws `unavailable` when saves cannot be taken, or the ICL stops. */
+    /** Whether to send traffic here, and what is degraded. Throws `unavailable` when the store is away or read-only, or the ICL stops. */
     checkReadiness: async () => {
       const [chain, store, blobs, faults] = await Promise.all([
         askChain(),
@@ -71,7 +71,7 @@ export function createProbes(deps: Dependencies) {
 
 const timedOut = () => new Error('timed out')
 
-/** Asks whether something answers; gives what keeps it from that. Answers soon: what hangs has failed, unless it answered lately. */
+/** A probe that returns the error of a ping, or undefined when it succeeds. While a ping hangs, the answer of the last 3 s counts. */
 function createProbe(
   deps: Dependencies,
   ping: (signal: AbortSignal) => Promise<void>,
@@ -91,7 +91,7 @@ function createProbe(
   }
 }
 
-/** What comes of `work` within `ms`, else `otherwise`. */
+/** Returns the result of `work`, or `otherwise` when it takes longer than `ms`. */
 async function soon<T>(clock: Clock, ms: number, work: Promise<T>, otherwise: T): Promise<T> {
   const timer = new AbortController()
   const late = () => otherwise
@@ -105,7 +105,7 @@ const reasonOf = (error: unknown): string =>
     ? 'the chain RPC has too many requests'
     : 'the chain does not respond'
 
-/** Asks what is wrong with the contracts and what results wait for, not often, and answers soon with what is known. */
+/** Finds faults of the contracts and results that are not committed. It looks seldom and returns soon with what is known. */
 function createFaultProbe(deps: Dependencies): () => Promise<readonly string[]> {
   const { chain, clock } = deps
   const contracts = createFinding(clock, 'the contracts have', () => chain.findFaults())
@@ -122,12 +122,12 @@ function createFinding(
   let lookedAt: MonotonicMs | undefined
   let looking: Promise<void> = Promise.resolve()
   const look = async () => {
-    // What does not respond is found by its own probe, too.
+    // The probe of a dependency also finds that it does not respond.
     const faults = await find().catch(() => undefined)
     if (faults) found = { at: clock.monotonic(), faults }
   }
   return async () => {
-    // A failed part is checked again soon: an operator may be mending it.
+    // After a fault it looks again soon, because an operator may be mending it.
     const isWell = found?.faults.length === 0
     if (elapsedSince(clock, lookedAt) >= (isWell ? wellRememberedMs : faultRememberedMs)) {
       lookedAt = clock.monotonic()
@@ -139,9 +139,9 @@ function createFinding(
   }
 }
 
-/** How many results wait since the chain did not take them, and why. */
+/** Returns how many results wait because their commit failed, with the last error; empty when none does. */
 async function findUncommitted({ store }: Dependencies): Promise<readonly string[]> {
-  // Jobs may wait for a day with nothing but a message to their client's server, and must not hide the others.
+  // Jobs may wait for a day with only a message to their client's server. These must not hide the others.
   const ids = await store.listDue('effect', Number.MAX_SAFE_INTEGER, mostJobs)
   for (let at = 0; at < ids.length; at += pageSize) {
     const page = ids.slice(at, at + pageSize)
@@ -164,7 +164,7 @@ async function failureOf(
     await withDeadline(clock, pingMs, undefined, timedOut, ping)
     return undefined
   } catch (error) {
-    // Not answering is the finding, not a failure of the check.
+    // The error is the finding, not a failure of the check.
     return error
   }
 }

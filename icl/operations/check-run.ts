@@ -4,7 +4,7 @@ import { changeNode } from '../records/change-node.ts'
 import { ended, type Node } from '../rules/eligibility.ts'
 import { type RunRefusal, type Runs, runRefusal, seeFormer } from '../rules/runs.ts'
 
-/** Throws the problem of a run that does not count, once what its request (signed in that second) shows is saved. */
+/** Saves what the request of a run shows. Then throws `run-superseded` or `run-conflict` if the run does not count. */
 export async function checkRun(
   deps: Dependencies,
   node: Node,

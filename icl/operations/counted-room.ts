@@ -1,24 +1,24 @@
 import type { Address, JobId } from '../../lib/codecs.ts'
 
-/** How much more can be taken on, without what the queue itself has let go ahead. */
+/** The room for more work, without regard to the draws that the queue has let go ahead. */
 export type Room = {
-  /** Jobs that a client may still have. */
+  /** How many more jobs a client may have. */
   ofClient(client: Address): Promise<number>
-  /** Assignments that a node may still have, besides those that it is not offered yet. */
+  /** How many more assignments a node may have. Assignments that are not offered yet do not count. */
   ofNode(node: Address): Promise<number>
-  /** The seated nodes of a job that are not offered their work yet. */
+  /** The seated nodes of a job whose work is not offered yet. */
   seatedIn(job: JobId): Promise<readonly Address[]>
 }
 
-/** What the queue has let go ahead. */
+/** A draw that the queue has let go ahead. */
 type TakenOn = {
   readonly client: Address
   readonly seats: readonly Address[]
-  /** Counts as one of its client's already. */
+  /** Its job, once submitted. The job already counts among its client's. */
   readonly job?: JobId
 }
 
-/** Room as one look sees it: each client and node is asked about once, less what has gone ahead since. */
+/** The room during one look. Asks about each client and node once, and subtracts what has gone ahead since. */
 export function countedRoom(room: Room, granted: readonly TakenOn[]) {
   const clients = new Map<Address, number>()
   const nodes = new Map<Address, number>()
@@ -30,7 +30,7 @@ export function countedRoom(room: Room, granted: readonly TakenOn[]) {
     if (client) takeOf(taken.clients, client)
     for (const node of seats) takeOf(taken.nodes, node)
   }
-  // A job that is there counts among those of its client already.
+  // A submitted job already counts among those of its client.
   for (const { client, seats, job } of granted) take(job ? undefined : client, seats)
   const asked = async (
     known: Map<Address, number>,
@@ -45,9 +45,9 @@ export function countedRoom(room: Room, granted: readonly TakenOn[]) {
     take,
     ofClient: async (client: Address) =>
       (await asked(clients, client, room.ofClient)) - (taken.clients.get(client) ?? 0),
-    /** Whether a node has room but for what the queue has let go ahead. */
+    /** Whether a node has room, without regard to the draws that went ahead. */
     hasAny: async (node: Address) => (await asked(nodes, node, room.ofNode)) > 0,
-    /** Whether a node that was asked about has room left. */
+    /** Whether a node has room left. Only for nodes that `hasAny` was asked about. */
     hasLeft: (node: Address) => (nodes.get(node) ?? 0) > (taken.nodes.get(node) ?? 0),
   }
 }

@@ -20,20 +20,20 @@ import { type DrawQueue, drawNameOf, mostDrawsWaiting } from './draw-queue.ts'
 import { findOwnKey } from './own-key.ts'
 import { loadPublished, periodsOf } from './publish-pool.ts'
 
-/** How old the block of a stored key may be. */
+/** How old a stored key may be, by the time of its block. */
 const keySeconds = 1_800
-/** How long before that block the pool may have ceased to be the current one. */
+/** How long before that block the pool may have stopped being the current one. */
 const poolSeconds = 300
-/** How far the chain's clock may be behind: blocks bear the time at which they were begun. */
+/** How far the chain's clock may be behind: a block bears the time at which it was begun. */
 const chainLagSeconds = 60
 
-/** What draws share in this process. */
+/** What the draws of this process share. */
 export type Drawing = { readonly keys: StoredKeys; readonly queue: DrawQueue }
 
 /**
- * The list of a stored key, drawn from the pool of its terms and signed, once it is the draw's turn. Only who is passed over depends
- * on when it is asked for. Throws `draw-queued` when the turn has not come within the time that the request is held, and `chain-*` when
- * the chain cannot be read: then the draw keeps its place.
+ * Returns the signed list of a stored key, drawn from the pool of its terms, once the draw has its turn. Only the members that are passed
+ * over depend on the time of the request. Throws `draw-queued` when the turn does not come while the request is held. Throws `chain-*` when
+ * the chain cannot be read; the draw then keeps its place.
  */
 export async function drawListOf(
   deps: Dependencies,
@@ -65,7 +65,7 @@ async function drawInTurn(
   checkTerms(deps, terms)
   const periods = await publishedPeriods(deps, terms.pool_cid)
   const name = drawNameOf(request)
-  // The time that a draw waits for its turn costs its key no age.
+  // The time that a draw waits for its turn does not age its key.
   const maxSeconds = keySeconds + Math.ceil(queue.waitedMs(name) / 1000)
   const key = await findOwnKey(deps, keys, client, request, maxSeconds)
   await checkHash(key, terms)
@@ -108,8 +108,8 @@ async function drawInTurn(
 }
 
 /**
- * Nodes that are left, or serve the model no more, are not waited for: a draw without a quorum of others is refused at once. Its job would
- * take those that are left before their turn, and wait for the rest.
+ * Waits for the draw's turn. Does not wait for members that have left or no longer serve the model: a draw with fewer serving members than
+ * a quorum is refused at once. Otherwise its job would occupy the few that are left, and wait for the rest.
  */
 async function awaitTurn(
   deps: Dependencies,
@@ -154,7 +154,7 @@ const tooFewServe = (quorum: number, left: number) =>
     `${left} nodes of the list serve the model now, and ${quorum} are needed. Ask again later, or take a newer pool and store another key`,
   )
 
-/** What shows without asking the chain. */
+/** Checks of the terms that need no chain. */
 function checkTerms(deps: Dependencies, terms: Terms): void {
   const origin = publicOrigin(deps.network)
   if (terms.icl_origin !== origin) {
@@ -163,7 +163,7 @@ function checkTerms(deps: Dependencies, terms: Terms): void {
   checkQuota(terms, terms.list_length)
 }
 
-/** A job that could never be accepted would be paid for in vain. */
+/** Refuses terms under which no answer could be accepted: the client would pay in vain. */
 function checkQuota(terms: Terms, listLength: number): void {
   const { rule, quorum, min_matches: minMatches, max_answers: maxAnswers } = terms
   const result = quotaOf({ rule, quorum, listLength, minMatches, maxAnswers })
@@ -188,7 +188,7 @@ async function publishedPeriods(deps: Dependencies, cid: string): Promise<Period
   )
 }
 
-/** The pool must have been public before anybody knew the block, and not have been kept for a suitable one. */
+/** Checks that the pool was public before its block was known, and was not kept back for a suitable block. */
 function checkPool(periods: Periods, cid: string, storedAt: number): void {
   const isCurrent = periods.some(
     ({ from, until }) =>

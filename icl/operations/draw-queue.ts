@@ -1,26 +1,26 @@
 /*
- * Problem: more prompts come than the nodes can answer. A draw that went ahead would only make a job that waits for its
- * nodes until its deadline, and a client that sends hundreds would keep all others waiting.
+ * Problem: more prompts come than the nodes can answer. A draw that went ahead at once would only make a job that waits for
+ * its nodes until its deadline, and a client that sends hundreds of prompts would keep all others waiting.
  *
- * Idea: a draw goes ahead once enough nodes of its list have room and its client has a place left. Until then it has a place
- * in a queue. Clients take turns: the first draw of each client comes before the second of any, and of two clients the one
- * comes first whose last turn is longer ago. So a client that is alone waits for one draw of each other client, however many
- * draws these have. An owner of 100 wallets is 100 clients, and goes ahead 100 times of one who comes later. Each of these draws has
- * stored a key on chain, and nothing that the ICL sees tells owners apart: many share an address.
+ * Idea: a draw goes ahead once enough nodes of its list have room and its client may have another job. Until then it waits in
+ * a queue. Clients take turns: the first draw of each client comes before the second draw of any. Of two clients, the one
+ * whose last turn is longer ago comes first. So a client with one draw waits for one draw of each other client, however many
+ * these have. An owner of 100 wallets counts as 100 clients, and goes ahead 100 times of a client who comes later. But each of
+ * these draws has stored a key on chain, and the ICL cannot tell owners apart: many share an address.
  *
  * Invariants:
- * - A turn is kept for 60 s until its client asks. From then on the room that goes with it is kept until the nodes of the job
- *   are offered their work, and 20 s at most: a client that never commits to its lists holds up others no longer.
- * - A draw that waits until another's turn at a node is over keeps the room of its other nodes: draws behind it do not overtake it for ever.
- *   One whose nodes have no room whatever the queue does keeps nothing: a node that reports no slots, or is full for long, holds up the
- *   draws that need it, and no others.
- * - A draw keeps its place while its client asks again within 90 s. One that the chain fails keeps its place or its turn as if it had just
- *   got it, the turn for 2 more minutes at most: who can have the chain fail its questions holds up others no longer.
- *
- * Failure cases: the queue is in the memory of this process. After a restart clients ask again and have the order in which
- * they come, and each replica has a queue of its own over the same nodes. A node that fails leaves less room: draws wait longer.
- * Grants that take longer than these 20 s, and those of joiners, are not counted: then more draws go ahead, and their jobs wait for a
- * slot. The store cannot tell them from the seats of a client that never commits.
+ * - A turn is kept for 60 s until its client asks. After that its room is kept until the nodes of the job have their offers,
+ *   and for 20 s at most, so that a client that never commits to its lists does not hold up others for longer.
+ * - A draw that waits for a node taken by another turn keeps the room of its other nodes, so that draws behind it do not
+ *   overtake it for ever. A draw with too few nodes that have room at all keeps nothing. So a node that reports no slots, or
+ *   stays full, holds up only the draws that need it.
+ * - A draw keeps its place while its client asks again within 90 s. When the chain fails a question for a draw, its place or
+ * - A draw keeps its place while its client asks again within 90 s. When the chain fails a question for a draw, its place or turn
+ *   is renewed, a turn for 2 minutes at most: a client that can make the chain fail does not hold up others for longer.
+ * Failure cases: the queue is in the memory of this process. After a restart, clients ask again and queue in the order in
+ * which they come. Each replica has its own queue over the same nodes. A node that fails leaves less room, so draws wait
+ * longer. Grants that take longer than these 20 s, and those of joiners, are not counted: more draws go ahead, and their jobs
+ * wait for a slot. The store cannot tell such grants from the seats of a client that never commits.
  */
 
 import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
@@ -28,7 +28,7 @@ import type { Address, JobId } from '../../lib/codecs.ts'
 import { cached } from '../async/cached.ts'
 import { countedRoom, type Room } from './counted-room.ts'
 
-/** Draws of one client that may wait: what a process keeps for them is bounded. */
+/** How many draws of one client may wait, so that the memory for them is bounded. */
 export const mostDrawsWaiting = 1_000
 
 const grantMs = 60_000
@@ -37,25 +37,25 @@ const keptMs = 90_000
 const longestKeptMs = 120_000
 const lookMs = 100
 const pauseMs = 200
-/** Draws that a look asks about without letting one go ahead. */
+/** How many draws may keep room in vain before a look ends. */
 const mostInVain = 64
 const longestRetrySeconds = 30
 
-/** What a draw is known by: its stored key. */
+/** The name of a draw: its stored key. */
 export const drawNameOf = (key: { readonly kpHighHandle: bigint; readonly kpLowHandle: bigint }) =>
   `${key.kpHighHandle}:${key.kpLowHandle}`
 
 /** A draw that asks for its turn. */
 export type Draw = {
-  /** Names the stored key, and so the draw. */
+  /** The name of the stored key, and so of the draw. */
   readonly name: string
   readonly client: Address
   readonly quorum: number
-  /** The nodes of its list that serve it, busy or not. */
+  /** The members of its list that serve its demand, busy or not. */
   readonly nodes: readonly Address[]
 }
 
-/** How a draw stands that has to wait: its place from 1 on, among how many, and when to ask again. */
+/** The state of a waiting draw: its place from 1 on, the number of waiting draws, and when to ask again. */
 type Queued = {
   readonly place: number
   readonly waiting: number
@@ -64,24 +64,24 @@ type Queued = {
 
 /** The draws of this process that wait for their turn. */
 export type DrawQueue = {
-  /** Waits for a draw's turn, at most so many milliseconds; undefined once it has come, else how the draw stands. */
+  /** Waits for a draw's turn, at most `ms` milliseconds. Returns undefined once the turn has come, else the state of the draw. */
   waitFor(draw: Draw, ms: number, signal?: AbortSignal): Promise<Queued | undefined>
-  /** Whether a draw waits, or has its turn. */
+  /** Whether a draw waits or has its turn. */
   has(name: string): boolean
-  /** The chain failed a question for this draw: it loses neither its place nor its turn for that. */
+  /** Renews the place or the turn of a draw for which the chain failed a question. */
   keep(name: string, client: Address): void
-  /** Milliseconds since the draw was asked for first, of one that waits, and until its turn came, of one that has it; else 0. */
+  /** How long a draw has waited, or waited until its turn came, in milliseconds; 0 for an unknown draw. */
   waitedMs(name: string): number
   /** How many draws of a client wait. */
   waitingOf(client: Address): number
-  /** The draw's job is there. */
+  /** Notes the job that was submitted for a draw. */
   submitted(name: string, job: JobId): void
   readonly size: number
 }
 
 type Waiting = Omit<Draw, 'nodes'> & {
   readonly since: MonotonicMs
-  /** As its client asked last: nodes come and go. */
+  /** The nodes of the client's last request: nodes come and go. */
   nodes: Draw['nodes']
   askedAt: MonotonicMs
   held: number
@@ -95,7 +95,7 @@ type Granted = Pick<Draw, 'name' | 'client'> & {
   job?: JobId
 }
 
-/** Makes an empty queue; `onTurn` is told how many milliseconds a draw has waited. */
+/** Makes an empty queue. `onTurn` gets the milliseconds that a draw has waited. */
 export function createDrawQueue(
   clock: Clock,
   room: Room,
@@ -103,7 +103,7 @@ export function createDrawQueue(
 ): DrawQueue {
   const waiting = new Map<string, Waiting>()
   const turns = createTurns(clock, room, waiting, onTurn)
-  // Looks follow one another: two at once would give the same room twice.
+  // Looks run one after the other: two at once would give the same room twice.
   let last: Promise<void> = Promise.resolve()
   const looks = cached(clock, lookMs, () => {
     last = last.catch(() => {}).then(turns.look)
@@ -127,7 +127,7 @@ export function createDrawQueue(
       try {
         for (;;) {
           await looks.read()
-          // A turn is not told to a caller that has gone away.
+          // A turn is not taken for a caller that has gone away.
           if (signal?.aborted) return turns.standing(draw.name)
           if (turns.isTaken(draw)) return undefined
           const leftMs = ms - elapsedSince(clock, beganAt)
@@ -160,7 +160,7 @@ export function createDrawQueue(
   }
 }
 
-/** Who had a turn, and who has the next ones. */
+/** The past turns and the next ones. */
 function createTurns(
   clock: Clock,
   room: Room,
@@ -168,7 +168,7 @@ function createTurns(
   onTurn: (waitedMs: number) => void,
 ) {
   const granted = new Map<string, Granted>()
-  // Ordinal numbers of turns: a client that never had one counts from when it came.
+  // Ordinal numbers of turns. A client without a turn gets the number of when it came.
   const lastTurn = new Map<Address, number>()
   let count = 0
   let lastGrants: readonly MonotonicMs[] = []
@@ -206,7 +206,7 @@ function createTurns(
       if (turn) turn.job = job
     },
     of: (name: string) => granted.get(name),
-    /** Has a turn count as not told, from now on. */
+    /** Marks a turn as not told, and restarts its time. */
     keep: (name: string, client: Address) => {
       const turn = granted.get(name)
       if (turn?.client !== client || turn.job) return
@@ -214,7 +214,7 @@ function createTurns(
       turn.isTold = false
       turn.at = clock.monotonic()
     },
-    /** Whether a draw has its turn, which then counts as told. */
+    /** Whether a draw has its turn. Marks the turn as told. */
     isTaken: ({ name, client }: Draw): boolean => {
       const turn = granted.get(name)
       if (turn?.client !== client) return false
@@ -243,7 +243,7 @@ function createTurns(
         if (able.length < draw.quorum) continue
         const seats = able.filter(left.hasLeft).slice(0, draw.quorum)
         left.take(draw.client, seats)
-        // Its place may have been given up while others were asked about.
+        // The draw may have left the queue while the look awaited the store.
         if (!waiting.has(draw.name)) continue
         if (seats.length < draw.quorum) inVain++
         else grant(draw, seats)
@@ -252,7 +252,7 @@ function createTurns(
   }
 }
 
-/** The first draw of each client, then the second, and so on; among equals, the client first whose last turn is longer ago. */
+/** The first draw of each client, then the second, and so on. Among equals, the client whose last turn is longer ago comes first. */
 function inTurn(
   draws: readonly Waiting[],
   lastTurn: ReadonlyMap<Address, number>,
@@ -263,11 +263,11 @@ function inTurn(
     before.set(draw.client, rank + 1)
     return { draw, rank, turn: lastTurn.get(draw.client) ?? 0 }
   })
-  // The sort is stable: what is equal stays in the order in which it came.
+  // The sort is stable: equal draws stay in the order in which they came.
   return ranked.toSorted((a, b) => a.rank - b.rank || a.turn - b.turn).map(({ draw }) => draw)
 }
 
-/** By how fast turns have come lately, when the draw at this place may expect its own. */
+/** Estimates the seconds until the turn of the draw at this place, from the pace of the last turns. */
 function retryAfter(clock: Clock, grants: readonly MonotonicMs[], place: number): number {
   const [first] = grants
   if (first === undefined) return 1

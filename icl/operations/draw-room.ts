@@ -4,10 +4,10 @@ import { isSettled, occupiesSlot } from '../rules/job.ts'
 import { currentAssignments } from '../rules/seats.ts'
 import type { Room } from './counted-room.ts'
 
-/** For each job that a node does, another may be on its way to it: transactions and an upload come before the offer. */
+/** A node may have as many jobs on their way to it as it runs: transactions and an upload come before an offer. */
 const aheadFactor = 2
 
-/** What the nodes and the limits of clients leave for more jobs, by the store. */
+/** The room that nodes and the limits of clients leave for more jobs, by the store. */
 export const drawRoom = ({ store, limits }: Dependencies): Room => ({
   ofClient: async (client) =>
     limits.maxJobsPerClient - (await store.countJobsOfClient(client, 'unsettled')),

@@ -16,8 +16,8 @@ import type { Dependencies } from '../dependencies.ts'
 import { checkNotBanned } from './attest-node.ts'
 
 /**
- * Checks which TPM a node has, and answers a secret that only this TPM can recover. Nothing is enrolled yet: anybody can show a
- * certificate, so the TPM becomes the node's only with the quote that proves the secret.
+ * Checks a node's TPM and returns a secret that only this TPM can recover. Nothing is enrolled yet, because anybody can present a
+ * certificate. The TPM becomes the node's only with the quote that proves the secret.
  */
 export async function enrollTpm(deps: Dependencies, caller: Address, request: EnrollmentRequest) {
   const address = request.operator_address

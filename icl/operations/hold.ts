@@ -1,30 +1,30 @@
-// A caller that waits for news is a row of a table, and what it asks. Its request has ended: frames and signals of it would be most of what a
-// waiting caller costs. What a look finds goes out once the saves that it rests on last, because the request's own barrier was passed when the
-// application was left. Looks for one caller never overlap, since a look may change something. News that comes during a look has it look again.
+// A caller that waits for news is kept as a row of a table with its question. Its request has ended, because the frames and signals of a
+// request would be most of its cost. An answer is sent once the saves that it rests on are durable: the request's own barrier was passed
+// earlier. Looks for one caller never overlap, since a look may change something. News during a look leads to another look.
 import { elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import { type Row, togetherMs } from '../async/hold-table.ts'
 import type { Dependencies } from '../dependencies.ts'
 
 /** What a caller waits for. */
 export type Question<T, Gone = T | undefined> = {
-  /** Whose news may bring the answer. */
+  /** The key of the news that may bring the answer. */
   readonly key: string
-  /** The answer for a caller that has gone away: nobody hears it. */
+  /** The result for a caller that has gone away. */
   readonly gone: Gone
-  /** The answer; undefined while it is worth the wait, which a caller whose time is over may not do any more. */
+  /** Returns the answer, or undefined to wait on. Has to return an answer when `mayWait` is false. */
   look(waiting: Waiting): Promise<T | undefined>
 }
 
-/** How a wait stands. */
+/** The state of a wait. */
 export type Waiting = {
   readonly deps: Dependencies
   /** Whether the caller may wait on. */
   readonly mayWait: boolean
-  /** True once it has its answer, or has gone away. */
+  /** True once the caller has its answer or has gone away. */
   readonly isOver: boolean
 }
 
-/** All that is kept of a caller that waits. */
+/** All that is kept of a waiting caller. */
 type Waiter = Row & {
   readonly deps: Dependencies
   readonly question: Question<unknown>
@@ -35,13 +35,13 @@ type Waiter = Row & {
   mayWait: boolean
   isOver: boolean
   isLooking: boolean
-  /** News came during the look. */
+  /** True when news came during the look. */
   isStale: boolean
-  /** Its caller has gone away. */
+  /** Called when the caller has gone away. */
   readonly handleEvent: () => void
 }
 
-/** Looks until there is an answer, after `ms` at the latest, with news in between. */
+/** Looks at once, at every news, and after `ms`, until there is an answer. */
 export function hold<T, Gone>(
   deps: Dependencies,
   question: Question<T, Gone>,
@@ -50,7 +50,7 @@ export function hold<T, Gone>(
 ): Promise<T | Gone> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return resolve(question.gone)
-    // Written out: made of parts, an object takes a third more.
+    // Written out: with spreads the object takes a third more memory.
     const waiter: Waiter = {
       key: question.key,
       endsAt: 0,
@@ -73,10 +73,10 @@ export function hold<T, Gone>(
   })
 }
 
-/** A caller that waits and looks for nothing until it is let go: then it looks for what was changed for it meanwhile. */
+/** A waiting caller that does not look until it is let go. Then it looks for what was changed for it meanwhile. */
 export type Kept<T> = { readonly question: T; readonly letGo: () => void }
 
-/** Keeps one of those who wait under a key, and whose question is wanted, from looking. */
+/** Keeps one caller from looking that waits under `key` with a wanted question; undefined when there is none. */
 export function keepWaiting<T extends Question<unknown>>(
   { notifier }: Dependencies,
   key: string,
@@ -87,7 +87,7 @@ export function keepWaiting<T extends Question<unknown>>(
     if (waiter.isLooking || !isWanted(question)) continue
     waiter.isLooking = true
     const letGo = () => {
-      // A save that fails may have been made all the same, and nobody is notified of it.
+      // A save that fails may still have been made, without a notification.
       notifier.held.drop(waiter)
       waiter.isStale = true
       looked(waiter)
@@ -123,7 +123,7 @@ function lookAgain(waiter: Waiter): void {
   const left = ms - elapsedSince(deps.clock, since)
   waiter.mayWait = left > togetherMs && !deps.notifier.closed
   waiter.isLooking = true
-  // The wait starts before the look, so that news that comes in between is not missed.
+  // The wait starts before the look, so that no news in between is missed.
   if (waiter.mayWait) deps.notifier.held.hold(waiter, left)
   look(waiter).catch((error: unknown) => {
     end(waiter)
@@ -140,7 +140,7 @@ async function look(waiter: Waiter): Promise<void> {
   return waiter.resolve(answer)
 }
 
-/** The end of a look that found nothing. */
+/** Ends a look that found nothing, and looks again if news came during it. */
 function looked(waiter: Waiter): void {
   waiter.isLooking = false
   if (!waiter.isStale) return

@@ -2,13 +2,13 @@ import type { PoolSnapshot } from '../../lib/pool-snapshot.ts'
 import { dayMs, hourMs } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 
-// What many have in common is extended once an hour or a day, not by each of them.
+// Many jobs share these parts. Rounding extends them once an hour or a day, not once for each job.
 function roundedUp(untilMs: number, nowMs: number): number {
   const stepMs = untilMs - nowMs < dayMs ? hourMs : dayMs
   return Math.ceil(untilMs / stepMs) * stepMs
 }
 
-/** Puts the parts of a pool where blobs are kept; false when there is no room: those that had some are gone in their time. */
+/** Stores the parts of a pool as blobs. Returns false when there is no room for all of them; the stored ones then expire. */
 export async function putParts(
   { blobs, clock }: Dependencies,
   parts: PoolSnapshot['parts'],
@@ -19,7 +19,7 @@ export async function putParts(
   return put.every(Boolean)
 }
 
-/** The writes that keep the parts of a published pool until then, so that a job's list can be drawn again. */
+/** The writes that keep the parts of a published pool until `until`, so that a job's list can be drawn again. */
 export const keepingParts = (
   { blobs, clock }: Dependencies,
   cids: readonly string[],

@@ -13,7 +13,7 @@ const pageSize = 100
 const cursorPurpose = 'svc-console-jobs'
 const Cursor = z.tuple([z.number(), JobId])
 
-/** Everybody's jobs without anything of their clients, newest first, a page at a time. */
+/** Returns a page of the jobs of all clients, newest first, without what concerns a client. */
 export async function listConsoleJobs(
   deps: Dependencies,
   query: { readonly phase?: JobPhase | undefined; readonly cursor?: string | undefined },
@@ -22,7 +22,7 @@ export async function listConsoleJobs(
   const jobs = await deps.store.listJobs({ phase: query.phase, before, limit: pageSize + 1 })
   const page = jobs.slice(0, pageSize)
   const last = page.at(-1)
-  // Sealed: the id of the last job may be nobody's business yet.
+  // Sealed, because the last job may still be running, and its id is then not public.
   const next = () =>
     last ? deps.keys.sealToken(cursorPurpose, [last.createdAt, last.id]) : Promise.resolve(null)
   return {
@@ -41,7 +41,7 @@ async function positionOf(
   throw new ProblemError('invalid-request', 'query.cursor: is not a next_cursor of this list')
 }
 
-/** What happened to a job that is named by its id once it has settled, or by its ref if it is one of the newest. */
+/** Returns a job's history for the console. The name is a settled job's id, or the ref of one of the newest jobs. */
 export async function viewConsoleJob(
   { store, keys }: Dependencies,
   recent: RecentJobs,
@@ -49,7 +49,7 @@ export async function viewConsoleJob(
 ): Promise<ConsoleJobDetail> {
   const id = JobId.safeParse(name).data
   const found = await store.findJob(id ?? (await idOf(recent, name)))
-  // The chain names the ids of running jobs: an id must not lead to what the console shows of its job.
+  // The chain shows the ids of running jobs. An id must not lead to what the console shows of a running job.
   const isShown = found && (id === undefined || isSettled(found.document.phase))
   if (isShown) return publicJobDetail(keys, found.document)
   throw new ProblemError('job-not-found', `There is no job ${name} that has settled`)

@@ -10,7 +10,7 @@ import { cursorOfName, nameIn, pageOf } from './page-position.ts'
 
 const pageSize = 200
 
-/** Every node with a certificate, by address, a page at a time. */
+/** Returns a page of the nodes with a certificate, by address. */
 export async function listConsoleNodes(
   deps: Dependencies,
   cursor: string | undefined,

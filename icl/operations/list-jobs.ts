@@ -12,7 +12,7 @@ import { cursorOf, pageOf, positionOf } from './page-position.ts'
 
 const pageSize = 50
 
-/** A client's own jobs, newest first, a page at a time. */
+/** Returns a page of a client's own jobs, newest first. */
 export async function listJobs(
   deps: Dependencies,
   client: Address,

@@ -10,7 +10,7 @@ import { cursorOf, pageOf, positionOf } from './page-position.ts'
 
 const pageSize = 100
 
-/** What a node's reputation is made of, newest first, a page at a time; each event is signed, so that it can be shown to others. */
+/** Returns a page of a node's reputation events, newest first. Each event is signed, so that it can be shown to others. */
 export async function listNodeEvents(
   deps: Dependencies,
   address: Address,

@@ -11,7 +11,7 @@ const maxFaults = 20
 const eventsAtOnce = 100
 const maxLooks = 10
 
-/** What a node is proven to have done wrong, newest first, found by its reputation events; those of jobs that are forgotten are left out. */
+/** Returns a page of a node's proven faults, newest first, found by its reputation events. Leaves out faults of deleted jobs. */
 export async function listNodeFaults(
   deps: Dependencies,
   address: Address,

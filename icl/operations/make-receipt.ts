@@ -12,7 +12,7 @@ import { maxOutputTokensOf } from './max-output-tokens.ts'
 import { signedOf } from './signed-of.ts'
 import { viewList } from './view-list.ts'
 
-/** What a job that has been accepted and has no receipt yet keeps of it, with its hash. */
+/** Makes what an accepted job keeps of its receipt, with the receipt's hash; undefined when the job has a receipt or is not accepted. */
 export async function receiptFor(
   deps: Dependencies,
   job: Job,
@@ -28,7 +28,7 @@ export async function receiptFor(
   return { receipt: { chain_id, tally }, receiptHash }
 }
 
-/** The receipt of an accepted job, the same whenever it is asked for: what it says does not change once the job has settled. */
+/** Returns the receipt of an accepted job. It is the same each time, because its contents do not change once the job has settled. */
 export function receiptOf(job: Job): Receipt | undefined {
   const turn = currentTurn(job)
   if (!job.receipt || !turn?.delivery) return undefined
@@ -84,7 +84,7 @@ async function tallyOf(deps: Dependencies, job: Job, record: Hash32, deliverer: 
   return { body, key, signature: await sign(statementBytes(body)) }
 }
 
-/** Every seated node that gave no answer, and why. */
+/** The seated nodes that gave no answer, and why. */
 const seatsOver = ({ assignments }: Job): ReceiptRecord['over'] =>
   assignments.flatMap(({ position, fence, reason, endedAt, answer }) =>
     answer || reason === undefined || endedAt === undefined

@@ -17,7 +17,7 @@ import { loadJob } from './change-job.ts'
 import { hold, type Question, type Waiting } from './hold.ts'
 import { signedOf } from './signed-of.ts'
 
-/** A node's own assignment and what it does next; waits up to `waitMs` while others have to act first. */
+/** Returns a node's own assignment and its next step. Waits up to `waitMs` milliseconds while others have to act first. */
 export const viewOwnAssignment = (
   deps: Dependencies,
   node: Address,
@@ -63,8 +63,8 @@ async function lookForStep(
 }
 
 /**
- * What a node is told of a step that was taken, once its next step is there, or after `waitMs`: it need not ask for that. A wait that fails
- * fails nothing: the node asks as if it had not waited.
+ * Adds the node's next step to the result of a step, once there is one or after `waitMs`, so that the node need not ask for it. When the
+ * wait fails, returns the result without it, and the node asks.
  */
 export const withNext = <S extends AssignmentState>(
   deps: Dependencies,
@@ -81,7 +81,7 @@ export const withNext = <S extends AssignmentState>(
 export const notAssigned = () =>
   new ProblemError('not-assigned', 'The node has no assignment in this job')
 
-/** What a node has to know of the current turn to do its part in it. */
+/** Returns what a node needs of the current turn to do its part in it. */
 function inTurn(job: Job, step: NextStep): Pick<OwnAssignment, 'turn' | 'checkers' | 'to_check'> {
   if (step !== 'deliver' && step !== 'check' && step !== 'differ') return {}
   const turn = (job.agreement?.turns.length ?? 0) - 1

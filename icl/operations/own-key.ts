@@ -5,14 +5,14 @@ import type { StoredKey } from '../chain/chain.ts'
 import type { StoredKeys } from '../chain/stored-keys.ts'
 import type { Dependencies } from '../dependencies.ts'
 
-/** Which stored key a client speaks of. */
+/** Where a stored key is: its handles and the block that stored it. */
 export type KeyPlace = {
   readonly kpHighHandle: bigint
   readonly kpLowHandle: bigint
   readonly block_number: bigint
 }
 
-/** A client's own stored key; throws `key-unknown`, `not-key-owner`, or `key-expired` when it was stored more than `maxSeconds` ago. */
+/** Returns a client's own stored key. Throws `key-unknown`, `not-key-owner`, or `key-expired` when it is older than `maxSeconds`. */
 export async function findOwnKey(
   { chain, clock }: Dependencies,
   keys: StoredKeys,

@@ -11,7 +11,7 @@ import { latestDeadlineOf } from '../rules/outages.ts'
 import type { Posted } from '../rules/posted.ts'
 import { loadJob } from './change-job.ts'
 
-/** The job, for a node that has or had an assignment in it: what the later checks say of it is nobody else's business. */
+/** Returns the job to a node that has an assignment in it. Throws `not-assigned` for others: the later checks disclose parts of the job. */
 export async function loadOwnJob(deps: Dependencies, jobId: JobId, node: Address): Promise<Job> {
   const job = await loadJob(deps, jobId)
   if (assignmentOf(job, node)) return job
@@ -19,14 +19,14 @@ export async function loadOwnJob(deps: Dependencies, jobId: JobId, node: Address
 }
 
 /**
- * A node's statement as the rules take it: its own, and signed by the session of its current run, or of a former one, which a restarted node sends
- * as it is in its journal.
+ * Checks a node's statement and returns it with its session. It has to be the node's own, signed with the session key of its current run or
+ * of a former one: a restarted node posts statements from its journal as they are.
  */
 export async function postedBy<Body extends NodeStatement>(
   { address, certificate, runs }: Node,
   { signature, ...rest }: Body & { readonly signature: string },
 ): Promise<Posted<Body>> {
-  // What is left of a body without its signature is the body.
+  // The statement without its signature is the body.
   const body = rest as unknown as Body
   if (body.address !== address) {
     throw new ProblemError('statement-mismatch', `The statement is of ${body.address}`)
@@ -43,7 +43,7 @@ export async function postedBy<Body extends NodeStatement>(
   )
 }
 
-/** A session has to outlive the job, also one that outages make longer: else its receipt would not hold. */
+/** Checks that a session outlives the job, also one that outages make longer. Otherwise the job's receipt would not hold. */
 export function checkSession(job: Job, session: StatementSession): void {
   if (session.not_after * 1000 >= latestDeadlineOf(job)) return
   throw new ProblemError('certificate-expired', 'The session ends before the job. Attest again')

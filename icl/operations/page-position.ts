@@ -5,11 +5,11 @@ import type { Position } from '../store/store.ts'
 
 const Encoded = z.tuple([z.int().min(0), z.string().max(160)])
 
-/** A position in a list as it travels: opaque to callers. */
+/** Encodes a position in a list as a cursor, opaque to callers. */
 export const cursorOf = ({ at, id }: Position): string =>
   toBase64Url(utf8(JSON.stringify([at, id])))
 
-/** The position that a cursor means; throws `invalid-request` for one that no list has given out. */
+/** Decodes a cursor. Throws `invalid-request` for one that no list has given out. */
 export function positionOf(cursor: string | undefined): Position | undefined {
   if (cursor === undefined) return undefined
   try {
@@ -20,7 +20,7 @@ export function positionOf(cursor: string | undefined): Position | undefined {
   }
 }
 
-/** What `found` has beyond a page says that there is another one, after the last of this. */
+/** Cuts a page off `found`. When `found` holds more than a page, returns the cursor of the next one. */
 export function pageOf<T>(found: readonly T[], size: number, cursorAfter: (last: T) => string) {
   const page = found.slice(0, size)
   const last = page.at(-1)
@@ -30,9 +30,9 @@ export function pageOf<T>(found: readonly T[], size: number, cursorAfter: (last:
   }
 }
 
-/** A list by name, after the one that a cursor means. */
+/** The name behind the cursor of a list by name; empty without a cursor. */
 export const nameIn = (cursor: string | undefined): string =>
   cursor === undefined ? '' : new TextDecoder().decode(fromBase64Url(cursor))
 
-/** The cursor of a list by name. */
+/** The cursor after a name, for a list by name. */
 export const cursorOfName = (name: string): string => toBase64Url(utf8(name))

@@ -1,10 +1,10 @@
 import { elapsedSince } from '../../lib/clock.ts'
 import type { Dependencies } from '../dependencies.ts'
 
-// One for all: an error for each look would cost more than the look.
+// One error for all looks: creating one for each would cost more than the look.
 const over = new Error('The look is over')
 
-/** Looks until there is something to see, waiting for news under `keys` in between, for at most `ms`. */
+/** Looks until there is enough to see, or until `ms` milliseconds have passed. Waits for news under `keys` in between. */
 export async function pollUntil<T>(
   { notifier, clock }: Dependencies,
   keys: readonly string[],
@@ -16,7 +16,7 @@ export async function pollUntil<T>(
   for (;;) {
     const looked = new AbortController()
     const left = Math.max(ms - elapsedSince(clock, beganAt), 0)
-    // The wait starts before the look, so that news that comes in between is not missed.
+    // The wait starts before the look, so that no news in between is missed.
     const news = notifier.wait(keys, left, anySignal(signal, looked.signal))
     const { seen, enough } = await look().catch((error: unknown) => {
       looked.abort(over)

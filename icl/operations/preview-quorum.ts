@@ -12,7 +12,7 @@ import { currentPool, replacePool } from './publish-pool.ts'
 
 type Query = z.output<typeof QuorumPreviewQuery>
 
-/** The pool to name in the terms of a job, and how many nodes of it can serve the job now (spec 4). */
+/** Returns the pool to name in the terms of a job, and how many of its nodes can serve the job now (spec 4). */
 export async function previewQuorum(deps: Dependencies, query: Query, drawsWaiting: number) {
   const demand = {
     model_id: query.model_id ?? (await mostServedModel(deps, query.min_tier)),
@@ -25,7 +25,7 @@ export async function previewQuorum(deps: Dependencies, query: Query, drawsWaiti
   let pool = await currentPool(deps)
   let active = await countActive(deps, find(pool.nodes))
   if (active.nodes < quorum) {
-    // What is remembered may be a moment old, and what is published up to 30 s.
+    // The remembered pool may be a moment old, and the published one up to 30 s.
     deps.pool.forget()
     const left = find(await loadPoolNodes(deps)).length
     if (left < quorum) throw notEnoughNodes(quorum, left, demand)
@@ -47,7 +47,7 @@ const notEnoughNodes = (
   )
 }
 
-/** How many of these nodes of a published pool are active now, and how many of those have a free slot. */
+/** Counts the nodes of a published pool that are active now, and how many of those have a free slot. */
 async function countActive(deps: Dependencies, nodes: readonly PoolNode[]) {
   const [eligible, busy] = await Promise.all([loadEligible(deps, { minTier: 0 }), deps.pool.busy()])
   const published = new Set(nodes.map(({ address }) => address))
@@ -65,7 +65,7 @@ async function mostServedModel(deps: Dependencies, minTier: number): Promise<str
   throw new ProblemError('not-enough-nodes', 'No active node serves any model now')
 }
 
-/** The models served now, by name, with how many nodes serve each. */
+/** Returns the models served now, by name, with the number of nodes that serve each. */
 export async function countModels(deps: Dependencies, minTier = 0) {
   const eligible = await loadEligible(deps, { minTier })
   const counts = new Map<string, { nodes: number; takes: Partial<Record<PromptPart, number>> }>()

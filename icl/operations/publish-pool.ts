@@ -1,19 +1,19 @@
 /*
- * Problem: nobody may choose the pool that a list is drawn from once the seed of the list is known, neither the client
- * nor the ICL, and everybody who has the terms must be able to read the pool.
+ * Problem: neither the client nor the ICL may choose the pool that a list is drawn from once the seed of the list is known.
+ * Everybody who has the terms must be able to read the pool.
  *
- * Idea: the ICL publishes the whole pool, busy nodes too, as blobs, and notes in the store from when to when it was the
+ * Idea: the ICL publishes the whole pool, with busy nodes, as blobs, and records in the store from when to when it was the
  * current one. Terms name a pool by its CID, and stand in the block that makes the seed. A list is drawn only from a pool
  * that was current shortly before that block.
  *
  * Invariants:
- * - A pool is readable and noted before anybody is told of it.
- * - All replicas share the current pool: the first to publish one sets it for the next 30 s. Only when it has too few
- *   nodes for what is asked, and another has enough, it is replaced sooner.
- * - A note covers one unbroken time. A pool that comes back after another one gets a second note.
+ * - A pool is readable and its note is saved before the ICL names it to anybody.
+ * - All replicas share the current pool: the first to publish one sets it for the next 30 s. It is replaced sooner only when
+ *   it has too few nodes for a request, and a new pool has enough.
+ * - A note covers one unbroken time. A pool that becomes current again after another one gets a second note.
  *
- * Failure cases: without room for a new pool the last one stays the current one, and without any the callers get
- * `unavailable`. A replica that cannot read the pool that another one set publishes its own beside it.
+ * Failure cases: without room for a new pool the last one stays current. Without any pool the callers get `unavailable`. A
+ * replica that cannot read the pool that another one has set publishes its own beside it.
  */
 
 import { type PoolSnapshot, readPool, snapshotPool } from '../../lib/pool-snapshot.ts'
@@ -28,20 +28,20 @@ import { putParts } from './keep-parts.ts'
 
 const currentKey = keyOf('current-pool')
 const prefix = prefixOf('pool')
-/** How long a pool is listed after it was the current one. */
+/** How long a pool is listed after it stopped being the current one. */
 const listedMs = hourMs
 
-/** From when to when a pool was the current one, in milliseconds. */
+/** The time in which a pool was the current one, in milliseconds. */
 type Period = { readonly cid: string; readonly from: number; readonly until: number }
 
-/** The pool that lists are to be drawn from now, published when there is none that is recent enough. */
+/** Returns the pool to draw lists from now. Publishes one when none is recent enough. */
 export const currentPool = (deps: Dependencies): Promise<PublishedPool> =>
   deps.pool.published.current(async (last) => {
     const shared = await findShared(deps)
     return shared ?? publish(deps, last)
   })
 
-/** Publishes the pool as it is now and makes it the current one of all replicas. */
+/** Publishes the pool as it is now, and makes it the current one of all replicas. */
 export async function replacePool(deps: Dependencies): Promise<PublishedPool> {
   const { store, clock, pool } = deps
   const before = await store.findKey(currentKey, clock.now())
@@ -50,7 +50,7 @@ export async function replacePool(deps: Dependencies): Promise<PublishedPool> {
   return published
 }
 
-/** The pools of the last hour with the times in which each was the current one, newest first. */
+/** Returns the pools of the last hour with the times in which each was the current one, newest first. */
 export async function listPools({ store, clock }: Dependencies) {
   const held = await store.listKeys(prefix, clock.now())
   const pools = held.map(periodOf).toSorted((a, b) => b.from - a.from)
@@ -71,7 +71,7 @@ export async function periodsOf(
   return (await store.listKeys(prefixOf('pool', cid), clock.now())).map(periodOf)
 }
 
-/** A published pool; throws SvcError `pool-snapshot-invalid`, and ProblemError `unavailable` when it is not kept any more. */
+/** Returns a published pool. Throws SvcError `pool-snapshot-invalid`, and ProblemError `unavailable` when its blobs are gone. */
 export const loadPublished = (deps: Dependencies, cid: string): Promise<PublishedPool> =>
   deps.pool.published.get(cid, async () => {
     const { nodes, cids } = await readPool(cid, async (part) => {
@@ -82,7 +82,7 @@ export const loadPublished = (deps: Dependencies, cid: string): Promise<Publishe
     return { cid, nodes, parts: cids }
   })
 
-/** The pool that another replica, or this one before, has made the current one. */
+/** The current pool in the store, which this or another replica has set; undefined when there is none or it cannot be read. */
 async function findShared(deps: Dependencies): Promise<PublishedPool | undefined> {
   const cid = await deps.store.findKey(currentKey, deps.clock.now())
   if (cid === undefined) return undefined
@@ -96,7 +96,7 @@ async function findShared(deps: Dependencies): Promise<PublishedPool | undefined
   }
 }
 
-/** Publishes the pool as it is now, and makes it the current one unless there is one that is not `insteadOf`. */
+/** Publishes the pool as it is now, and makes it current unless the store has a current pool other than `insteadOf`. */
 async function publish(
   deps: Dependencies,
   last: PublishedPool | undefined,
@@ -126,7 +126,7 @@ async function publish(
   const isRefused = await deps.store.saveAll([note, current])
   const shared = isRefused && (await findShared(deps))
   if (isRefused && !shared) await deps.store.save(note)
-  // What this process remembers as published has to be so for good.
+  // The note has to be durable before this process remembers the pool as published.
   await barrier()
   return shared ?? own
 }
@@ -137,7 +137,7 @@ async function putSnapshot(deps: Dependencies, { parts }: PoolSnapshot): Promise
   return false
 }
 
-/** The write that notes that a pool is the current one now and for the next 30 s. */
+/** The write that records a pool as the current one now and for the next 30 s. */
 async function noteOf(deps: Dependencies, cid: string): Promise<Extract<Write, { kind: 'key' }>> {
   const now = deps.clock.now()
   const periods = await periodsOf(deps, cid)

@@ -1,18 +1,18 @@
 /*
- * Problem: blobs take room that all share, and wallets and attestations cost nothing to make.
+ * Problem: blobs take room that all callers share, and wallets and attestations cost nothing to make.
  *
- * Idea: room belongs to what costs something. A wallet uploads for a prompt key that it has stored on chain, a node for
+ * Idea: room is tied to something that costs. A wallet uploads for a prompt key that it has stored on chain, and a node for
  * its turn to deliver.
  *
  * Invariants:
  * - Each key and each fence has room for one blob: a key seals one prompt, and a node that lost its text in a restart
- *   delivers no more.
- * - The same bytes come as often as they like.
- * - Bytes without the form of a seal are refused: blobs are public.
- * - The place is taken before the blob is kept, and lasts longer than a key is good for, or a job goes on.
+ *   does not deliver any more.
+ * - The same bytes may be uploaded any number of times.
+ * - Bytes without the form of a seal are refused, because blobs are public.
+ * - The place is taken before the blob is stored, and lasts longer than a key is accepted or a job runs.
  *
- * Failure cases: while the chain is away a wallet gets `chain-unavailable`. A blob that finds no room keeps its place,
- * for its next try.
+ * Failure cases: while the chain is away a wallet gets `chain-unavailable`. When there is no room for a blob, it keeps its
+ * place for the next try.
  */
 
 import { cidOf } from '../../lib/cid.ts'
@@ -32,14 +32,14 @@ import { checkAdmitted } from './admit-client.ts'
 import { loadJob } from './change-job.ts'
 import { findOwnKey } from './own-key.ts'
 
-/** How long a blob is kept that no job names, and its place. */
+/** How long a blob that no job names is kept, and its place. */
 const unusedBlobMs = hourMs
-/** How old a key may be: a list is drawn for 30 minutes, and its job taken for ten more. */
+/** How old a key may be: its list is drawn for 30 minutes, and a job with the list is taken for ten more. */
 const keySeconds = 2_400
 
 type Upload = Input<(typeof endpoints)['putBlob']>
 
-/** Keeps the sealed prompt of a client's stored key for an hour, or for as long as a job that names it. */
+/** Stores the sealed prompt of a client's stored key for an hour, or for as long as the blobs of a job that names it. */
 export async function putPrompt(
   deps: Dependencies,
   keys: StoredKeys,
@@ -63,7 +63,7 @@ export async function putPrompt(
   })
 }
 
-/** Keeps the sealed output of the node whose turn it is to deliver, as `putPrompt` keeps a prompt. */
+/** Stores the sealed output of the node whose turn it is to deliver, for as long as `putPrompt` stores a prompt. */
 export async function putOutput(
   deps: Dependencies,
   node: Address,

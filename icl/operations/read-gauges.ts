@@ -6,7 +6,7 @@ import type { Gauges } from '../telemetry/metrics.ts'
 
 const readingMs = 3_000
 
-/** What is read, or undefined when it fails or takes more than 3 s: a scrape and the console must not fail for it. */
+/** Returns what `read` gives, or undefined when it fails or takes more than 3 s: a scrape or the console must not fail for it. */
 export const readInTime = <T>(
   clock: Dependencies['clock'],
   read: () => Promise<T>,
@@ -15,7 +15,7 @@ export const readInTime = <T>(
     () => undefined,
   )
 
-/** How the ICL stands now; whatever does not answer within 3 s is left out. */
+/** Returns the current figures of the ICL. Leaves out what does not answer within 3 s. */
 export async function readGauges(deps: Dependencies, drawsWaiting: number): Promise<Gauges> {
   const [stats, nodes] = await Promise.all([
     readInTime(deps.clock, () => deps.store.stats()),

@@ -4,13 +4,13 @@ import { listEkBindings, releaseEk } from '../attestation/ek-binding.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { revokeCertificate } from '../records/bans.ts'
 
-/** Frees every TPM of an address for another one, by the word of the wallet that has them; the address loses its certificate first. */
+/** Frees every TPM of an address for another one, at the request of its wallet. The address loses its certificate first. */
 export async function releaseTpm(deps: Dependencies, caller: Address, address: Address) {
   if (caller !== address) {
     throw new ProblemError('forbidden', 'Only the wallet that a TPM is enrolled with releases it')
   }
   const enrolled = (await deps.store.findNode(address))?.document.enrollment?.ek
-  // An enrolment or a release may have broken off before node and binding said the same.
+  // After a broken-off enrolment or release, node and binding may name different TPMs.
   const bound = (await listEkBindings(deps)).filter((one) => one.address === address)
   const eks = new Set([...bound.map(({ id }) => id), ...(enrolled === undefined ? [] : [enrolled])])
   if (eks.size > 0) await revokeCertificate(deps, address)

@@ -20,13 +20,13 @@ import { keepingParts } from './keep-parts.ts'
 import { loadPublished } from './publish-pool.ts'
 import { jobListOf, keyUsed, keyWriteOf } from './take-list.ts'
 
-/** The list of the key stays the same; only who is passed over, when it was asked for, and its signature may change. */
+/** A submission without its signed list. On a repeat the list may differ in who is passed over, its time and its signature. */
 const LastingSubmission = SubmitJob.omit({ list: true })
 
-/** A wallet that submits, and its use of the nonce that it has signed. */
+/** The submitting wallet, and the nonce of its signed request. */
 type Submitter = { readonly address: Address; readonly nonce: NonceUse }
 
-/** Takes a job in, or finds it when the same submission was taken in before. Its nonce is used up, with the job or without. */
+/** Saves a new job, or returns the one that the same submission made before. Uses up the nonce in either case, also on a failure. */
 export async function submitJob(
   deps: Dependencies,
   { address: client, nonce }: Submitter,
@@ -90,12 +90,12 @@ async function takeIn(
 const maxTries = 50
 
 /**
- * Saves a job with the places of its client, its prompt key, the nonce of its submission and what keeps its blobs, in one save; returns
- * the job that is there when another request was faster. Throws `key-used`, `nonce-reused`, `too-many-jobs` or `quota-exceeded`.
+ * Saves a job in one save with the places of its client, its prompt key, the nonce of its submission and the writes that keep its blobs.
+ * Returns the saved job when another request was faster. Throws `key-used`, `nonce-reused`, `too-many-jobs` or `quota-exceeded`.
  */
 async function saveNewJob(deps: Dependencies, job: Job, use: NonceUse): Promise<Job> {
   const { store, blobs } = deps
-  // The blobs are needed as long as the job's receipt may be checked.
+  // The blobs are kept as long as the job's receipt may be checked.
   const until = keepBlobsUntil(deps, job)
   const pool = await loadPublished(deps, job.list.terms.pool_cid)
   const prompt = await keepingOwn(deps, job.promptCid, until)
@@ -119,10 +119,10 @@ async function saveNewJob(deps: Dependencies, job: Job, use: NonceUse): Promise<
     }
     if (refused.kind === 'key' && refused.key === nonce.key) throw nonceReused()
     if (refused.kind === 'job') return await jobThatCame(deps, job.id)
-    // It may have expired in this moment.
+    // The other job's key may have expired in this moment.
     const holder = await store.findKey(key.key, key.now)
     if (refused.kind === 'key' && refused.key === key.key && holder) throw keyUsed(holder)
-    // What is not here cannot be kept here.
+    // A blob that is not stored here cannot be kept here.
     if (refused.kind === 'keep-blob') keeping = keeping.filter(({ cid }) => cid !== refused.cid)
   }
   throw new ProblemError('unavailable', 'The client submits too many jobs at once', {
@@ -130,7 +130,7 @@ async function saveNewJob(deps: Dependencies, job: Job, use: NonceUse): Promise<
   })
 }
 
-/** The job that another request for the same submission saved. */
+/** Returns the job that another request for the same submission saved. */
 async function jobThatCame({ store }: Dependencies, id: JobId): Promise<Job> {
   const found = await store.findJob(id)
   if (found) return found.document
@@ -153,7 +153,7 @@ async function viewSubmission(deps: Dependencies, job: Job, submissionHash: stri
   }
 }
 
-/** Refused when it is submitted, not when the job has settled: nobody would learn why nothing comes. */
+/** Refuses a webhook at submission. Refused only when the job has settled, the client would not learn why no message comes. */
 function checkWebhook({ webhooks }: Dependencies, url: string | undefined): void {
   if (url === undefined) return
   if (!webhooks) {

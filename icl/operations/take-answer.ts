@@ -22,7 +22,7 @@ export async function takeCommitment(
   return await acknowledged(deps, job, assignmentFor(job, node, fence), 'commit')
 }
 
-/** Takes a node's answer once its signature, its evidence, and what it names hold. */
+/** Takes a node's answer after checking its signature, its evidence and the terms that it names. */
 export async function takeAnswer(
   deps: Dependencies,
   node: Node,
@@ -33,7 +33,7 @@ export async function takeAnswer(
   const job = await loadOwnJob(deps, jobId, address)
   const answer = await postedBy<AnswerStatement>(node, post)
   const known = job.assignments.find((own) => own.node === address && own.fence === fence)
-  // The rules decide on whatever else a node signs after its answer.
+  // A second statement after the answer is left to the rules.
   if (known && known.answer === undefined) {
     checkSession(job, answer.session)
     checkTerms(job, known, answer.body)
@@ -45,7 +45,7 @@ export async function takeAnswer(
   return await acknowledged(deps, changed, assignmentFor(changed, address, fence), 'reveal')
 }
 
-/** An answer must be about the job's own list, model and parameters: else its receipt would not hold. */
+/** Checks that an answer is about the job's own list, model and parameters. Otherwise the receipt would not hold. */
 function checkTerms(job: Job, { position }: Assignment, body: AnswerStatement): void {
   const most = maxOutputTokensOf(job)
   if (body.model_id !== job.modelId || body.max_output_tokens !== most) {

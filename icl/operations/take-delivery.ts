@@ -27,7 +27,7 @@ import { type Alongside, changeJob } from './change-job.ts'
 import { keepBlobsUntil, keepingOwn } from './keep-blobs.ts'
 import { checkSession, loadOwnJob, postedBy } from './own-statement.ts'
 
-/** Takes a delivery once its signature holds, and the client and all checkers can read the output key. */
+/** Takes a delivery after checking its signature, and that the client and all checkers can read the output key. */
 export async function takeDelivery(
   deps: Dependencies,
   node: Node,
@@ -37,7 +37,7 @@ export async function takeDelivery(
   const { address } = node
   const job = await loadOwnJob(deps, jobId, address)
   const delivery = await postedBy<DeliveryStatement>(node, post)
-  // Before the job's turn. A repeated delivery is answered from the job: the chain need not be asked again.
+  // Read before the job's turn to change. A repeated delivery is answered from the job without asking the chain.
   const key = hasDelivered(job, fence) ? undefined : await findOutputKey(deps, job, delivery.body)
   const command = async (current: Job): Promise<Command> => {
     if (!hasDelivered(current, fence)) {
@@ -50,7 +50,7 @@ export async function takeDelivery(
   return await acknowledged(deps, changed, assignmentFor(changed, address, fence), 'result')
 }
 
-/** The output of a delivery is kept as long as its job's other blobs. */
+/** The writes that keep the output of a delivery as long as the job's other blobs. */
 const keepingOutput =
   (deps: Dependencies, cid: string): Alongside =>
   (job) =>
@@ -67,8 +67,8 @@ const findOutputKey = (
   chain.outputKeyOf(outHighHandle, outLowHandle, list.block.number)
 
 /**
- * The client would pay for an answer that it cannot open, or refuse one that is open to others, and a checker that is not let in would be
- * outvoted: the readers have to be these, and nobody else.
+ * Checks that the readers of the output key are the client and the checkers, and nobody else. Otherwise the client would pay for an answer
+ * that it cannot open, or that is open to others. A checker without access would be outvoted.
  */
 function checkOutputKey(
   job: Job,
@@ -76,7 +76,7 @@ function checkOutputKey(
   key: OutputKey | undefined,
 ): void {
   const turn = currentTurn(job)
-  // The rules refuse what is not this node's turn.
+  // The rules refuse a delivery out of turn.
   if (!job.agreement || turn?.fence !== fence) return
   const { members: list } = job.list
   if (key?.promptHighHandle !== job.kpHighHandle || list[key.self] !== address) {
@@ -94,7 +94,7 @@ function checkOutputKey(
 
 const unreadable = (why: string) => new ProblemError('output-key-unreadable', why)
 
-/** Takes what another node says of the delivery once its signature holds. */
+/** Takes another node's verdict on the delivery after checking its signature. */
 export async function takeVerdict(
   deps: Dependencies,
   node: Node,
@@ -139,7 +139,7 @@ const hasSpoken = ({ agreement }: Job, { address, delivery }: VerdictPost): bool
     verdicts.some(({ body }) => body.address === address && body.delivery === delivery),
   ) === true
 
-/** Takes a node's word that it gives back its part in a turn, once its signature holds. */
+/** Takes a node's statement that it gives up its part in a turn, after checking the signature. */
 export async function takeTurnAbort(
   deps: Dependencies,
   node: Node,

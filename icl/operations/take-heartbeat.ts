@@ -13,7 +13,7 @@ const clockToleranceSeconds = 60
 const chainPatienceMs = 2_000
 const chainLate = () => new Error('the chain is slow')
 
-/** Takes a sign of life and says whether the node is considered for jobs, and if not, why. */
+/** Takes a heartbeat. Returns whether the node is eligible for jobs, and if not, why. */
 export async function takeHeartbeat(
   deps: Dependencies,
   caller: Address,
@@ -33,7 +33,7 @@ export async function takeHeartbeat(
     return {
       ...known,
       heartbeatAt: now,
-      // A clock that is ahead must not silence the node once it is set right.
+      // Capped, so that a clock that was ahead does not silence the node once it is corrected.
       heartbeatTimestamp: Math.min(beat.timestamp, nowSeconds + clockToleranceSeconds),
       version: beat.version,
       modelIds: beat.supported_model_ids,
@@ -54,19 +54,19 @@ export async function takeHeartbeat(
 }
 
 async function whyNotEligible(deps: Dependencies, node: Node, now: number) {
-  // A heartbeat counts although the chain is away or hangs; the node is told so.
+  // A heartbeat counts although the chain is away or hangs. The reasons tell the node so.
   const chain = await withDeadline(deps.clock, chainPatienceMs, undefined, chainLate, () =>
     deps.chain.nodeOf(node.address),
   ).catch(() => undefined)
   const outages = await deps.outages.known()
   const reasons = ineligibleReasons(node, chain, { minTier: 0 }, now, outages)
-  // A node that has just started beats before it polls.
+  // A node that has just started sends a heartbeat before its first poll.
   return reasons.filter((reason) => reason !== 'no-recent-poll' || node.polledAt !== undefined)
 }
 
 const pollNoteMs = 15_000
 
-/** Notes that a node asks for work; saved at most every 15 s. */
+/** Records that a node polls for work. Saves at most every 15 s. */
 export async function notePoll(deps: Dependencies, address: Address): Promise<void> {
   const now = deps.clock.now()
   await changeNode(deps, address, (node) =>

@@ -12,12 +12,12 @@ import type { Job, JobList } from '../rules/job.ts'
 
 /** How old a signed list may be when its job is submitted. */
 const listSeconds = 600
-/** Longer than any list of a key is taken: it is drawn for 30 minutes after the key was stored, and taken for ten more. */
+/** Longer than a list of a key is taken: it is drawn for 30 minutes after the key was stored, and taken for ten more. */
 const keptMs = hourMs
 
 const refused = (why: string) => new ProblemError('list-refused', `${why}. Ask for the list again`)
 
-/** The list of a submission, once it is one that this ICL has signed for this client and key, and its block still stands. */
+/** Returns the list of a submission. Checks that this ICL signed it for this client and key, and that its block still stands. */
 export async function jobListOf(
   deps: Dependencies,
   client: Address,
@@ -68,7 +68,7 @@ function checkIsOf(client: Address, { kpHighHandle, kpLowHandle, model_id, list 
   }
 }
 
-/** A reorganisation may have moved the key to another block: then the list is another one. */
+/** Checks the key's block. A reorganisation may have moved the key to another block, which makes another list. */
 async function checkBlock(deps: Dependencies, { list, kpHighHandle, kpLowHandle }: SubmitJob) {
   const { block } = list.body
   const key = await deps.chain.storedKeyAt(kpHighHandle, kpLowHandle, block.number)
@@ -83,13 +83,13 @@ async function checkBlock(deps: Dependencies, { list, kpHighHandle, kpLowHandle 
 const nameOf = ({ kpHighHandle, kpLowHandle }: Pick<Job, 'kpHighHandle' | 'kpLowHandle'>) =>
   keyOf('prompt-key', kpHighHandle, kpLowHandle)
 
-/** Before the chain is asked. */
+/** Refuses a used key early, before the chain is asked. */
 async function checkUnused({ store, clock }: Dependencies, id: JobId, key: SubmitJob) {
   const holder = await store.findKey(nameOf(key), clock.now())
   if (holder !== undefined && holder !== id) throw keyUsed(holder)
 }
 
-/** The write that binds a prompt key to its one job; when it is refused, another job has the key. */
+/** The write that binds a prompt key to its one job. It is refused when another job has the key. */
 export function keyWriteOf({ clock }: Pick<Dependencies, 'clock'>, job: Job) {
   const now = clock.now()
   return { kind: 'key', key: nameOf(job), value: job.id, now, expiresAt: now + keptMs } as const

@@ -39,11 +39,11 @@ function statementIn(posted: PostedStatement): FaultEvidence['statements'][numbe
   }
 }
 
-/** What a fault is called on chain. */
+/** The id of a fault on chain. */
 export const faultIdIn = (job: Job, { kind, node, fence }: Fault): Hash32 =>
   faultIdOf({ kind, jobId: job.id, fence, address: node })
 
-/** A fault as everybody may see it; its proof shows evidence, and is there once the job has settled. */
+/** A fault as everybody may see it. Its proof discloses evidence, so it is shown only once the job has settled. */
 export async function viewFault(
   deps: Pick<Dependencies, 'network'>,
   job: Job,

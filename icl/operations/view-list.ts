@@ -2,7 +2,7 @@ import type { JobListView } from '../../lib/schemas/list.ts'
 import { toSeconds } from '../../lib/time.ts'
 import type { Job } from '../rules/job.ts'
 
-/** A job's list as its client and its receipt have it. */
+/** A job's list, in the form that its client and its receipt have. */
 export const viewList = ({ list, passed }: Job): JobListView => ({
   terms: list.terms,
   block: list.block,

@@ -12,7 +12,7 @@ import { cursorOfName, nameIn, pageOf } from './page-position.ts'
 
 const pageSize = 100
 
-/** The active pool, by address, a page at a time. */
+/** Returns a page of the active pool, by address. */
 export async function listActiveNodes(deps: Dependencies, demand: Demand, cursor?: string) {
   const after = nameIn(cursor)
   const eligible = (await loadEligible(deps, demand)).filter(({ node }) => node.address > after)

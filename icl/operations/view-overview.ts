@@ -9,7 +9,7 @@ import type { Gauges } from '../telemetry/metrics.ts'
 import type { createProbes } from './check-health.ts'
 import { readInTime } from './read-gauges.ts'
 
-/** What the overview is made of, besides the dependencies. */
+/** What the overview is read from, besides the dependencies. */
 export type Sources = {
   readonly probes: ReturnType<typeof createProbes>
   readonly gauges: () => Promise<Gauges>
@@ -17,7 +17,7 @@ export type Sources = {
   readonly refusals: Refusals
 }
 
-/** The ICL at a glance; whatever does not answer within 3 s is null. */
+/** Returns the state of the ICL for the console. What does not answer within 3 s is null. */
 export async function viewOverview(
   deps: Dependencies,
   { probes, gauges, recent, refusals }: Sources,

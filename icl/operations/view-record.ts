@@ -7,7 +7,7 @@ import { signedOf } from './signed-of.ts'
 import { viewFault } from './view-fault.ts'
 import { viewAssignment, viewJob } from './view-job.ts'
 
-/** Everything that happened in a job, for its client: what each node said, signed, and what was made of it, once the job has settled. */
+/** Returns a job's history for its client. Signed statements and scores are in it once the job has settled. */
 export async function viewRecord(deps: Dependencies, found: Job): Promise<JobRecord> {
   const job = shownJob(found)
   return {
