@@ -10,7 +10,7 @@ const rsaExponent = 65_537
 const rsaBits: readonly number[] = [2_048, 3_072, 4_096]
 
 /**
- * Reads an attestation key and checks that it signs nothing but what its own TPM made: born in it, unable to leave it, restricted,
+ * Reads an attestation key. Checks that it can sign only what its own TPM made: created in the TPM, unable to leave it, restricted, for
  * signing only, with a strong hash. Throws ProblemError `attestation-malformed` or `ak-refused`.
  */
 export function checkAttestationKey(bytes: Uint8Array): PublicArea {

@@ -3,7 +3,7 @@ import { ProblemError } from '../../lib/problem.ts'
 import type { AttestationRequest } from '../../lib/schemas/attestation.ts'
 import { type Network, publicOrigin } from '../../lib/schemas/network.ts'
 
-/** What the evidence of a request has to be bound to at this ICL. */
+/** Returns what the evidence of a request has to be bound to at this ICL. */
 export const bindingOf = (
   { network }: { readonly network: Network },
   request: AttestationRequest,

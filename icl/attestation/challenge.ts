@@ -22,7 +22,7 @@ type Challenging = {
   readonly keys: Pick<IclKeys, 'tag' | 'isTag'>
 }
 
-/** A nonce for one attestation of one address; `expires_at` in Unix seconds. The ICL recognises it by its tag and keeps nothing until it is used. */
+/** Creates a nonce for one attestation of an address; `expires_at` in Unix seconds. The ICL knows it by its tag and stores nothing yet. */
 export async function createNonce(
   deps: Challenging,
   address: Address,
@@ -39,8 +39,8 @@ export async function createNonce(
 }
 
 /**
- * Burns a nonce, whatever comes of it, and gives when it was issued (milliseconds); throws when it was not issued for this address, is
- * too old, or was used (spec 5).
+ * Uses up a nonce, whatever follows, and returns when it was issued (milliseconds). Throws when it was not issued for this address, is
+ * too old, or was used before (spec 5).
  */
 export async function burnNonce(
   deps: Challenging & { readonly store: Store },

@@ -14,7 +14,7 @@ const prefix = prefixOf('ek')
 /** An endorsement key and the address that it is enrolled with. */
 export type EkBinding = { readonly id: string; readonly address: Address }
 
-/** The address that a TPM is enrolled with, if any. */
+/** Returns the address that a TPM is enrolled with; undefined when there is none. */
 export const findEkHolder = ({ store, clock }: Held, ek: string): Promise<string | undefined> =>
   store.findKey(keyOf('ek', ek), clock.now())
 
@@ -24,7 +24,7 @@ export async function checkEkFree(held: Held, ek: string, address: Address): Pro
   if (holder !== undefined && holder !== address) throw ekTaken()
 }
 
-/** The write that gives a TPM to an address; it is refused when another has it. */
+/** The write that binds a TPM to an address. It is refused when another address has the TPM. */
 export const ekWriteOf = ({ clock }: Pick<Held, 'clock'>, ek: string, address: Address) =>
   ({
     kind: 'key',
@@ -34,11 +34,11 @@ export const ekWriteOf = ({ clock }: Pick<Held, 'clock'>, ek: string, address: A
     expiresAt: forever,
   }) as const
 
-/** The write that lets another address enrol a TPM; it is refused when it is not this address's. */
+/** The write that frees a TPM for another address. It is refused when this address does not have the TPM. */
 export const ekReleaseOf = ({ id, address }: EkBinding) =>
   ({ kind: 'release-key', key: keyOf('ek', id), value: address }) as const
 
-/** Ends what stands on a TPM and lets another address enrol it; false when it was not that address's. */
+/** Ends the enrolment and the certificate that rest on a TPM, and frees it for another address. False when the address did not have it. */
 export async function releaseEk(held: Held & Nodes, binding: EkBinding): Promise<boolean> {
   let didRelease = true
   await endEnrollment(held, binding, () =>
@@ -51,12 +51,12 @@ export async function releaseEk(held: Held & Nodes, binding: EkBinding): Promise
         }
       : undefined,
   )
-  // Where several processes save, an enrolment may have found the TPM still its own just before.
+  // With several processes, an enrolment may have found the TPM still its own just before the release.
   await endEnrollment(held, binding)
   return didRelease
 }
 
-/** In one save, so that an attestation under way finds either no enrolment or another version of the node. */
+/** One save, so that a concurrent attestation finds either no enrolment or another version of the node. */
 const endEnrollment = (
   held: Held & Nodes,
   { id, address }: EkBinding,
@@ -78,7 +78,7 @@ const endEnrollment = (
 
 const isLive = ({ certificate }: Node) => certificate.expiresAt > certificate.issuedAt
 
-/** Every TPM that is enrolled, with its address. */
+/** Returns every enrolled TPM with its address. */
 export async function listEkBindings({ store, clock }: Held): Promise<readonly EkBinding[]> {
   const held = await store.listKeys(prefix, clock.now())
   return held.map(({ key, value }) => ({
@@ -87,7 +87,7 @@ export async function listEkBindings({ store, clock }: Held): Promise<readonly E
   }))
 }
 
-/** The refusal of a TPM that another address has. */
+/** The error for a TPM that another address has. */
 export const ekTaken = () =>
   new ProblemError(
     'ek-taken',

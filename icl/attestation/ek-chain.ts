@@ -4,7 +4,7 @@ import type { Certificate } from './x509.ts'
 
 const longestChain = 6
 
-/** Critical extensions that are looked at here, or whose meaning changes nothing: subjectAltName, keyUsage, basicConstraints, extKeyUsage, certificatePolicies. */
+/** Critical extensions that are checked or do not matter: subjectAltName, keyUsage, basicConstraints, extKeyUsage, certificatePolicies. */
 const knownExtensions: ReadonlySet<string> = new Set([
   '2.5.29.17',
   '2.5.29.15',
@@ -13,12 +13,12 @@ const knownExtensions: ReadonlySet<string> = new Set([
   '2.5.29.32',
 ])
 
-/** The root that a chain ends at, and until when all of it is valid (milliseconds). */
+/** The root that a chain ends at, and the time until which the whole chain is valid (milliseconds). */
 export type Anchored = { readonly root: Certificate; readonly validUntil: number }
 
 /**
- * Follows a certificate to a trusted root: names, signatures, validity, CA flag, path length, keyCertSign, no unknown critical
- * extension. Throws ProblemError `ek-chain-untrusted`, `ek-chain-expired` or `ek-chain-invalid`.
+ * Follows a certificate to a trusted root. Checks names, signatures, validity, the CA flag, the path length and keyCertSign, and refuses
+ * unknown critical extensions. Throws ProblemError `ek-chain-untrusted`, `ek-chain-expired` or `ek-chain-invalid`.
  */
 export async function followChain(
   leaf: Certificate,
@@ -63,7 +63,7 @@ function checkLink(certificate: Certificate, depth: number, now: number): void {
   if (unknown) throw invalid(`has a critical extension that is not known here: ${unknown}`)
   if (depth === 0) return
   if (!isCa) throw invalid('issues certificates, but is no CA')
-  // Below this one there are so many other issuers.
+  // `depth - 1` issuers are below this one.
   if (pathLength !== undefined && pathLength < depth - 1) {
     throw invalid('may not have so many issuers below it')
   }

@@ -10,7 +10,7 @@ import { type Certificate, readCertificate } from './x509.ts'
 /** The endorsement key of a TPM that a trusted vendor certified; times in milliseconds. */
 export type EndorsementKey = {
   readonly key: RsaPublicKey
-  /** SHA-256 of the modulus in hex: the same whichever certificate shows the key. */
+  /** SHA-256 of the modulus in hex: the same for every certificate of the key. */
   readonly hash: string
   readonly model: TpmModel
   /** SHA-256 in hex of the trusted root's certificate. */
@@ -18,7 +18,7 @@ export type EndorsementKey = {
   readonly validUntil: number
 }
 
-/** What the vendor says of the TPM; the manufacturer as its four letters, or as `id:` and hex when they are none. */
+/** The TPM's model by its vendor. The manufacturer is its four letters, or `id:` and hex when it is not letters. */
 export type TpmModel = { readonly manufacturer: string; readonly model: string }
 
 const ekUsage = '2.23.133.8.1'
@@ -26,7 +26,7 @@ const tpmManufacturer = '2.23.133.2.1'
 const tpmModel = '2.23.133.2.2'
 const modulusBytes = 256
 
-/** Checks an endorsement key's certificate (DER, base64url) and what was sent of its chain; throws ProblemError with the code of what is wrong. */
+/** Checks an endorsement key's certificate (DER, base64url) with the certificates that were sent along. Throws ProblemError, by cause. */
 export async function checkEndorsementKey(
   trust: Pick<TpmTrust, 'roots' | 'models'>,
   certificate: string,
@@ -53,7 +53,7 @@ export async function checkEndorsementKey(
 export const fingerprintOf = async (certificate: Certificate): Promise<string> =>
   toHex(await sha256(certificate.der))
 
-/** Throws `tpm-model-refused` unless the operator accepts the model, or every model. */
+/** Throws `tpm-model-refused` for a model that the operator does not accept. */
 export function checkModel({ models }: Pick<TpmTrust, 'models'>, model: TpmModel): void {
   const { manufacturer } = model
   const isAccepted =
@@ -88,7 +88,7 @@ function checkPurpose(leaf: Certificate): void {
   }
 }
 
-/** One TPM has several endorsement keys; only those of one profile may stand for a machine. */
+/** Returns the key if it has the accepted profile. A TPM has several endorsement keys, and only one of them may identify its machine. */
 function profileKey(leaf: Certificate): RsaPublicKey {
   const key = readRsaPublicKey(leaf.publicKey)
   const exponent = key && toHex(key.exponent)

@@ -3,13 +3,13 @@ import type { Enrollment } from '../rules/enrollment.ts'
 
 /** What a node's evidence has proved. */
 export type Proven = {
-  /** What it proved, and what the session key has to sign as well. */
+  /** The digest that the evidence proves. The session key has to sign it, too. */
   readonly digest: Uint8Array
-  /** What the certificate says of it. */
+  /** What the certificate says about the evidence. */
   readonly attestation: CertificateAttestation
-  /** The highest tier that the node may serve by it. */
+  /** The highest tier that the evidence allows the node to serve. */
   readonly highestTier: number
-  /** The TPM, with the counters of this quote; none for mock. */
+  /** The TPM, with the counters of this quote; absent for mock. */
   readonly enrollment?: Enrollment
   /** True when this quote completes an enrolment. */
   readonly isFirst?: boolean

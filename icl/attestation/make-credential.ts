@@ -14,8 +14,8 @@ const blockBytes = 16
 const nothing = new Uint8Array()
 
 /**
- * TPM2_MakeCredential in software: only the TPM that holds both the endorsement key (RSA-2048 of the low range: SHA-256, AES-128-CFB) and the
- * object of this name recovers the secret (at most 32 bytes).
+ * TPM2_MakeCredential in software. Only the TPM that holds both the endorsement key (RSA-2048 of the low range: SHA-256, AES-128-CFB) and
+ * the object with this name recovers the secret (at most 32 bytes).
  */
 export async function makeCredential(
   endorsementKey: RsaPublicKey,
@@ -43,7 +43,7 @@ async function encryptSeed({ modulus, exponent }: RsaPublicKey, seed: Bytes): Pr
     false,
     ['encrypt'],
   )
-  // The label ends with a zero byte, which is part of it.
+  // The terminating zero byte is part of the label.
   const algorithm = { name: 'RSA-OAEP', label: utf8('IDENTITY\0') }
   return new Uint8Array(await crypto.subtle.encrypt(algorithm, key, seed))
 }
@@ -54,7 +54,7 @@ async function kdfa(key: Bytes, label: string, context: Uint8Array, bits: number
   return (await hmacSha256(key, input)).slice(0, bits / 8)
 }
 
-/** AES-CFB with a zero vector: WebCrypto lacks it, but its CTR over one block, with the block before as the counter, is the same. */
+/** AES-CFB with a zero vector. WebCrypto lacks it, but CTR over one block with the previous ciphertext block as the counter is the same. */
 async function encryptCfb(key: Bytes, message: Bytes): Promise<Bytes> {
   const imported = await crypto.subtle.importKey('raw', key, 'AES-CTR', false, ['encrypt'])
   const blocks: Bytes[] = []

@@ -1,7 +1,7 @@
 import { ProblemError } from '../../lib/problem.ts'
 import { TpmFormatError } from '../../lib/tpm/bytes.ts'
 
-/** Does what reads a caller's bytes; bytes that are no TPM structure become ProblemError `attestation-malformed`. */
+/** Runs `read` on a caller's bytes. Throws ProblemError `attestation-malformed` for bytes that are no TPM structure. */
 export function asEvidence<T>(read: () => T): T {
   try {
     return read()
@@ -10,7 +10,7 @@ export function asEvidence<T>(read: () => T): T {
   }
 }
 
-/** The same for what takes its time. */
+/** The asynchronous form of `asEvidence`. */
 export async function asEvidenceLater<T>(read: () => Promise<T>): Promise<T> {
   try {
     return await read()
@@ -19,6 +19,6 @@ export async function asEvidenceLater<T>(read: () => Promise<T>): Promise<T> {
   }
 }
 
-/** ProblemError `attestation-malformed` for what TpmFormatError says; every other error as it is. */
+/** Turns a TpmFormatError into ProblemError `attestation-malformed`. Returns every other error as it is. */
 export const malformed = (error: unknown): unknown =>
   error instanceof TpmFormatError ? new ProblemError('attestation-malformed', error.message) : error

@@ -8,7 +8,7 @@ import type { Proven } from './evidence.ts'
 
 const highestTier = 0
 
-/** Checks that the attesting machine has the operator's mock key; throws `attestation-hmac-invalid`. */
+/** Checks that the attesting machine has the operator's mock key. Throws `attestation-hmac-invalid`. */
 export async function checkMockEvidence(
   deps: { readonly network: Network },
   mockKey: Uint8Array,

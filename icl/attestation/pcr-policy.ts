@@ -28,7 +28,7 @@ const DigestsOfPcr = z.record(
   z.array(Digest).min(1).max(1_000),
 )
 
-/** What the operator's policy file says: which registers are quoted and what may have been measured into them. */
+/** The operator's policy file: the registers to quote, and what may have been measured into them. */
 export const PcrPolicy = z
   .strictObject({
     pcrs: z
@@ -39,20 +39,20 @@ export const PcrPolicy = z
       .default(defaultPcrs),
     /** The values that a register may have. */
     values: DigestsOfPcr.default({}),
-    /** The boot's event log has to come along, and to lead to the quoted registers. */
+    /** True when the node has to send the boot's event log, and the log has to lead to the quoted registers. */
     event_log: z.boolean().default(false),
-    /** What the event log may say; only with `event_log`. */
+    /** Rules for the event log; only with `event_log`. */
     events: z
       .strictObject({
         /** The only measurements that a register may have. */
         allowed: DigestsOfPcr.default({}),
-        /** Measurements that no register may have. */
+        /** Measurements that are refused in every register. */
         refused: z.array(Digest).max(10_000).default([]),
-        /** UEFI secure boot was on. */
+        /** True when UEFI secure boot has to have been on. */
         secure_boot: z.boolean().default(false),
       })
       .optional(),
-    /** The highest tier of nodes that pass. */
+    /** The highest tier that nodes under this policy may serve. */
     tier: ModelTier.optional(),
   })
   .refine(({ event_log, events }) => events === undefined || event_log, {
@@ -65,7 +65,7 @@ export const PcrPolicy = z
   }, 'has a rule for a PCR that is not among pcrs')
 export type PcrPolicy = z.output<typeof PcrPolicy>
 
-/** Checks register values that were quoted against the policy; throws ProblemError `event-log-wrong` or `pcr-policy-refused`. */
+/** Checks quoted register values against the policy. Throws ProblemError `event-log-wrong` or `pcr-policy-refused`. */
 export async function checkPcrPolicy(
   policy: PcrPolicy,
   pcrs: PcrValues,

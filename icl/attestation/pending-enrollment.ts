@@ -21,7 +21,7 @@ const Pending = z.object({
   validUntil: z.number(),
 })
 
-/** Remembers what a node wants to enrol until the nonce of its first quote is used or has expired. */
+/** Stores what a node wants to enrol for twice the time in which a nonce can be used. The node's first quote is under this nonce. */
 export async function rememberEnrollment(
   deps: Held,
   address: Address,
@@ -37,7 +37,7 @@ export async function rememberEnrollment(
   )
 }
 
-/** What is to be enrolled by the quote under a nonce; undefined when that is one of a plain challenge. */
+/** Returns what the quote under a nonce enrols; undefined for the nonce of a plain challenge. */
 export async function findPendingEnrollment(
   { store, clock }: Held,
   address: Address,
@@ -48,7 +48,7 @@ export async function findPendingEnrollment(
   return parseHeld(Pending, value, 'A pending enrolment', 'The node can enrol again.')
 }
 
-/** The secret that only the TPM recovers which enrols under this nonce: derived, so that no store ever holds it. */
+/** The secret that only the TPM recovers that enrols under this nonce. It is derived, so that no store holds it. */
 export const activationSecretOf = (
   { keys }: { readonly keys: Pick<IclKeys, 'tag'> },
   address: Address,

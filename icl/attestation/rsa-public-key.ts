@@ -10,13 +10,13 @@ const integer = 0x02
 const bitString = 0x03
 const objectIdentifier = 0x06
 
-// rsaEncryption, and RSAES-OAEP as some vendors write it: WebCrypto does not read the latter.
+// rsaEncryption, and RSAES-OAEP, which some vendors write and WebCrypto does not read.
 const rsaOids = [
   Uint8Array.of(0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x01),
   Uint8Array.of(0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01, 0x07),
 ]
 
-/** The RSA key in a SubjectPublicKeyInfo (DER); undefined when it holds another kind of key, or is malformed. */
+/** Reads the RSA key in a SubjectPublicKeyInfo (DER). Undefined when it holds another kind of key, or is malformed. */
 export function readRsaPublicKey(spki: Uint8Array): RsaPublicKey | undefined {
   const content = keyContent(spki)
   const numbers = content && readAll(content, sequence)
@@ -28,7 +28,7 @@ export function readRsaPublicKey(spki: Uint8Array): RsaPublicKey | undefined {
   return { modulus: unsigned(modulus.content), exponent: unsigned(exponent.content) }
 }
 
-/** What an RSA SubjectPublicKeyInfo has in its bit string. */
+/** The bit string of an RSA SubjectPublicKeyInfo, without its first byte. */
 function keyContent(spki: Uint8Array): Uint8Array | undefined {
   const outer = readAll(spki, sequence)
   if (!outer) return

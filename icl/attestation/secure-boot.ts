@@ -3,7 +3,7 @@ import type { BootEvent } from '../../lib/tpm/event-log.ts'
 import { fromHex } from '../../lib/tpm/hex.ts'
 
 const secureBootPcr = 7
-/** What firmware measures where its own words end: whatever is started later can extend the register, but only behind this. */
+/** The separator that firmware measures at the end of its own events. Software that starts later can extend the register only after it. */
 const separators = [Uint8Array.of(0, 0, 0, 0), Uint8Array.of(0xff, 0xff, 0xff, 0xff)]
 /** EFI_GLOBAL_VARIABLE as it lies in memory. */
 const globalVariable = fromHex('61dfe48bca93d211aa0d00e098032b8c')
@@ -11,8 +11,8 @@ const variableName = 'SecureBoot'
 const headBytes = 16 + 8 + 8
 
 /**
- * True when firmware measured that UEFI secure boot was on, and nothing else of it. Only digests are measured: the kind of an event
- * could be any, and so could data that does not hash to its digest.
+ * True when firmware measured that UEFI secure boot was on, and never that it was off. The register covers only digests. An event's type
+ * proves nothing, and its data only if it hashes to its digest.
  */
 export async function isSecureBoot(measured: readonly BootEvent[]): Promise<boolean> {
   const ends = await Promise.all(separators.map(sha256))
@@ -29,7 +29,7 @@ export async function isSecureBoot(measured: readonly BootEvent[]): Promise<bool
   return false
 }
 
-/** The value of the variable SecureBoot in a UEFI_VARIABLE_DATA; undefined for other variables, NaN for a value that is not one byte. */
+/** The value of the variable SecureBoot in a UEFI_VARIABLE_DATA. Undefined for other variables, NaN for a value that is not one byte. */
 function secureBootIn(data: Uint8Array): number | undefined {
   if (data.length < headBytes || !equalBytes(data.subarray(0, 16), globalVariable)) return
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength)

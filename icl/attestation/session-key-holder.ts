@@ -3,12 +3,12 @@ import type { Address } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { keyOf } from '../records/keys.ts'
 
-/** How far from now the end of a session may be. */
+/** How far in the future the end of a session may be. */
 export const longestSessionMs = 48 * 3_600_000
 
 /**
- * The write that gives a session key, by its thumbprint, to an address, so that a signature is by one node only; it is refused when another address
- * has the key. It has it for as long as any session may last that it has attested so far: a later one may be shorter.
+ * The write that binds a session key, by its thumbprint, to an address, so that only one node signs with the key. It is refused when
+ * another address has the key. The key stays bound for the longest time of a session, because an earlier session may end after a later one.
  */
 export const sessionKeyWriteOf = (
   { clock }: { readonly clock: Clock },
@@ -20,7 +20,7 @@ export const sessionKeyWriteOf = (
   return { kind: 'key', key: keyOf('session', thumbprint), value: address, now, expiresAt } as const
 }
 
-/** The refusal of a session key that another address has. */
+/** The error for a session key that another address has. */
 export const sessionKeyTaken = () =>
   new ProblemError(
     'session-key-taken',

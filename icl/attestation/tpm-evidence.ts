@@ -28,8 +28,8 @@ type Verifying = {
 }
 
 /**
- * Checks a quote. Under the nonce of an enrolment it has to fold in the activation secret, and completes that enrolment; under one of a
- * challenge it has to come from the TPM that the node enrolled before. Throws ProblemError with the code of what is wrong.
+ * Checks a quote. A quote under the nonce of an enrolment has to include the activation secret, and completes that enrolment. A quote under
+ * the nonce of a challenge has to come from the TPM that the node has enrolled. Throws ProblemError with the code of the cause.
  */
 export async function checkTpmEvidence(
   deps: Verifying,
@@ -63,7 +63,7 @@ export async function checkTpmEvidence(
   }
 }
 
-/** The TPM that an address enrolled, as far as it would be accepted still; throws `tpm-not-enrolled` or `tpm-model-refused`. */
+/** Returns the TPM that an address has enrolled, if it would still be accepted. Throws `tpm-not-enrolled` or `tpm-model-refused`. */
 async function findEnrollment(
   deps: Verifying,
   trust: TpmTrust,
@@ -85,7 +85,7 @@ async function findEnrollment(
   return enrollment
 }
 
-/** True when a quote under a nonce of a challenge may be enough for this address. */
+/** True when a quote under the nonce of a challenge can be enough for this address, because it has enrolled a TPM. */
 export async function isEnrolled(
   deps: Verifying,
   trust: TpmTrust,
@@ -100,7 +100,7 @@ export async function isEnrolled(
   }
 }
 
-/** Throws `ek-revoked` or `ak-revoked`. */
+/** Throws `ek-revoked` or `ak-revoked` for a TPM that the operator has revoked. */
 export async function checkNotRevoked(
   { revocations }: Pick<Verifying, 'revocations'>,
   { ek, ak }: Pick<Enrollment, 'ek' | 'ak'>,
@@ -116,7 +116,7 @@ export async function checkNotRevoked(
   }
 }
 
-/** Throws `quote-counter-back`. */
+/** Throws `quote-counter-back` when the TPM's counters went back. */
 export function checkCounters(before: TpmCounters | undefined, after: TpmCounters): void {
   if (before && isCountingBack(before, after)) {
     throw new ProblemError(

@@ -1,4 +1,4 @@
-/** A manufacturer as its four letters: `id:494E5443` is INTC; what is no letters stays as it is. */
+/** A manufacturer as its four letters: `id:494E5443` is INTC. An id that is not letters stays an id. */
 export function lettersOf(id: string): string {
   const hex = /^id:([0-9a-f]{8})$/i.exec(id)?.[1]
   if (hex === undefined) return id.slice(0, 16)

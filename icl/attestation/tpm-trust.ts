@@ -3,9 +3,9 @@ import type { Certificate } from './x509.ts'
 
 /** Which TPMs the ICL's operator trusts, and for what. */
 export type TpmTrust = {
-  /** Vendors' certificates that every endorsement key has to lead to. */
+  /** The vendors' root certificates. Every endorsement key has to lead to one. */
   readonly roots: readonly Certificate[]
-  /** The models that are accepted; all when undefined. A missing model stands for every one of the manufacturer. */
+  /** The accepted models; all when undefined. An entry without a model accepts every model of the manufacturer. */
   readonly models:
     | readonly { readonly manufacturer: string; readonly model: string | undefined }[]
     | undefined

@@ -10,15 +10,15 @@ import { asEvidenceLater, malformed } from './malformed.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
-/** Register values of the SHA-256 bank by index. */
+/** Register values of the SHA-256 bank, by index. */
 export type PcrValues = ReadonlyMap<number, Bytes>
 
-/** A quote that was verified, with the register values that it is about. */
+/** A verified quote, with the register values that it covers. */
 export type VerifiedQuote = { readonly quote: Quote; readonly pcrs: PcrValues }
 
 /**
- * Verifies a quote with the enrolled key: signature first, then what is authentic by it: magic, type, extraData, exactly the demanded
- * registers of the SHA-256 bank, and their values. Throws ProblemError with the code of what is wrong.
+ * Verifies a quote with the enrolled key. The signature comes first, then the signed contents: magic, type, extraData, exactly the demanded
+ * registers of the SHA-256 bank, and their values. Throws ProblemError with the code of the cause.
  */
 export async function verifyQuote(
   key: PublicArea,
@@ -45,7 +45,7 @@ export async function verifyQuote(
   }
   checkSelection(quote, demandedPcrs)
   const pcrs = new Map(demandedPcrs.map((pcr) => [pcr, quotedValue(evidence, pcr)]))
-  // The TPM hashes with the hash of the key's scheme, in the order of the indices.
+  // The TPM hashes the values in the order of the indices, with the hash of the key's scheme.
   const values = [...demandedPcrs].sort((a, b) => a - b).map((pcr) => quotedValue(evidence, pcr))
   const hash = key.scheme?.hash ?? tpmAlgorithm.sha256
   if (!equalBytes(await tpmDigest(hash, concatBytes(...values)), quote.pcrDigest)) {

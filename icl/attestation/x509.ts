@@ -1,4 +1,4 @@
-// What @peculiar/x509 stands on has to be there before it.
+// @peculiar/x509 needs this import before its own.
 import 'reflect-metadata'
 import {
   BasicConstraintsExtension,
@@ -13,7 +13,7 @@ import {
 
 type Bytes = Uint8Array<ArrayBuffer>
 
-/** What a certificate says, whatever it may be worth; times in milliseconds. */
+/** The contents of a certificate, not verified; times in milliseconds. */
 export type Certificate = {
   readonly der: Bytes
   readonly subject: string
@@ -21,22 +21,22 @@ export type Certificate = {
   readonly notBefore: number
   readonly notAfter: number
   readonly isCa: boolean
-  /** How many issuers may stand below it; any number when undefined. */
+  /** How many issuers may be below it; any number when undefined. */
   readonly pathLength: number | undefined
   readonly maySignCertificates: boolean
   /** OIDs. */
   readonly extendedUsages: readonly string[]
-  /** OIDs of the extensions that nobody may ignore. */
+  /** OIDs of the critical extensions. */
   readonly criticalExtensions: readonly string[]
   /** SubjectPublicKeyInfo. */
   readonly publicKey: Bytes
-  /** A field of the directory name among its alternative names, by OID; empty when there is none. */
+  /** Returns a field of the directory name in subjectAltName, by OID; empty when there is none. */
   readonly directoryField: (oid: string) => string
-  /** True when the key signed it with a hash that still counts. */
+  /** True when the key signed the certificate with a hash other than SHA-1 or MD5. */
   readonly isSignedBy: (publicKey: Bytes) => Promise<boolean>
 }
 
-/** Reads a certificate (DER) whole; undefined when it cannot be read. */
+/** Reads a certificate (DER). Undefined when it cannot be read. */
 export function readCertificate(der: Uint8Array): Certificate | undefined {
   try {
     return contentOf(new X509Certificate(trimmed(der)))
@@ -45,7 +45,7 @@ export function readCertificate(der: Uint8Array): Certificate | undefined {
   }
 }
 
-/** Every certificate of a PEM text, in order; throws TypeError that names the first that cannot be read. */
+/** Reads all certificates of a PEM text, in order. Throws TypeError that names the first one that cannot be read. */
 export function readPemCertificates(text: string): readonly Certificate[] {
   const blocks = [
     ...text.matchAll(/-----BEGIN CERTIFICATE-----([\s\S]*?)-----END CERTIFICATE-----/g),
@@ -91,7 +91,7 @@ async function isSignedBy(certificate: X509Certificate, publicKey: Bytes): Promi
     if (/^(SHA-1|MD5)$/i.test(certificate.signatureAlgorithm.hash.name)) return false
     return await certificate.verify({ publicKey: new PublicKey(publicKey), signatureOnly: true })
   } catch {
-    // Keys and signatures of kinds that this runtime does not know.
+    // This runtime does not know the kind of the key or the signature.
     return false
   }
 }
@@ -104,7 +104,7 @@ function fromBase64(text: string): Uint8Array {
   }
 }
 
-/** The certificate alone: a TPM keeps it in a place that may be larger. */
+/** Cuts off what follows a certificate: a TPM may store it in a larger place. */
 function trimmed(der: Uint8Array): Bytes {
   const length = 4 + (((der[2] ?? 0) << 8) | (der[3] ?? 0))
   const isLonger = der[0] === 0x30 && der[1] === 0x82 && length <= der.length
