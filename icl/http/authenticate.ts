@@ -25,7 +25,7 @@ import { keyOf } from '../records/keys.ts'
 import { checkNonce, type NonceUse, takeNonce } from '../records/nonces.ts'
 import type { Node } from '../rules/eligibility.ts'
 
-/** Who is calling. */
+/** Who sent a request. */
 export type Caller =
   | { readonly kind: 'anyone' }
   /** `signedAt` in Unix seconds, by the wallet's clock. */
@@ -36,20 +36,20 @@ export type Caller =
       readonly nonce: NonceUse
     }
   | { readonly kind: 'node'; readonly address: Address; readonly node: Node }
-  /** Holds the read token of the job in the path. */
+  /** A holder of the read token of the job in the path. */
   | { readonly kind: 'reader' }
 
-/** A request as far as authentication looks at it. */
+/** The parts of a request that authentication reads. */
 type IncomingRequest = Omit<SignableRequest, 'hasBody'> & {
-  /** Reads the body, once it is known who signed its digest; undefined when it is too large to be read. */
+  /** Reads the body, once the signature over its digest holds. Undefined when the body is too large. */
   readonly body: () => Promise<Uint8Array<ArrayBuffer> | undefined>
   /** The job in the path, for read tokens. */
   readonly jobId: string | undefined
-  /** Its operation uses the nonce of a wallet up, in one save with what it changes. */
+  /** True when the operation itself uses up the wallet's nonce, in the same save as its change. */
   readonly takesNonce?: boolean
 }
 
-/** The certificate of a node has ended, which its signature proves to be the one that asks. */
+/** Thrown when the certificate of a node has ended. The signature has proved that the node sent the request. */
 export class CertificateEnded extends ProblemError {
   readonly node: Address
 
@@ -62,14 +62,14 @@ export class CertificateEnded extends ProblemError {
 const freshnessSeconds = 60
 const longestValiditySeconds = 300
 
-/** Finds out who sent a request, or throws why it does not count as sent by anybody (spec 5). */
+/** Finds out who sent a request. Throws ProblemError when the caller is not authenticated (spec 5). */
 export type Authenticate = (
   deps: Dependencies,
   auth: Auth,
   request: IncomingRequest,
 ) => Promise<Caller>
 
-/** Finds it out by signatures and tokens. */
+/** Authenticates by signatures and tokens. */
 export const authenticate: Authenticate = async (deps, auth, request) => {
   if (auth === 'none') return { kind: 'anyone' }
   if (auth === 'metrics-token') return authenticateOperator(deps, request)
@@ -85,7 +85,7 @@ export const authenticate: Authenticate = async (deps, auth, request) => {
     : authenticateWallet(deps, parsed, request)
 }
 
-/** Whether only a wallet's signature can make a request count; not yet whether there is one. */
+/** Whether the request counts only with a wallet's signature. Does not look whether it has one. */
 export function isByWallet(auth: Auth, headers: Headers): boolean {
   if (auth === 'client-or-read-token') return !headers.has('authorization')
   if (auth !== 'client-or-node') return auth === 'wallet' || auth === 'client'
@@ -119,7 +119,7 @@ function checkCoverage(request: SignableRequest, parsed: ParsedSignature): void 
 async function checkBody(request: IncomingRequest, parsed: ParsedSignature): Promise<void> {
   const body = await request.body()
   checkCoverage({ ...request, hasBody: body?.length !== 0 }, parsed)
-  // One that is too large is refused in any case, now that it is known who sent it.
+  // A body that is too large is refused later, now that its sender is known.
   if (!body?.length) return
   const claimed = sha256Digest(request.headers.get('content-digest') ?? '')
   if (claimed === undefined) {
@@ -130,7 +130,7 @@ async function checkBody(request: IncomingRequest, parsed: ParsedSignature): Pro
   }
 }
 
-/** Refuses a signature made too long ago or in the future, and tells the ICL's time so that a wrong clock can be allowed for. */
+/** Refuses a signature that is too old or from the future. The problem tells the ICL's time, so that the caller can correct its clock. */
 function checkFreshness(
   deps: Dependencies,
   { created, expires, nonce }: Pick<ParsedSignature, 'created' | 'expires' | 'nonce'>,
@@ -138,7 +138,7 @@ function checkFreshness(
   const now = toSeconds(deps.clock.now())
   const stale = (detail: string) => new ProblemError('signature-stale', detail, { serverTime: now })
   if (created > now + freshnessSeconds) throw stale('The signature is from the future')
-  // Only a wallet's nonce makes a longer life harmless.
+  // Only a nonce, which wallets have, makes a longer life harmless.
   if (nonce === undefined && created < now - freshnessSeconds) {
     throw stale('The signature is older than 60 s')
   }
@@ -220,7 +220,7 @@ async function authenticateNode(
 const bearerOf = ({ headers }: IncomingRequest): string | undefined =>
   /^Bearer (.+)$/i.exec(headers.get('authorization') ?? '')?.[1]
 
-/** Digests are compared, so that neither content nor length of the token shows in the time that it takes. */
+/** Compares digests, so that the time that it takes discloses neither content nor length of the token. */
 async function authenticateOperator(
   { access }: Dependencies,
   request: IncomingRequest,
@@ -237,13 +237,13 @@ async function authenticateOperator(
   )
 }
 
-/** Throws `not-found` where the operator shows no console, and `token-invalid` where the caller lacks the token it takes. */
+/** Throws `not-found` when the operator shows no console, and `token-invalid` when the console needs a token that the caller lacks. */
 async function authenticateViewer(deps: Dependencies, request: IncomingRequest): Promise<Caller> {
   checkConsole(deps)
   return deps.access.console === 'token' ? authenticateOperator(deps, request) : { kind: 'anyone' }
 }
 
-/** Throws `not-found` where the operator shows no console, or only for a token that is not set. */
+/** Throws `not-found` when the console is off, or needs a token and none is set. */
 export function checkConsole({ access }: Pick<Dependencies, 'access'>): void {
   const isHidden = access.console === 'token' && access.metricsToken === undefined
   if (access.console !== 'off' && !isHidden) return

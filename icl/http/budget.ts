@@ -6,19 +6,19 @@ import type { Blobs } from '../blobs/blobs.ts'
 import type { Dependencies } from '../dependencies.ts'
 
 /*
- * A caller waits 15 s, or 10 s longer than it asked the ICL to hold its request. What a request asks of others has to be over before that:
- * else a part that hangs (the chain's RPC, tried 4 times for 10 s each; Kubo) is taken for an ICL that hangs. So each request has one budget,
- * which all its calls share. A read of the chain that fails is tried again within it, since most failures pass sooner. A call to the chain that
- * is given up goes on: what it reads is cached for others. A call to the blob store stops.
+ * A caller waits 15 s, or 10 s longer than it asked the ICL to hold its request. The calls of a request to other services have to end
+ * before that. Otherwise a service that hangs (the chain's RPC, tried 4 times for 10 s each, or Kubo) looks like an ICL that hangs. So all
+ * calls of a request share one budget. A failed read of the chain is tried again within it, since most failures pass sooner. A call to the
+ * chain that is given up goes on, and its result is cached for others. A call that stores or reads a blob is stopped.
  */
 
-/** What a request has for calls that leave the process, besides the time that it asked to be held; milliseconds. */
+/** The time that a request has for calls to other services, besides the time that it asked to be held; milliseconds. */
 export const requestBudgetMs = 8_000
 
 const leastMs = 1_000
 const firstPauseMs = 500
 
-/** The dependencies for one request: its calls to the chain and to the blob store end, all in all, with its budget. */
+/** The dependencies for one request. Its calls to the chain and the blob store share its budget. Each call gets at least 1 s. */
 export function withinBudget(deps: Dependencies, holdMs: number): Dependencies {
   const { clock } = deps
   const budgetMs = requestBudgetMs + holdMs
@@ -38,7 +38,7 @@ export function withinBudget(deps: Dependencies, holdMs: number): Dependencies {
     new ProblemError('unavailable', `the blob store of the ICL did not respond in time (${call})`)
   return {
     ...deps,
-    // Made when they are asked for: few requests need one of them.
+    // Getters, because few requests need one of these.
     get chain() {
       return limited(triedAgain(deps.chain, clock, restMs), clock, leftMs, chainLate)
     },
@@ -51,7 +51,7 @@ export function withinBudget(deps: Dependencies, holdMs: number): Dependencies {
   }
 }
 
-/** A port whose asynchronous methods reject with `late` once the time is over. */
+/** Wraps a port so that its asynchronous methods reject with `late` once the time is over. */
 function limited<T extends object>(
   port: T,
   clock: Clock,
@@ -71,7 +71,7 @@ function limited<T extends object>(
   })
 }
 
-/** A port whose calls are made again, after pauses that grow, when the chain fails them in a way that may pass and there is time left. */
+/** Wraps a port so that calls which the chain fails with a retryable error are repeated, with growing pauses, while there is time. */
 function triedAgain<T extends object>(port: T, clock: Clock, restMs: () => number): T {
   return new Proxy(port, {
     get: (target, name) => {
@@ -106,7 +106,7 @@ async function untilRead(
   }
 }
 
-/** A blob store as `limited`, in which what is put or read is stopped once the time is over. */
+/** Wraps a blob store like `limited`, and stops `put` and `get` once the time is over. */
 function limitedBlobs(
   blobs: Blobs,
   clock: Clock,

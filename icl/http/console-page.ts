@@ -2,7 +2,7 @@ import { endpoints } from '../../lib/endpoints.ts'
 import { page, scriptHash, styleHash } from '../console/page.generated.ts'
 import { textResponse } from './text-response.ts'
 
-/** Serves the page; the browser is told to run and load nothing but its own script and style, and to ask nobody else. */
+/** Serves the page. The policy lets the browser load and run only the page's own script and style, and call only this ICL. */
 export const consolePage = (): Response =>
   textResponse(endpoints.getConsole, page, {
     'content-security-policy': [
@@ -10,7 +10,7 @@ export const consolePage = (): Response =>
       `script-src '${scriptHash}'`,
       `style-src '${styleHash}'`,
       "connect-src 'self'",
-      // The empty icon that keeps browsers from asking for another.
+      // The page's empty icon keeps browsers from requesting one.
       'img-src data:',
       "base-uri 'none'",
       "form-action 'none'",

@@ -5,7 +5,7 @@ import { renderPage } from '../docs/page.ts'
 import { style } from '../docs/style.ts'
 import { textResponse } from './text-response.ts'
 
-/** Serves the API reference; the browser is told to load and run nothing but the page's own style. */
+/** Serves the API reference. The policy lets the browser load and run nothing but the page's own style. */
 export function docsPage(
   document: () => ReturnType<typeof openApiDocument>,
 ): () => Promise<Response> {

@@ -8,7 +8,7 @@ import type { Throttle } from './throttle.ts'
 
 type Link = { readonly path: string; readonly name: string; readonly what: string }
 
-/** Serves, at `/` and to browsers only, a page that names the others of this ICL; it is no part of the interface. */
+/** Serves a page with links to the other pages of this ICL, at `/` and to browsers only. It is not part of the API. */
 export function serveFrontPage(
   app: Hono<RequestEnv>,
   { network, access }: Pick<Dependencies, 'network' | 'access'>,
@@ -17,7 +17,7 @@ export function serveFrontPage(
   app.get('/', async (c, next) => {
     if (!c.req.header('accept')?.includes('text/html')) return next()
     throttle.arrive(c, undefined)
-    // It is mounted later than this, by those who serve it.
+    // The playground is mounted after this page.
     const hasPlayground = app.routes.some(({ path }) => path.startsWith('/playground'))
     const links: readonly Link[] = [
       ...(hasPlayground

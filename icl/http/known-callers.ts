@@ -1,11 +1,11 @@
 /*
- * One address (an office, a proxy) may be many callers, and one of them can use up the allowance for failed signatures. The others still
- * get through, because the ICL knows them: a caller that authenticated lately, from any address, is verified even then. Callers are named before
- * they are verified, so anyone can use a known name. Each address therefore has 16 more allowances, one for each last hex digit of the
- * name. This bounds what an address can make the ICL verify, and a caller that uses a known name takes only from that share.
+ * One address (an office, a proxy) may have many callers, and one of them can use up its allowance for failed signatures. The others still
+ * get through, because the ICL remembers who authenticated lately, from any address, and verifies their signatures even then. The name of a
+ * caller is read before it is verified, so anyone can use a known name. Therefore each address has 16 more allowances, one for each last
+ * hex digit of the name. This bounds what an address can make the ICL verify. A caller under a known name uses up only that share.
  */
 
-/** Who authenticated lately: the wallets of clients and nodes, and the jobs of readers. */
+/** The callers that authenticated lately: wallets of clients and nodes, and the jobs of readers. */
 export type KnownCallers = {
   add(caller: string): void
   has(caller: string): boolean
@@ -16,7 +16,7 @@ export function createKnownCallers(max = 65_536): KnownCallers {
   const known = new Set<string>()
   return {
     add: (caller) => {
-      // A Set keeps its order: the first is the one that has not authenticated for longest.
+      // A Set keeps its order: the first caller is the one whose last authentication is oldest.
       known.delete(caller)
       known.add(caller)
       const [oldest] = known
@@ -26,7 +26,7 @@ export function createKnownCallers(max = 65_536): KnownCallers {
   }
 }
 
-/** Whom a request says it is from, not yet verified: the wallet in its key id, or the job that its read token is for. */
+/** The unverified name of a caller: the wallet in its key id, or the job in the path when it has a token. */
 export function namedCaller(headers: Headers, jobId: string | undefined): string | undefined {
   if (headers.has('authorization')) return jobId
   const keyId = /;keyid="(?:erc8128:[0-9]{1,16}|svc-node):(0x[0-9a-fA-F]{40})/

@@ -27,15 +27,15 @@ import { targetOf } from './request-form.ts'
 import { cacheControlOf } from './text-response.ts'
 import type { Throttle } from './throttle.ts'
 
-/** What a request brings besides its input. */
+/** What an operation gets besides its input. */
 export type RequestContext = {
-  /** With a log that names the request. */
+  /** Their log names the request. */
   readonly deps: Dependencies
   readonly caller: Caller
-  /** Aborts when the caller goes away. Asked for only where it is heeded: the runtime makes it then. */
+  /** Aborts when the caller goes away. Read it only where it is needed: the runtime creates it on the first read. */
   readonly signal: AbortSignal
   readonly headers: Headers
-  /** Where requests are counted under when nobody has signed them. */
+  /** The address that the request counts for when it is not authenticated. */
   readonly address: string
 }
 
@@ -45,14 +45,14 @@ export type Serve<E extends Endpoint> = (
   context: RequestContext,
 ) => Promise<Output<E> | Later<Output<E>>> | Output<E>
 
-/** What every request has to pass. */
+/** The checks that every request passes, and the answer to a failure. */
 export type Gate = {
   readonly throttle: Throttle
   readonly authenticate: Authenticate
   readonly fail: AnswerFailure
 }
 
-/** Mounts an endpoint: limit, authenticate, parse, run, encode. */
+/** Mounts an endpoint. A request is limited, authenticated, parsed and served, and its output is encoded. */
 export function mount<E extends Endpoint>(
   app: Hono<RequestEnv>,
   gate: Gate,
@@ -64,7 +64,7 @@ export function mount<E extends Endpoint>(
   const path = endpoint.path.replace(/\{(\w+)\}/g, ':$1')
   if (endpoint.hasEtag) app.use(path, etag())
   app.on(endpoint.method, path, async (c) => {
-    // `GET /internal/task/claim` is an address that takes POST, and no job named `claim`.
+    // `GET /internal/task/claim` uses the wrong method of a known path. It does not name a job `claim`.
     if (isWrittenOut(c.req.path) && c.req.path !== endpoint.path) return c.notFound()
     c.set('operation', operation)
     gate.throttle.arrive(c, endpoint)
@@ -80,12 +80,12 @@ export function mount<E extends Endpoint>(
     try {
       input = inputOf(endpoint, c, body)
     } catch (error) {
-      // The operation that would have used it up is not reached.
+      // The operation would have used up the nonce, and is not reached.
       if (takesNonce(c) && caller.kind === 'wallet') await takeNonce(deps, caller.nonce)
       throw error
     }
     const output = await serve(input as Input<E>, {
-      // A stream outlives every budget.
+      // A stream outlasts every budget.
       deps: isRawAnswer(endpoint.response) ? deps : withinBudget(deps, holdMsOf(input)),
       caller,
       get signal() {
@@ -108,7 +108,7 @@ async function answerWithin(endpoint: Endpoint, { later, held }: Later<unknown>)
   }
 }
 
-/** The answer to a request that is not kept: of it there is only what ends it. */
+/** Answers a request later. Of the request, only what the answer needs is kept. */
 function answerLater(
   endpoint: Endpoint,
   { fail }: Gate,
@@ -135,7 +135,7 @@ function endLater(
 
 const writtenOut = new Set<string>(Object.values(endpoints).map(({ path }) => path))
 
-/** Whether the table of endpoints has this very address. */
+/** Whether the table of endpoints has exactly this path. */
 const isWrittenOut = (path: string): boolean => writtenOut.has(path)
 
 /** How long the caller asked to be held, in milliseconds. */
@@ -144,7 +144,7 @@ const holdMsOf = ({ query, body }: Record<string, unknown>): number => {
   return Number((asking as { wait?: number } | undefined)?.wait ?? 0) * 1000
 }
 
-/** Operations that use the nonce of their wallet up themselves, however they end. */
+/** Operations that use up their wallet's nonce themselves, also when they fail. */
 const takingNonces: ReadonlySet<string> = new Set(['submitJob'] satisfies OperationId[])
 const takesNonce = (c: Context<RequestEnv>): boolean => takingNonces.has(c.get('operation') ?? '')
 
@@ -159,7 +159,7 @@ async function recognise(
   const jobId = named === undefined ? undefined : JobId.safeParse(named).data
   const caller = await authenticate(deps, endpoint.auth, {
     method: c.req.method,
-    // The address as callers know it: what a proxy made of it on the way does not count.
+    // The URL as callers know it. A proxy may have changed scheme and host on the way.
     url: new URL(publicOrigin(deps.network) + targetOf(c.req.url)),
     headers: c.req.raw.headers,
     body,
@@ -175,7 +175,7 @@ async function recognise(
 
 const bodyMs = 30_000
 
-/** The body, undefined when it is larger than the endpoint takes; what says so itself is not read at all. */
+/** Reads the body. Undefined when it is larger than the endpoint takes. A body whose announced length is too large is not read. */
 async function bodyOf(
   endpoint: Endpoint,
   c: Context<RequestEnv>,
@@ -183,19 +183,19 @@ async function bodyOf(
   const limit = limitOf(endpoint)
   const length = c.req.header('content-length')
   if (Number(length ?? 0) > limit) return undefined
-  // A server holds a body to the length that it was announced with.
+  // The server holds a body to its announced length.
   const read = length === undefined ? readLimited : readWhole
   if (length === undefined && c.req.raw.body === null) return new Uint8Array()
   const tooSlow = () =>
     new ProblemError('request-timeout', `The body has to arrive within ${bodyMs / 1000} s`)
   const body = read(c.req.raw, limit).catch(() => {
-    // Callers that go away are no failure of the ICL.
+    // A caller that goes away is no failure of the ICL.
     throw new ProblemError('invalid-request', 'The body did not arrive whole')
   })
   return within(c.get('deps').clock, bodyMs, tooSlow, body)
 }
 
-/** As `readLimited`, at once: a stream would cost more than most requests besides. */
+/** Like `readLimited`, but in one piece: a stream would cost more than the rest of most requests. */
 async function readWhole(request: Request, maxBytes: number) {
   const bytes = new Uint8Array(await request.arrayBuffer())
   return bytes.length > maxBytes ? undefined : bytes
@@ -243,7 +243,7 @@ function parseJson(bytes: Uint8Array): unknown {
     text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
     value = JSON.parse(text)
   } catch (error) {
-    // The stack of some runtimes ends before the text does.
+    // Deep nesting overflows the stack of some runtimes.
     if (error instanceof RangeError) throw tooDeep()
     throw new ProblemError('invalid-request', 'The body is not JSON in UTF-8')
   }
@@ -273,7 +273,7 @@ function respond(endpoint: Endpoint, c: Context<RequestEnv>, output: unknown): R
   if (endpoint.response === rawBytes) {
     return c.body(output as Uint8Array<ArrayBuffer>, 200, {
       'content-type': 'application/octet-stream',
-      // A CID never means other bytes.
+      // A CID always names the same bytes.
       etag: `"${c.req.param('cid')}"`,
       'cache-control': 'public, max-age=31536000, immutable',
     })

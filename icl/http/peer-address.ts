@@ -1,8 +1,8 @@
 import { parseIpAddress } from '../../lib/ip-address.ts'
 
 /**
- * The address that a request is counted under: the socket's, or, behind `trustedProxies` proxies that each append to
- * X-Forwarded-For, the one that the outermost of them saw. Whatever a caller wrote there itself stands further left.
+ * Returns the address that a request counts for. It is the socket's. Behind `trustedProxies` proxies, which each append to X-Forwarded-For,
+ * it is the one that the outermost proxy saw. Entries that the caller wrote are to the left of it.
  */
 export function callerAddress(
   socketAddress: string | undefined,
@@ -16,7 +16,7 @@ export function callerAddress(
   return networkOf(hop ?? '') ?? socket
 }
 
-// Callers come again and again.
+// Parsed addresses are kept, because the same callers come again.
 const mostKnown = 4_096
 const known = new Map<string, string | undefined>()
 
@@ -28,7 +28,7 @@ function networkOf(text: string): string | undefined {
   return known.get(text)
 }
 
-/** An IPv4 address, or the /64 of an IPv6 address, which one caller has to itself; undefined for anything else. */
+/** An IPv4 address, or the /64 network of an IPv6 address, which one caller has to itself. Undefined for anything else. */
 function parsedNetwork(text: string): string | undefined {
   const address = parseIpAddress(text.replace(/%.*$/, ''))
   if (address === undefined || !('parts' in address)) return address?.toString()

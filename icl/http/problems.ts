@@ -9,17 +9,17 @@ import type { Dependencies } from '../dependencies.ts'
 import type { RequestEnv } from './request-env.ts'
 import type { Throttle } from './throttle.ts'
 
-/** What of a request its failure needs. */
+/** What the answer to a failure needs of its request. */
 type Failed = {
   readonly deps: Pick<Dependencies, 'log' | 'store'>
   readonly requestId: string
   readonly operation: string | undefined
 }
 
-/** Answers a failure of a request whose caller still waits. */
+/** Returns the response to a failed request. */
 export type AnswerFailure = (failed: Failed, error: unknown) => Response
 
-/** Answers every failure as problem+json; what is not a problem of the table becomes a 500 without detail. */
+/** Answers every failure as problem+json. An error that is not in the table of problems becomes a 500 without detail. */
 export const createFailureAnswers =
   (refusals: Refusals): AnswerFailure =>
   (failed, error) => {
@@ -42,7 +42,7 @@ const failedOf = (c: Context<RequestEnv>): Failed => ({
   operation: c.get('operation'),
 })
 
-/** Has an application answer all failures and unknown addresses. */
+/** Makes an application answer all failures, unknown paths and wrong methods. */
 export function answerProblems(
   app: Hono<RequestEnv>,
   throttle: Throttle,
@@ -77,7 +77,7 @@ export function answerProblems(
 const isGivenUp = (c: Context<RequestEnv>, error: unknown): boolean =>
   c.req.raw.signal.aborted && error === c.req.raw.signal.reason
 
-/** What is not found may be in the database that is away: then that is what is said. */
+/** Replaces a not-found while the database is away: the record may be there. */
 const present = ({ deps }: Failed, problem: ProblemError): ProblemError =>
   problem.code.endsWith('-not-found') && deps.store.status().partial
     ? new ProblemError('unavailable', 'This may be in the database, which does not respond', {
@@ -91,7 +91,7 @@ const givenUp = (): ProblemError =>
 function problemOf(error: unknown): ProblemError {
   if (error instanceof ProblemError) return error
   if (error instanceof SvcError && error.code.startsWith('chain-')) {
-    // The RPC's own words may name the operator's project or key.
+    // The RPC's message may contain the operator's project or key.
     const said =
       error.cause === undefined || !isCause(error.code) ? error.message : whatOf(error.code)
     return new ProblemError('chain-unavailable', said, { retryAfterSeconds: 2 })
@@ -111,10 +111,10 @@ const patterns = Object.values(endpoints).map(({ method, path }: Endpoint) => ({
   pattern: new RegExp(`^${path.replace(/[.]/g, '\\.').replace(/\{\w+\}/g, '[^/]+')}$`),
 }))
 
-/** The methods that an address takes: none when it does not exist. */
+/** The methods that a path takes; empty when it does not exist. */
 function methodsAt(path: string): readonly string[] {
   const fitting = patterns.filter(({ pattern }) => pattern.test(path))
-  // An address that is written out in the table is not taken for one with a parameter.
+  // A path that the table names exactly does not match one with a parameter.
   const exact = fitting.filter((endpoint) => endpoint.path === path)
   const known = exact.length > 0 ? exact : fitting
   return [
@@ -144,7 +144,7 @@ function problemResponse(
 
 const bearerOnly: readonly Auth[] = ['metrics-token', 'console']
 
-/** How an operation can be called instead (RFC 9110, 11.6.1). */
+/** The authentication schemes that an operation accepts (RFC 9110, 11.6.1). */
 function schemesOf(operation: string | undefined): string {
   const auth = endpoints[operation as OperationId]?.auth
   if (bearerOnly.includes(auth)) return 'Bearer'

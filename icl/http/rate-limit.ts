@@ -1,37 +1,37 @@
 import { type Clock, elapsedSince } from '../../lib/clock.ts'
 import type { Rate, RateName } from '../../lib/schemas/network.ts'
 
-/** What came of asking for one more request. */
+/** The answer to a request for one more call, and the state of the caller's allowance. */
 export type Allowance = {
   readonly name: RateName
   readonly rate: Rate
   readonly allowed: boolean
-  /** How many more may follow at once. */
+  /** How many more calls may follow at once. */
   readonly remaining: number
-  /** Until all of them may again. */
+  /** Until the allowance is whole again. */
   readonly resetSeconds: number
-  /** Until one may; 0 when it may now. */
+  /** Until the next call is allowed; 0 when it is now. */
   readonly retryAfterSeconds: number
 }
 
-/** Counts requests per caller; undefined answers mean that nothing limits them. */
+/** Counts calls per caller. Returns undefined when nothing limits them. */
 export type RateLimiter = {
-  /** Takes one request off what a caller may still ask; a refused one costs nothing. */
+  /** Takes one call from a caller's allowance. A refused call takes nothing. */
   take(name: RateName, caller: string): Allowance | undefined
-  /** What `take` would say, without taking. */
+  /** Returns what `take` would, without taking. */
   look(name: RateName, caller: string): Allowance | undefined
 }
 
 /**
- * The generic cell rate algorithm: of each caller it keeps only the time at which its allowance is whole again. It
- * remembers the `maxCallers` that asked last; a forgotten caller starts afresh.
+ * The generic cell rate algorithm. For each caller it stores only the time at which its allowance is whole again. It remembers the
+ * `maxCallers` whose calls were allowed last. A forgotten caller starts with a whole allowance.
  */
 export function createRateLimiter(
   clock: Clock,
   rates: Readonly<Partial<Record<RateName, Rate>>>,
   maxCallers = 65_536,
 ): RateLimiter {
-  // In milliseconds since the start.
+  // Values are milliseconds since `startedAt`.
   const startedAt = clock.monotonic()
   const wholeAt = new Map<string, number>()
 
@@ -46,7 +46,7 @@ export function createRateLimiter(
     const allowed = owedMs + intervalMs <= windowMs
     const spentMs = allowed && takes ? owedMs + intervalMs : owedMs
     if (allowed && takes) {
-      // Map keeps its order: the first is the one that has not asked for longest.
+      // A Map keeps its order: the first caller is the one whose last allowed call is oldest.
       wholeAt.delete(key)
       wholeAt.set(key, now + spentMs)
       const oldest = wholeAt.size > maxCallers ? wholeAt.keys().next().value : undefined

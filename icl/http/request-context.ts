@@ -11,7 +11,7 @@ import type { Allowance } from './rate-limit.ts'
 import type { RequestEnv } from './request-env.ts'
 import { allowanceHeaders } from './throttle.ts'
 
-/** Goes along with every request: an id for it, a span, a log that names both, its measure, and headers that all answers have. */
+/** Gives every request an id, a span, a log that names both, a stopwatch, and the headers that all responses have. */
 export const requestContext =
   (deps: Dependencies): MiddlewareHandler<RequestEnv> =>
   async (c, next) => {
@@ -23,10 +23,10 @@ export const requestContext =
       'address',
       callerAddress(c.env?.peerAddress, headers.get('x-forwarded-for'), deps.access.trustedProxies),
     )
-    // Without an SDK, all that a span would do is to tell the caller's trace to the log.
+    // Without a tracing SDK, a span would only pass the caller's trace to the log.
     if (!isTraced() && !headers.has('traceparent')) {
       c.set('deps', { ...deps, log: logWith(deps.log, { requestId }) })
-      // Hono makes a new response for HEAD, which stands for nothing.
+      // For HEAD, Hono makes a new response, which is no placeholder.
       c.set('mayLeave', c.req.method !== 'HEAD')
       await next()
       if (laterOf(c.res) === undefined) finish(c.get('deps'), endingOf(c), c.res)
@@ -55,11 +55,11 @@ export type Ending = {
   readonly operation: string
   readonly method: string
   readonly allowance: Allowance | undefined
-  /** When it came, by the stopwatch of the metrics. */
+  /** When the request came, by the stopwatch of the metrics. */
   readonly startedAt: number
 }
 
-/** What an answer to this request needs, without the request. */
+/** Returns what the answer to a request needs, so that the request itself need not be kept. */
 export const endingOf = (c: Context<RequestEnv>): Ending => ({
   requestId: c.get('requestId'),
   operation: c.get('operation') ?? 'unknown',
@@ -68,7 +68,7 @@ export const endingOf = (c: Context<RequestEnv>): Ending => ({
   startedAt: c.get('startedAt'),
 })
 
-/** Gives an answer the headers that all have, and counts it. */
+/** Adds the headers that all responses have, and counts the request. */
 export function finish(
   { metrics, log }: Pick<Dependencies, 'metrics' | 'log'>,
   { requestId, operation, method, allowance, startedAt }: Ending,

@@ -4,22 +4,22 @@ import type { Allowance } from './rate-limit.ts'
 /** What each request carries through the application. */
 export type RequestEnv = {
   Bindings: {
-    /** The address that the connection came from, as the runtime knows it. */
+    /** The peer address of the connection, from the runtime. */
     readonly peerAddress?: string | undefined
   }
   Variables: {
     requestId: string
-    /** When it came, by the stopwatch of the metrics. */
+    /** When the request came, by the stopwatch of the metrics. */
     startedAt: number
-    /** Whether an answer may come once the application has been left: not within a span, nor for a HEAD. */
+    /** Whether the answer may come after the request has left the application: not within a span, and not for HEAD. */
     mayLeave: boolean | undefined
-    /** The operation of the endpoint table; unset when the address is none of it. */
+    /** The operation in the endpoint table; unset when the path is not in it. */
     operation: string | undefined
     /** The dependencies with a log that names this request. */
     deps: Dependencies
-    /** Where requests are counted under when nobody has signed them. */
+    /** The address that the request counts for when it is not authenticated. */
     address: string
-    /** The allowance that has least left. */
+    /** The allowance with the least left. */
     allowance: Allowance | undefined
   }
 }

@@ -1,7 +1,7 @@
 import { maxHeaderBytes, maxUrlBytes } from '../../lib/endpoints.ts'
 import { ProblemError } from '../../lib/problem.ts'
 
-/** Throws for a request whose address or headers are too long, badly escaped, say a thing twice, or say a path where a host belongs. */
+/** Throws for a URL or headers that are too long, badly escaped, a repeated query parameter, or a host header that is not a host. */
 export function checkForm(request: Request): void {
   checkHost(request.headers)
   const target = targetOf(request.url)
@@ -28,14 +28,14 @@ export function checkForm(request: Request): void {
   }
 }
 
-/** Throws when the header host holds more than a host: some runtimes put it in front of the path as it is, and the rest would be taken for the path. */
+/** Throws when the host header holds more than a host. Some runtimes put it before the path unchecked, and the rest would become path. */
 export function checkHost(headers: Headers): void {
   if (/[/?#\\]/.test(headers.get('host') ?? '')) {
     throw new ProblemError('invalid-request', 'The header host names no host')
   }
 }
 
-/** The path and query of an address, whatever its caller took for a host: that need not even be one. */
+/** Returns the path and query of a URL, whatever stands in the place of the host. */
 export function targetOf(url: string): string {
   const start = url.startsWith('/') ? 0 : url.indexOf('/', url.indexOf('://') + 3)
   return start < 0 ? '/' : url.slice(start)

@@ -1,9 +1,9 @@
 import type { Endpoint, textOf } from '../../lib/endpoint.ts'
 
-/** Whether an answer may be kept: one with an ETag may, if its keeper asks each time whether it still holds. */
+/** The cache-control of an endpoint: with an ETag, a cache may keep the response if it revalidates it each time. */
 export const cacheControlOf = ({ hasEtag }: Endpoint): string => (hasEtag ? 'no-cache' : 'no-store')
 
-/** An answer that is a text of the kind that its endpoint names. */
+/** A text response with the content type of its endpoint. */
 export const textResponse = (
   endpoint: Endpoint & { readonly response: ReturnType<typeof textOf> },
   text: string,

@@ -8,14 +8,14 @@ import { createKnownCallers, namedCaller } from './known-callers.ts'
 import type { Allowance, RateLimiter } from './rate-limit.ts'
 import type { RequestEnv } from './request-env.ts'
 
-/** Probes are answered from memory, and must not fail because other callers ask a lot. */
+/** Probes are answered from memory, and must not fail because of other callers. */
 const unlimited: ReadonlySet<string> = new Set<OperationId>([
   'getHealth',
   'getLiveness',
   'getReadiness',
 ])
 
-/** What costs the ICL most; of uploads, those that wallets sign. */
+/** The operations that cost the ICL most, with their limits. For uploads, only those signed by wallets. */
 const stricter: Readonly<Record<string, RateName>> = {
   previewQuorum: 'preview',
   getNodeEvents: 'preview',
@@ -28,23 +28,23 @@ const stricter: Readonly<Record<string, RateName>> = {
   putBlob: 'upload',
 } satisfies Partial<Record<OperationId, RateName>>
 
-/** Whether nobody has to say who they are. */
+/** Whether the endpoint needs no authentication. */
 const isOpen = (c: Context<RequestEnv>, { auth }: Endpoint): boolean =>
   auth === 'none' ||
   (auth === 'metrics-token' && c.get('deps').access.metricsToken === undefined) ||
   (auth === 'console' && c.get('deps').access.console !== 'token')
 
-/** Applies the rate limits of one request; every method throws `rate-limited` when one is exhausted. */
+/** Applies the rate limits of a request. Its methods throw `rate-limited` when a limit is exhausted. */
 export type Throttle = {
-  /** Before anything else is known. */
+  /** Called before authentication. */
   arrive(c: Context<RequestEnv>, endpoint: Endpoint | undefined): void
-  /** Counts a failed authentication against the address that it came from, or the node that it is proven to be of. */
+  /** Counts a failed authentication against the caller's address, or against the node that is proved to have sent the request. */
   fail(c: Context<RequestEnv>, error: unknown): void
-  /** Once it is known who calls. */
+  /** Called after authentication. */
   recognise(c: Context<RequestEnv>, caller: Caller, jobId: string | undefined): void
 }
 
-/** Rate limits: by address for unknown callers, by wallet, node or job for known ones. */
+/** Rate limits: by address for unknown callers, by wallet, node or job for authenticated ones. */
 export function createThrottle(limiter: RateLimiter): Throttle {
   const check = (c: Context<RequestEnv>, allowance: Allowance | undefined) => {
     if (!allowance) return
@@ -72,7 +72,7 @@ export function createThrottle(limiter: RateLimiter): Throttle {
   }
 
   const known = createKnownCallers()
-  /** What failures count under: an address, or once its allowance is used up, its share for callers that authenticated lately. */
+  /** What failures count against: the address, or once that is exhausted, the address's share for callers that authenticated lately. */
   const failingAs = (c: Context<RequestEnv>): string | undefined => {
     const address = c.get('address')
     if (limiter.look('failure', address)?.allowed !== false) return address
@@ -84,16 +84,16 @@ export function createThrottle(limiter: RateLimiter): Throttle {
     arrive: (c, endpoint) => {
       if (unlimited.has(c.get('operation') ?? '')) return
       if (endpoint === undefined || isOpen(c, endpoint)) return takeByAddress(c)
-      // What is left of an allowance for failing is nobody's business.
+      // Only looked at, because the headers must not disclose the rest of this allowance.
       refuseExhausted(c, 'failure', failingAs(c))
-      // Refused only once the wallet is known, it would have cost a recovery, and a nonce in the store.
+      // Refusing after authentication would cost a recovery of the key and a nonce in the store.
       if (isByWallet(endpoint.auth, c.req.raw.headers)) refuseExhausted(c, addressLimit(c))
     },
     fail: (c, error) => {
       if (!(error instanceof ProblemError) || error.status !== 401) return
-      // Nothing was verified.
+      // Nothing was verified, so nothing counts.
       if (error.code === 'signature-missing') return
-      // It counts as what that node asks, and not against its address.
+      // Counts against the node's own limit, and not against its address.
       if (error instanceof CertificateEnded) return take(c, 'node', error.node)
       const failing = failingAs(c)
       if (failing !== undefined) limiter.take('failure', failing)
@@ -116,7 +116,7 @@ export function createThrottle(limiter: RateLimiter): Throttle {
   }
 }
 
-/** What a caller may still ask, in the headers of the IETF's draft (RateLimit-Policy, RateLimit). */
+/** The state of an allowance, in the headers of the IETF draft (RateLimit-Policy, RateLimit). */
 export function allowanceHeaders({ name, rate, remaining, resetSeconds }: Allowance) {
   return {
     'ratelimit-policy': `"${name}";q=${rate.requests};w=${rate.seconds}`,
