@@ -5,7 +5,7 @@ import type { Access } from '../rules/access.ts'
 import type { ReadText } from './deployment-settings.ts'
 import type { Settings } from './settings.ts'
 
-/** Who may use the ICL, as its settings say; reads the list of clients if that is a file. */
+/** Who may use the ICL, by its settings. Reads the list of clients if it is a file. Throws SvcError `settings-invalid`. */
 export const accessOf = (settings: Settings, readText: ReadText): Access => ({
   rates: Object.fromEntries(
     Object.entries({

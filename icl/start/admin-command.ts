@@ -3,7 +3,7 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { recordCommand } from '../admin/audit.ts'
 import type { AdminContext } from '../admin/context.ts'
 
-/** The flags as they were typed. */
+/** The flags of a command line. */
 export type AdminFlags = {
   readonly json?: boolean | undefined
   readonly help?: boolean | undefined
@@ -17,10 +17,10 @@ export type AdminFlags = {
   readonly limit?: string | undefined
 }
 
-/** What a command answers: data for programs, lines for people. */
+/** The result of a command: data for programs, lines for people. */
 export type Outcome = { readonly json: unknown; readonly lines: readonly string[] }
 
-/** What the commands are typed in and answer to. */
+/** The environment of a command, and where it prints. */
 export type AdminTerminal = {
   readonly environment: Readonly<Record<string, string | undefined>>
   print(line: string): void
@@ -30,32 +30,32 @@ export type AdminTerminal = {
 /** One of the operator's commands. */
 export type AdminCommand = {
   readonly name: string
-  /** What follows the name: `<needed>` or `[optional]`. */
+  /** The arguments after the name: `<needed>` or `[optional]`. */
   readonly args: readonly string[]
-  /** The flags it takes besides --json and --help, as `--reason TEXT`, or in brackets when it can do without. */
+  /** The flags besides --json and --help, as `--reason TEXT`, in brackets when optional. */
   readonly flags: readonly string[]
   readonly summary: string
-  /** True when no ICL may use the database meanwhile. */
+  /** True when no ICL may use the database at the same time. */
   readonly alone?: boolean
 } & (
   | {
-      /** Checks what was typed, before the database is opened; throws SvcError `usage`. */
+      /** Checks the command line, before the database is opened. Throws SvcError `usage`. */
       prepare(
         given: readonly string[],
         flags: AdminFlags,
       ): (context: AdminContext) => Promise<Outcome>
     }
   | {
-      /** Works without a database that is open, prints by itself, and returns the exit code. */
+      /** Runs without an open database, prints by itself, and returns the exit code. */
       examine(flags: AdminFlags, terminal: AdminTerminal): Promise<number>
     }
 )
 
-/** A wrong command line. */
+/** The error for a wrong command line. */
 export const usageError = (message: string): SvcError =>
   new SvcError('usage', message, { hint: '`npm run icl -- admin --help` lists the commands.' })
 
-/** An argument or flag that has to fit a schema; throws SvcError `usage`. */
+/** Parses an argument or flag by a schema. Throws SvcError `usage`. */
 export function typedAs<T>(schema: z.ZodType<T>, text: string | undefined, what: string): T {
   const parsed = schema.safeParse(text)
   if (parsed.success) return parsed.data
@@ -63,10 +63,10 @@ export function typedAs<T>(schema: z.ZodType<T>, text: string | undefined, what:
   throw usageError(`${what} cannot be ${JSON.stringify(text)}`)
 }
 
-/** A whole number of at least `min`, as it is typed. */
+/** A schema for whole numbers from `min` to 1,000,000, as typed. */
 export const Whole = (min: number) => z.coerce.number().pipe(z.int().min(min).max(1_000_000))
 
-/** Records a command under its full text, then does it. */
+/** Records a command with its full text, then runs it. */
 export async function recorded(
   context: AdminContext,
   command: string,
@@ -76,9 +76,9 @@ export async function recorded(
   return work()
 }
 
-/** An outcome of one sentence. */
+/** An outcome with a single line. */
 export const done = (line: string, json: object): Outcome => ({ json, lines: [line] })
 
-/** What the command was about is not there. */
+/** The error for a record that does not exist. */
 export const nothingThere = (message: string, hint: string): SvcError =>
   new SvcError('not-found', message, { hint })

@@ -24,7 +24,7 @@ const storeMs = 20_000
 const leastRoomBytes = 1024 ** 3
 const triedMs = 60_000
 
-/** Whether the files that settings name can be read, and what is probably not meant. */
+/** Checks that the files named by settings can be read, and fails for settings that are probably not meant. */
 export async function checkMeaning(
   settings: Settings,
   environment: AdminTerminal['environment'],
@@ -43,7 +43,7 @@ export async function checkMeaning(
   ]
 }
 
-/** Whether nodes can attest, and the roots of TPMs are valid now. */
+/** Checks that nodes can attest, and that the TPM roots are valid now. */
 export const checkAttestation = (settings: Settings, clock: Clock): Promise<Check> =>
   checking('attestation', async () => {
     const name = 'attestation'
@@ -67,7 +67,7 @@ export const checkAttestation = (settings: Settings, clock: Clock): Promise<Chec
     return ok(name, [...tpm, ...(isMock ? ['mock'] : [])].join(', '))
   })
 
-/** Whether the disk of a sqlite file has room. */
+/** Checks that the disk of a sqlite file has room. */
 export const checkDisk = ({ SVC_ICL_DATABASE_URL: url }: Settings): Promise<Check> =>
   checking('disk', async () => {
     const name = 'disk'
@@ -81,7 +81,7 @@ export const checkDisk = ({ SVC_ICL_DATABASE_URL: url }: Settings): Promise<Chec
     return failed(name, text, remedy)
   })
 
-/** Whether the database is reachable, has this version's schema, and takes saves; left open for other checks. */
+/** Checks that the database is reachable, has this version's schema, and takes saves. The store stays open for other checks. */
 export async function checkStore(
   { SVC_ICL_DATABASE_URL: url }: Settings,
   log: Log,
@@ -91,7 +91,7 @@ export async function checkStore(
   let store: Store | undefined
   const late = () => new Error(`no answer within ${storeMs / 1000} s`)
   try {
-    // A guest of MongoDB counts as a replica, which what is tried here need not.
+    // A guest of MongoDB registers as a replica, which this check need not do.
     const opening = openStore(url, { guest: url.startsWith('sqlite:'), log })
     const opened = await withDeadline(systemClock, storeMs, undefined, late, () => opening)
     store = opened

@@ -25,14 +25,14 @@ import type { Settings } from './settings.ts'
 const attemptMs = 10_000
 const toleranceMs = 120_000
 const mostServers = 20
-// They make blocks for transactions alone.
+// Chains that make blocks only for transactions.
 const restingChains = [31_337, localFheChainId]
 
 const late = () => new Error(`no answer within ${attemptMs / 1000} s`)
 const within = <T>(clock: Clock, work: (signal: AbortSignal) => Promise<T>): Promise<T> =>
   withDeadline(clock, attemptMs, undefined, late, work)
 
-/** Whether the RPC is the right chain's, the contracts are there, the coordinator has its rights and gas money, and the clock is right. */
+/** Checks the RPC's chain id, the contracts, the coordinator's role and gas money, and the clock. */
 export async function checkChain(settings: Settings, clock: Clock): Promise<readonly Check[]> {
   const account = privateKeyToAccount(settings.SVC_ICL_COORDINATOR_KEY)
   const { SVC_ICL_RPC_URL: rpcUrl, SVC_ICL_CHAIN_ID: chainId } = settings
@@ -51,7 +51,7 @@ const checkChainId = (
   { SVC_ICL_RPC_URL: rpcUrl, SVC_ICL_CHAIN_ID: chainId }: Settings,
 ): Promise<Check> =>
   checking('chain', async () => {
-    // The path may hold an access key.
+    // Only the host: the path may hold an access key.
     const { host } = new URL(rpcUrl)
     const actual = await publicClient.getChainId().catch((error: unknown) => {
       throw toChainError(error, `reading the chain id from ${host}`)
@@ -125,7 +125,7 @@ const checkClock = ({ publicClient, ...writer }: ChainWriter, clock: Clock): Pro
     return ok(name, `the latest block is ${seconds} s ${aheadMs < 0 ? 'ahead' : 'old'}`)
   })
 
-/** Whether what keeps the blobs responds. */
+/** Checks that the blob store responds. */
 export const checkBlobs = (
   settings: Settings,
   { store, clock, log }: { store: Store | undefined; clock: Clock; log: Log },
@@ -145,7 +145,7 @@ export const checkBlobs = (
     }
   })
 
-/** Whether the servers that wait for messages can be reached from here; nothing is sent to them. */
+/** Checks that servers with waiting messages can be reached from here. Sends them nothing. */
 export const checkWebhooks = (
   { SVC_ICL_WEBHOOKS: state, SVC_ICL_WEBHOOKS_ALLOW_PRIVATE: allowPrivate }: Settings,
   { store, clock, random }: { store: Store | undefined; clock: Clock; random: Random },
@@ -168,7 +168,7 @@ export const checkWebhooks = (
     return failed(name, unreached.join(', '), remedy, true)
   })
 
-/** Connects to the server of a URL; what failed, if it did. */
+/** Connects to the server of a URL. Returns the failure, or undefined. */
 async function reach(url: URL, clock: Clock): Promise<string | undefined> {
   try {
     const { address } = await within(clock, () => lookup(hostOf(url)))
@@ -186,7 +186,7 @@ async function reach(url: URL, clock: Clock): Promise<string | undefined> {
   }
 }
 
-/** Whether callers reach the ICL by its public name, if it runs. */
+/** Checks that the public URL leads to the ICL, if it runs. */
 export const checkPublicUrl = (
   settings: Settings,
   { clock, random }: { readonly clock: Clock; readonly random: Random },

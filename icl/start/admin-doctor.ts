@@ -11,7 +11,7 @@ import { parseSettings, type Settings } from './settings.ts'
 
 const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
 
-/** The command that looks at all that an ICL needs, whether one runs or not. */
+/** The command that checks everything that an ICL needs, whether or not one runs. */
 export const doctorCommand: AdminCommand = {
   name: 'doctor',
   args: [],

@@ -4,7 +4,7 @@ import { listEffects, type OpenEffect, retryEffects } from '../admin/effects.ts'
 import { type AdminCommand, done, nothingThere, recorded, typedAs, Whole } from './admin-command.ts'
 import { columns, time } from './admin-text.ts'
 
-/** The commands about what is still to be done outside. */
+/** The commands about effects that are not delivered yet. */
 export const effectCommands: readonly AdminCommand[] = [
   {
     name: 'effects list',

@@ -20,11 +20,11 @@ const Hex = (pattern: RegExp) =>
     .regex(pattern)
     .transform((text) => text.replace(/^0x/i, '').toLowerCase())
 const EndorsementKey = Hex(/^(0x)?[0-9a-f]{64}$/i)
-// The id of a hash, then 32 or 48 bytes.
+// A name is the id of a hash, then its 32 or 48 bytes.
 const AttestationKey = Hex(/^(0x)?([0-9a-f]{68}|[0-9a-f]{100})$/i)
 const CertificateId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/)
 
-/** The commands that end what an attestation gave. */
+/** The commands that revoke certificates, TPMs and attestation keys, and release TPMs. */
 export const revokeCommands: readonly AdminCommand[] = [
   {
     name: 'revoke',
@@ -99,7 +99,7 @@ export const revokeCommands: readonly AdminCommand[] = [
   },
 ]
 
-/** The one thing that the flags name, if it is not an address. */
+/** The single thing that a flag names; undefined for an address. Throws SvcError `usage` unless exactly one thing is named. */
 function thingIn(address: string | undefined, flags: AdminFlags): Revocable | undefined {
   const things: Revocable[] = []
   if (flags.ek !== undefined) {

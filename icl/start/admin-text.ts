@@ -1,4 +1,4 @@
-/** Rows of text in columns, each as wide as it needs to be. */
+/** Formats rows of text in aligned columns. */
 export function columns(rows: readonly (readonly string[])[]): readonly string[] {
   const widths = (rows[0] ?? []).map((_, column) =>
     Math.max(...rows.map((row) => row[column]?.length ?? 0)),
@@ -11,6 +11,6 @@ export function columns(rows: readonly (readonly string[])[]): readonly string[]
   )
 }
 
-/** A time in milliseconds as text (UTC), `-` when there is none. */
+/** Formats a time in milliseconds as UTC; `-` when there is none. */
 export const time = (at: number | undefined): string =>
   at === undefined || !Number.isFinite(at) ? '-' : `${new Date(at).toISOString().slice(0, 19)}Z`

@@ -50,7 +50,7 @@ const options = {
   limit: { type: 'string' },
 } as const
 
-/** Runs one of the operator's commands; returns its exit code: 0 done, 1 refused or failed, 2 wrong usage. */
+/** Runs an admin command. Returns its exit code: 0 done, 1 refused or failed, 2 wrong usage, 75 when doctor says to try again later. */
 export async function runAdmin(args: readonly string[], terminal: AdminTerminal): Promise<number> {
   try {
     const { command, given, flags } = parse(args)
@@ -61,7 +61,7 @@ export async function runAdmin(args: readonly string[], terminal: AdminTerminal)
     if ('examine' in command) return await command.examine(flags, terminal)
     const outcome = await perform(command, given, flags, terminal)
     if (flags.json) terminal.print(JSON.stringify(outcome.json, null, 2))
-    // What nodes say of themselves is shown, too.
+    // Made printable, because lines contain texts of nodes.
     else for (const line of outcome.lines) terminal.print(printableLine(line))
     return 0
   } catch (error) {
@@ -70,7 +70,7 @@ export async function runAdmin(args: readonly string[], terminal: AdminTerminal)
 }
 
 function parse(args: readonly string[]) {
-  // Unlike cac, this leaves an address that follows a switch the text that it is.
+  // Unlike cac, this parser keeps an address after a switch as text.
   const { values: flags, positionals } = parseStrictly(args)
   const words = adminCommands.some(({ name }) => name === positionals.slice(0, 2).join(' ')) ? 2 : 1
   const name = positionals.slice(0, words).join(' ')
@@ -83,7 +83,7 @@ function parse(args: readonly string[]) {
 
 function unknownCommand(typed: readonly string[]): SvcError {
   const names = adminCommands.map((command) => command.name)
-  // Some names are one word, some are two, and either may be meant.
+  // Names have one or two words, and either may be meant.
   const near = nearestName(typed.join(' '), names) ?? nearestName(typed[0] ?? '', names)
   return usageError(
     `There is no command ${typed.join(' ')}${near === undefined ? '' : `. Did you mean ${near}?`}`,
@@ -97,7 +97,7 @@ const isOption = (arg: string): boolean => Object.keys(options).some((name) => a
 const isDashedKey = (arg: string): boolean =>
   arg.startsWith('-') && Base64Url32.safeParse(arg).success
 
-/** One id in 64 begins with a dash, and would be taken for an option: it is joined to its own, or stands where none are looked for. */
+/** One id in 64 begins with a dash and would be parsed as an option. Joins it to its flag, or moves it behind `--`. */
 function guardIds(args: readonly string[]): string[] {
   const at = args.indexOf('--jti')
   const id = args[at + 1]
@@ -145,7 +145,7 @@ async function perform(
   }
 }
 
-/** What the store says beside a command's answer. */
+/** Prints the store's log lines as notes beside the command's output. */
 function logTo({ complain }: AdminTerminal): Log {
   const say = (message: string, fields: LogFields = {}) =>
     complain(printableLine(`note: ${message} ${JSON.stringify(fields)}`))
@@ -172,10 +172,10 @@ function userName(): string {
   const number = `uid ${process.getuid?.() ?? 'unknown'}`
   try {
     const { username } = userInfo()
-    // What Bun says where USER is not set, as under cron or in a container.
+    // Bun returns this when USER is not set, as under cron or in a container.
     return username === 'unknown' ? number : username
   } catch {
-    // A container may run as a user that has no name.
+    // A container may run as a user without a name.
     return number
   }
 }

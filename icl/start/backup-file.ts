@@ -15,12 +15,12 @@ import type { Store, StoreRecord } from '../store/store.ts'
 import { version } from '../version.ts'
 
 const bytesPerWrite = 1024 * 1024
-// A blob of 1 MiB in base64url is the longest line but one: jobs may grow, too.
+// The longest line so far is a blob of 1 MiB in base64url. Jobs may grow larger.
 const longestLine = 16 * 1024 * 1024
-// Enough to share a commit, few enough for a slow server to answer each in time.
+// Enough to share a commit, and few enough for a slow server to answer all in time.
 const recordsAtOnce = 32
 
-/** Writes everything in a store to a new file (0600), which appears whole or not at all; returns how many records. */
+/** Writes all records of a store to a new file (0600), which appears whole or not at all. Returns the number of records. */
 export async function writeBackup(store: Store, file: string, now: Date): Promise<number> {
   await refuseExisting(file)
   const partial = `${file}.${process.pid}.partial`
@@ -38,7 +38,7 @@ export async function writeBackup(store: Store, file: string, now: Date): Promis
     await lines.add(JSON.stringify({ end: true, records, sha256: lines.digest() }))
     await lines.flush()
     await handle.sync()
-    // Unlike a rename, this never takes the place of a file that is there.
+    // Unlike a rename, a link never replaces an existing file.
     await link(partial, file).catch(cannotWrite(file))
     await syncFolderAside(dirname(file))
     return records
@@ -48,14 +48,14 @@ export async function writeBackup(store: Store, file: string, now: Date): Promis
   }
 }
 
-/** Reads a whole backup without using it; returns how many records it has. Throws SvcError `backup-damaged`. */
+/** Reads a whole backup without using it. Returns the number of its records. Throws SvcError `backup-damaged` or `backup-missing`. */
 export async function verifyBackup(file: string): Promise<number> {
   let records = 0
   for await (const _ of readBackup(file)) records++
   return records
 }
 
-/** Puts the records of a backup into a store; those whose place is taken are left out. Throws SvcError `backup-damaged`. */
+/** Restores the records of a backup into a store. Leaves out records that exist there. Throws SvcError as `verifyBackup`. */
 export async function restoreBackup(
   store: Store,
   file: string,
@@ -79,7 +79,7 @@ export async function restoreBackup(
   return { restored, leftOut }
 }
 
-/** The records of a backup; throws SvcError `backup-damaged`, at its end at the latest, when a byte is not as it was written. */
+/** Yields the records of a backup. Throws SvcError `backup-damaged` for any changed byte, at the end at the latest. */
 async function* readBackup(file: string): AsyncGenerator<StoreRecord> {
   const hash = createHash('sha256')
   let number = 0
@@ -112,7 +112,7 @@ async function* readBackup(file: string): AsyncGenerator<StoreRecord> {
   if (!isWhole) throw damaged(file, 'its end is missing')
 }
 
-/** The lines of a file; only line feeds end them. */
+/** Yields the lines of a file. Only line feeds end lines. */
 async function* readLines(file: string): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   let rest = ''
@@ -139,7 +139,7 @@ const damaged = (file: string, why: string, cause?: unknown): SvcError =>
     cause,
   })
 
-/** Writes lines in large pieces, and keeps the checksum of what was added. */
+/** Writes lines in large pieces, and keeps a checksum of all lines. */
 function createLineWriter(handle: FileHandle) {
   const hash = createHash('sha256')
   let waiting: string[] = []

@@ -8,13 +8,13 @@ const KuboUrl = z
   }, 'must name URLs without a password, search or fragment')
   .transform((url) => url.replace(/\/+$/, ''))
 
-// Kubo answers at that name only to send on to another for each block; no redirect is followed.
+// At `localhost` Kubo redirects to another name for each block, and the ICL follows no redirects.
 const GatewayUrl = KuboUrl.refine(
   (url) => !/(^|\.)localhost$/.test(new URL(url).hostname),
   'must name the gateway as 127.0.0.1: at localhost, Kubo sends its callers elsewhere',
 )
 
-/** Where blobs go: `store`, or `kubo:RPC_URL[,GATEWAY_URL]`; undefined for the store. */
+/** Where blobs are stored: `store`, or `kubo:RPC_URL[,GATEWAY_URL]`. The output is undefined for the store. */
 export const BlobLocation = z
   .string()
   .regex(/^(store|kubo:[^,]+(,[^,]+)?)$/, {
@@ -25,7 +25,7 @@ export const BlobLocation = z
   .pipe(z.tuple([KuboUrl], GatewayUrl).optional())
   .transform((urls) => urls && { rpcUrl: urls[0], gatewayUrl: urls[1] })
 
-/** A header that a secret is sent in. */
+/** The value of the Authorization header for Kubo. */
 export const KuboAuthorization = z
   .string()
   .max(4_096)

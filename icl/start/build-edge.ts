@@ -7,13 +7,13 @@ import { Settings } from './settings.ts'
 const root = join(import.meta.dirname, '..', '..')
 const entry = 'icl-edge.mjs'
 const driver = 'mongodb-driver.mjs'
-/** Where a setting names a file, an edge host has a text: it is given in one of these variables, and the setting names that. */
+/** On an edge host, a setting that otherwise names a file names one of these variables, which holds the text. */
 const textNames = ['TPM_ROOTS', 'TPM_POLICY', 'TPM_REVOKED', 'CLIENT_ALLOW_LIST', 'DEPLOYMENT']
 
-/** Where the edge bundle is built. */
+/** The output folder of the edge bundle. */
 export const edgeFolder = join(root, 'dist', 'edge')
 
-// Without its parts for a cluster of processes and for pushing, which need a process.
+// Without the parts for clusters of processes and for pushing, which need a process.
 const prometheusParts = ['Counter', 'Gauge', 'Histogram', 'Registry'].map((name) => {
   const file = join(root, 'node_modules', 'prom-client', 'lib', `${name.toLowerCase()}.js`)
   return `export { default as ${name} } from ${JSON.stringify(file)}`
@@ -32,13 +32,13 @@ const apart: BunPlugin = {
   },
 }
 
-/** Modules of the host's runtime that a built module imports. */
+/** The modules of the host's runtime that a built module imports. */
 export const runtimeImports = (code: string): readonly string[] => {
   const found = new Bun.Transpiler({ loader: 'js' }).scanImports(code).map(({ path }) => path)
   return [...new Set(found)].filter((name) => name.startsWith('node:') || isBuiltin(name))
 }
 
-/** Builds the edge bundle: the ICL's own modules, MongoDB's driver in one of its own, and what workerd's configuration takes from them. */
+/** Builds the edge bundle: the ICL's own modules, MongoDB's driver as a separate module, and the parts of workerd's configuration. */
 export async function buildEdge(folder = edgeFolder): Promise<readonly string[]> {
   await rm(folder, { recursive: true, force: true })
   const common = { outdir: folder, format: 'esm', throw: true } as const
@@ -55,7 +55,7 @@ export async function buildEdge(folder = edgeFolder): Promise<readonly string[]>
     entrypoints: [join(import.meta.dirname, 'edge-mongodb-driver.ts')],
     target: 'node',
     conditions: ['workerd'],
-    // The host gives modules no address.
+    // The host gives modules no URL.
     define: { 'import.meta.url': '"file:///mongodb-driver.mjs"' },
     naming: driver,
   })
@@ -65,7 +65,7 @@ export async function buildEdge(folder = edgeFolder): Promise<readonly string[]>
   return modules
 }
 
-/** What workerd's configuration takes from the build: the modules, and every setting from workerd's own environment. */
+/** The parts of workerd's configuration that follow from the build: the modules, and all settings from workerd's own environment. */
 const partsOf = (modules: readonly string[]): string => `@0xc2a5d7b1f09e3468;
 using Workerd = import "/workerd/workerd.capnp";
 const modules :List(Workerd.Worker.Module) = [

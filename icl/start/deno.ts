@@ -2,7 +2,7 @@ import { listen } from './listen-deno.ts'
 import { runIcl } from './run-icl.ts'
 import { Settings } from './settings.ts'
 
-/** Those of the ICL's settings alone: this process may be allowed to see no others. */
+/** Only the ICL's settings, because Deno may allow this process no other variables. */
 const environment = Object.fromEntries(
   Object.keys(Settings.shape).map((name) => [name, process.env[name]]),
 )

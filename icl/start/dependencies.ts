@@ -34,13 +34,13 @@ import { serviceClockOver } from './service-clock.ts'
 import type { Settings } from './settings.ts'
 import { revokedTpmsOf, tpmTrustOf } from './tpm.ts'
 
-/** Everything the ICL needs, made from its settings and its host. */
+/** Makes everything that the ICL needs from its settings and its host. */
 export async function createDependencies(settings: Settings, host: Host): Promise<Dependencies> {
   const clock = serviceClockOver(settings.SVC_ICL_DATABASE_URL)
   const access = accessOf(settings, host.readText)
   const tpm = tpmTrustOf(settings, host.readText)
   const revokedTpms = revokedTpmsOf(settings, host.readText)
-  // Before a store is opened: a host that cannot have them tries to start again and again.
+  // Before the store is opened, because a host without webhooks fails here, and an edge host retries the start again and again.
   const webhooks = webhooksOf(settings, host)
   const limits = { ...defaultJobLimits, maxJobsPerClient: settings.SVC_ICL_JOBS_AT_ONCE }
   const metrics = createPrometheus(host.figures)
@@ -67,7 +67,7 @@ export async function createDependencies(settings: Settings, host: Host): Promis
   })
   const chain = instrumented('chain', viemChain, metrics)
   const keys = await createKeyring({ store: lasting(store), clock }, settings.SVC_ICL_SECRET)
-  // A database that is away keeps nobody from starting: the background asks again.
+  // The ICL starts even while the database is away: the background refreshes again.
   await keys.refresh().catch(() => {})
   return {
     clock,
@@ -96,7 +96,7 @@ export async function createDependencies(settings: Settings, host: Host): Promis
   }
 }
 
-/** Without it, viem recovers wallets' keys, at three times the cost. */
+/** Loads the fast key recovery. Without it, viem recovers wallets' keys at three times the cost. */
 async function recoveryOf(host: Host, log: Log): Promise<RecoverKey | undefined> {
   try {
     return await host.loadRecovery?.()
@@ -118,7 +118,7 @@ function webhooksOf(settings: Settings, host: Host): Dependencies['webhooks'] {
   })
 }
 
-/** What the operator says, else what is known of the chain. */
+/** The coprocessor's URLs from the settings, or else from the known networks. */
 const coprocessorOf = (settings: Settings) =>
   settings.SVC_ICL_COFHE_URLS ??
   knownNetworks.find(({ chainId }) => chainId === settings.SVC_ICL_CHAIN_ID)?.coprocessor

@@ -3,7 +3,7 @@ import { errorMessage } from '../../lib/error-message.ts'
 import type { Deployment } from '../../lib/schemas/deployment.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 
-/** Reads a text that a setting names; throws when there is none. */
+/** Reads the text that a setting names. Throws when there is none. */
 export type ReadText = (name: string) => string
 
 type Given = Readonly<Record<string, string | undefined>>
@@ -17,14 +17,14 @@ const stated = ({ chain_id, contracts }: Deployment): Readonly<Record<string, st
   SVC_ICL_RESULT_REGISTRY: contracts.result_registry,
 })
 
-// The operator may know a better place than the file does.
+// Explicit settings override these URLs: the operator may know better ones.
 const coprocessorOf = ({ coprocessor }: Deployment): Given => {
   if (coprocessor === undefined) return {}
   const { cofhe_url, verifier_url, threshold_network_url } = coprocessor
   return { SVC_ICL_COFHE_URLS: [cofhe_url, verifier_url, threshold_network_url].join() }
 }
 
-/** Adds what the address file of SVC_ICL_DEPLOYMENT says; throws SvcError `settings-invalid` when it cannot be read or a setting says something else, or `deployment-invalid`. */
+/** Adds the settings of the file that SVC_ICL_DEPLOYMENT names. Throws SvcError `settings-invalid` or `deployment-invalid`. */
 export function withDeployment(given: Given, readText: ReadText | undefined): Given {
   const file = given[setting]
   if (file === undefined) return given

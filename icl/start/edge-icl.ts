@@ -14,10 +14,10 @@ import { parseSettings, settingsWarnings } from './settings.ts'
 
 const retrySeconds = 5
 
-/** What an edge host gives a worker by name; texts among it are settings, and what settings name as files. */
+/** The bindings of a worker. Texts are settings, and the files that settings name. */
 export type Bindings = Readonly<Record<string, unknown>>
 
-/** Starts the ICL in the object that holds it; throws SvcError for settings or a store that cannot be used. */
+/** Starts the ICL in the object that holds it. Throws SvcError for unusable settings or an unusable store. */
 async function start(bindings: Bindings, write: Host['write']): Promise<Served> {
   const texts = textsOf(bindings)
   const readText: ReadText = (name) => {
@@ -34,7 +34,7 @@ async function start(bindings: Bindings, write: Host['write']): Promise<Served> 
     figures: undefined,
   })
   for (const warning of settingsWarnings(settings, texts)) deps.log.warn(warning)
-  // An edge host ends its objects without a word: there is nothing to drain.
+  // An edge host ends its objects without notice, so there is nothing to drain.
   void runWorkers(deps, new AbortController().signal)
   deps.log.info('ICL started', {
     publicUrl: deps.network.public_url,
@@ -54,7 +54,7 @@ const textsOf = (bindings: Bindings): Readonly<Record<string, string>> =>
     ),
   )
 
-/** An ICL that starts with its first request; while it cannot start, every request is answered 503, and the log says why. */
+/** An ICL that starts with its first request. When it cannot start, requests get 503, the log says why, and a start is tried every 5 s. */
 export function createEdgeIcl(bindings: Bindings, write: Host['write']) {
   let starting: Promise<Served> | undefined
   let failedAt: MonotonicMs | undefined
@@ -91,7 +91,7 @@ const unavailable = (): Response =>
     'retry-after': String(retrySeconds),
   })
 
-/** What is answered where there is no application to answer. */
+/** A problem+json response outside the application. */
 export const problemAnswer = (
   problem: ProblemError,
   headers: Readonly<Record<string, string>> = {},

@@ -1,4 +1,4 @@
-// What the ICL uses of MongoDB's driver: on an edge host it is a module of its own.
+// The parts of MongoDB's driver that the ICL uses. On an edge host this is a separate module.
 // biome-ignore lint/performance/noBarrelFile: it is one, for the bundler
 export {
   Binary,

@@ -7,7 +7,7 @@ import type { OpenedStore } from './host.ts'
 import type { Settings } from './settings.ts'
 
 /**
- * Opens the store of an ICL on an edge host: `memory:`, or MongoDB without a local copy, so that everything waits while it is away.
+ * Opens the store of an ICL on an edge host: `memory:`, or MongoDB without a local copy, so that all requests wait while it is away.
  * Throws SvcError `store-unavailable` for a sqlite file, and `settings-invalid` for a local copy.
  */
 export async function openEdgeStore(
@@ -29,7 +29,7 @@ export async function openEdgeStore(
       hint: 'Set SVC_ICL_DATABASE_URL to mongodb://..., or to memory: to try it out.',
     })
   }
-  // Apart from the rest: only these parts need the host's node: modules.
+  // Imported only here, because these modules need the host's node: modules.
   const [{ createMongoOpener }, { openBridge }] = await Promise.all([
     import('../store/mongodb/store.ts'),
     import('../store/bridge/bridge.ts'),

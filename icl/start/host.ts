@@ -6,10 +6,10 @@ import type { Webhooks } from '../webhooks/webhooks.ts'
 import type { ReadText } from './deployment-settings.ts'
 import type { Settings } from './settings.ts'
 
-/** A store that is open, and this process among those that share it. */
+/** An open store, and the id of this process among the replicas that share it. */
 export type OpenedStore = { readonly store: Store; readonly replicaId: string }
 
-/** What a process tells of itself. */
+/** The metrics of a process. */
 export type ProcessFigures = {
   /** When it started, in Unix seconds. */
   readonly startedAt: number
@@ -19,17 +19,17 @@ export type ProcessFigures = {
 
 /** What differs between the hosts that the ICL runs on. */
 export type Host = {
-  /** Takes lines of the log, with their ends. */
+  /** Writes log lines, which end with a line feed. */
   readonly write: (line: string) => void
   readonly readText: ReadText
-  /** Opens the store that the settings name; throws SvcError `store-...`. */
+  /** Opens the store that the settings name. Throws SvcError `store-...`. */
   readonly openStore: (settings: Settings, log: Log) => Promise<OpenedStore>
-  /** Makes what tells clients' servers of settled jobs; undefined where the host cannot keep it from private addresses. */
+  /** Makes the sender of webhooks. Undefined when the host cannot keep it from private addresses. */
   readonly openWebhooks: ((options: { readonly allowPrivate: boolean }) => Webhooks) | undefined
-  /** Loads a faster way to recover wallets' keys than viem's; undefined where the host has none. */
+  /** Loads a faster recovery of wallets' keys than viem's. Undefined when the host has none. */
   readonly loadRecovery?: () => Promise<RecoverKey>
-  /** Calls back once what has come in already was seen to; undefined where the host cannot tell. */
+  /** Calls back once the input that has already arrived is handled. Undefined when the host cannot tell. */
   readonly defer?: Defer
-  /** Undefined where the host tells none. */
+  /** Undefined when the host provides none. */
   readonly figures: ProcessFigures | undefined
 }

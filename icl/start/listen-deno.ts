@@ -2,7 +2,7 @@ import type { ListenAddress, Listening, Served } from './listening.ts'
 
 type NetworkAddress = { readonly hostname: string; readonly port: number }
 
-/** The part of Deno that is needed here. */
+/** The part of Deno's API that is used here. */
 declare const Deno: {
   serve(
     options: ListenAddress & { readonly signal: AbortSignal; readonly onListen: () => void },
@@ -17,7 +17,7 @@ declare const Deno: {
   }
 }
 
-/** Serves the application with Deno on a port of this machine; port 0 takes a free one. */
+/** Serves the application with Deno on a port of this machine. Port 0 takes a free one. */
 export function listen(app: Served, { hostname, port }: ListenAddress): Listening {
   const cut = new AbortController()
   const server = Deno.serve(
@@ -33,7 +33,7 @@ export function listen(app: Served, { hostname, port }: ListenAddress): Listenin
       `http://${hostname.includes(':') ? `[${hostname}]` : hostname}:${server.addr.port}/`,
     ),
     stop: async (cutOff = false) => {
-      // Deno takes it amiss to be stopped when it has stopped.
+      // Deno fails when a stopped server is stopped again.
       if (isFinished) return
       if (cutOff) cut.abort()
       else void server.shutdown().catch(() => {})

@@ -8,7 +8,7 @@ import type { ListenAddress, Listening, Served } from './listening.ts'
 const requestMs = 60_000
 const idleMs = 10_000
 
-/** Serves the application with Node on a port of this machine; port 0 takes a free one. Ends connections on which nothing moves for `silentMs`. */
+/** Serves the application with Node on a port of this machine. Port 0 takes a free one. Closes connections silent for `silentMs`. */
 export async function listen(
   app: Served,
   { hostname, port }: ListenAddress,
@@ -20,12 +20,12 @@ export async function listen(
     { overrideGlobalObjects: false },
   )
   const server = createServer(
-    // What is too large by a little is refused by the application, which says why.
+    // Headers slightly over the limit still reach the application, which refuses them with a reason.
     { maxHeaderSize: 2 * maxHeaderBytes, requestTimeout: requestMs, keepAliveTimeout: idleMs },
     (incoming, outgoing) => {
-      // A caller may name any host, or none that can be one: what an address says of it counts for nothing here.
+      // A caller may name any host, even an invalid one. The application ignores the host.
       incoming.headers.host = 'icl'
-      // A connection whose last answer has been sent would hold up a stop for as long as it may be idle.
+      // During a stop, a connection would otherwise stay open for its idle time after its last answer.
       outgoing.once('close', () =>
         setImmediate(() => {
           if (!server.listening) server.closeIdleConnections()
@@ -34,7 +34,7 @@ export async function listen(
       void answer(incoming, outgoing)
     },
   )
-  // Longer than anything that is held is silent: otherwise an answer that nobody reads is kept for ever.
+  // Longer than any held request is silent. Without it, an answer that the caller does not read would be kept for ever.
   server.timeout = silentMs
   server.listen(port, hostname)
   await once(server, 'listening')

@@ -1,20 +1,20 @@
 import { SvcError } from '../../lib/svc-error.ts'
 import type { createApp } from '../app.ts'
 
-/** The ICL's application as a server calls it. */
+/** The ICL's application, as a server calls it. */
 export type Served = Pick<ReturnType<typeof createApp>, 'fetch'>
 
-/** Where a server listens; port 0 takes a free one. */
+/** Where a server listens. Port 0 takes a free one. */
 export type ListenAddress = { readonly hostname: string; readonly port: number }
 
-/** A server that takes requests. */
+/** A running server. */
 export type Listening = {
   readonly url: URL
-  /** Takes no more connections and resolves once every answer has been sent; `true` cuts off what is still open. */
+  /** Accepts no more connections and resolves once every answer has been sent. With `true` it cuts off open ones. */
   readonly stop: (cutOff?: boolean) => Promise<void>
 }
 
-/** Serves the application on a port of this machine; each runtime has its own way. */
+/** Serves the application on a port of this machine, with the runtime's own server. */
 export type Listen = (app: Served, address: ListenAddress) => Listening | Promise<Listening>
 
 const remedies: Readonly<Record<string, string>> = {
@@ -25,7 +25,7 @@ const remedies: Readonly<Record<string, string>> = {
     'Set SVC_ICL_HOST to an address of this machine, or to 0.0.0.0 or :: for all of them.',
 }
 
-/** Why a server cannot listen at an address, and what to do about it. */
+/** The error for a failed listen, with its cause and its remedy. */
 export function notListening(error: unknown, { hostname, port }: ListenAddress): SvcError {
   const { code, message } = error as { readonly code?: string; readonly message?: string }
   return new SvcError(

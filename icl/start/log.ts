@@ -4,7 +4,7 @@ import type { Log, LogFields } from '../telemetry/log.ts'
 const levels = ['debug', 'info', 'warn', 'error'] as const
 type Level = (typeof levels)[number]
 
-/** A log of one JSON object a line. */
+/** A log with one JSON object a line. */
 export function createJsonLog(clock: Clock, level: Level, write: (line: string) => void): Log {
   const log =
     (lineLevel: Level) =>

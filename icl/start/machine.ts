@@ -23,7 +23,7 @@ export const readFolder: ReadFolder = (folder, maxBytes) => {
 /** Reads a file of this machine as text. */
 export const readFileText: ReadText = (file) => readFileSync(file, 'utf8')
 
-/** This machine as the host of an ICL: Bun, Node and Deno give the same view of it. */
+/** This machine as the host of an ICL, in the same way for Bun, Node and Deno. */
 export const createMachine = (write: Host['write']): Host => ({
   write: together(write),
   readText: readFileText,
@@ -34,7 +34,7 @@ export const createMachine = (write: Host['write']): Host => ({
   figures: figuresOf(process),
 })
 
-/** Writes the lines of one turn of the event loop at once: each write is a call of the system. What a process says last goes out as it ends. */
+/** Writes the lines of one turn of the event loop together, to save system calls. The last lines are written when the process exits. */
 function together(write: Host['write']): Host['write'] {
   let waiting: string[] | undefined
   const flush = () => {
@@ -48,7 +48,7 @@ function together(write: Host['write']): Host['write'] {
   }
 }
 
-/** Recovery in WebAssembly, which this package reads from a file beside it. */
+/** Key recovery in WebAssembly, which the package reads from a file beside it. */
 export async function loadRecovery(): Promise<RecoverKey> {
   const { recover } = await import('tiny-secp256k1')
   return (hash, rs, parity) => recover(hash, rs, parity, false)

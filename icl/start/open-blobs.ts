@@ -8,7 +8,7 @@ import type { Settings } from './settings.ts'
 
 const roomBytes = 256 * 1024 * 1024
 
-/** The blobs that the settings name: in the store, or in a Kubo whose bookkeeping the store has. */
+/** Opens the blob store that the settings name: in the store, or in Kubo with its records in the store. */
 export function openBlobs(
   settings: Settings,
   { store, clock, log }: { readonly store: Store; readonly clock: Clock; readonly log: Log },

@@ -15,8 +15,8 @@ import type { OpenedStore } from './host.ts'
 import type { Settings } from './settings.ts'
 
 /**
- * Opens the store that a database URL names: `memory:`, `sqlite:FILE` or `mongodb://...`; a `guest` shares it with the ICL that
- * runs. Throws SvcError `store-unavailable`, or another `store-...` that says what is wrong with a file.
+ * Opens the store that a database URL names: `memory:`, `sqlite:FILE` or `mongodb://...`. A `guest` shares it with a running ICL. Throws
+ * SvcError `store-unavailable`, or another `store-...` that says what is wrong with a file.
  */
 export async function openStore(
   url: string,
@@ -38,10 +38,10 @@ export async function openStore(
   })
 }
 
-/** How often a guest that goes on changing things says so, in milliseconds. */
+/** How often a guest announces that it goes on changing the store, in milliseconds. */
 const sayAgainMs = 60_000
 
-/** A shared store in which a guest says that it changes things, before and after: an ICL then fills its local copy anew. */
+/** A shared store in which a guest announces its changes, before and after, so that an ICL fills its local copy anew. */
 function asGuest(store: Store): Store {
   let saidAt: MonotonicMs | undefined
   const say = async () => {
@@ -73,7 +73,7 @@ type StoreSettings = Pick<
   'SVC_ICL_DATABASE_URL' | 'SVC_ICL_REPLICAS' | 'SVC_ICL_LOCAL_COPY'
 >
 
-/** Opens the store of an ICL: MongoDB is bridged by a local copy while it is away, if this ICL is alone on it. Throws as `openStore`. */
+/** Opens the store of an ICL. A single ICL on MongoDB has a local copy for times when MongoDB is away. Throws as `openStore`. */
 export async function openServiceStore(settings: StoreSettings, log: Log): Promise<OpenedStore> {
   const { SVC_ICL_DATABASE_URL: url } = settings
   const random = systemRandom
@@ -95,7 +95,7 @@ export async function openServiceStore(settings: StoreSettings, log: Log): Promi
   return { store: await openBridge({ open, copy, replicaId, clock, random, log }), replicaId }
 }
 
-/** The local copy, undefined when it is to go without. Only a file that the operator names has to work. */
+/** Opens the local copy; undefined for none. An error is fatal only in a file that the operator names, or in a corrupt one. */
 async function openCopy(
   { SVC_ICL_REPLICAS: replicas, SVC_ICL_LOCAL_COPY: file }: StoreSettings,
   log: Log,

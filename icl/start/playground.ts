@@ -19,13 +19,13 @@ const types: Readonly<Record<string, string>> = {
 
 type File = { readonly type: string; readonly content: Uint8Array<ArrayBuffer> }
 
-/** Reads every file of a folder by its name; throws when one is larger than `maxBytes`. */
+/** Reads every file of a folder by its name. Throws when one is larger than `maxBytes`. */
 export type ReadFolder = (
   folder: string,
   maxBytes: number,
 ) => ReadonlyMap<string, Uint8Array<ArrayBuffer>>
 
-/** The playground as it was built, and what it is told. */
+/** The files of the built playground, and its settings. */
 export type BuiltPlayground = {
   readonly files: ReadonlyMap<string, File>
   readonly settings: PlaygroundSettings
@@ -54,7 +54,7 @@ function readFiles(folder: string, readFolder: ReadFolder): ReadonlyMap<string, 
   )
 }
 
-/** Reads the built page that the settings name, wholly: what is asked for later is no path. Undefined when they name none; throws SvcError `settings-invalid`. */
+/** Reads all files of the page, so that no request is used as a path; undefined when no page is set. Throws SvcError `settings-invalid`. */
 export function readPlayground(
   { SVC_ICL_PLAYGROUND: folder, SVC_ICL_PLAYGROUND_RPC_URL: rpcUrl }: Settings,
   coprocessor: Dependencies['network']['coprocessor'],
@@ -67,16 +67,16 @@ export function readPlayground(
   return { files, settings: { rpc_url: rpcUrl, ...(coprocessor && { coprocessor }) } }
 }
 
-/** An address as a policy names it: with all that is below it, and without what a policy cannot say. */
+/** A URL as a source of the content security policy; with `below` also for all paths below it. */
 const sourceOf = (url: string, below: boolean): string => {
   const { origin, pathname } = new URL(url)
   if (pathname === '/') return origin
-  // Either would end what the policy says of calls.
+  // An unescaped ; or , would end the directive.
   const path = pathname.replaceAll(';', '%3B').replaceAll(',', '%2C')
   return `${origin}${path}${below && !path.endsWith('/') ? '/' : ''}`
 }
 
-/** What the page may load, run and call: its own parts, and the chain and coprocessor that it was given. */
+/** The content security policy of the page: it may load and run its own files, and call the chain and the coprocessor. */
 export function playgroundPolicy({ rpc_url, coprocessor }: PlaygroundSettings): string {
   const called = [
     sourceOf(rpc_url, false),
@@ -95,7 +95,7 @@ export function playgroundPolicy({ rpc_url, coprocessor }: PlaygroundSettings): 
   ].join('; ')
 }
 
-/** Serves the playground at `/playground`, apart from the endpoints: it is a page, and no part of the interface. It counts an address's requests by itself. */
+/** Serves the playground at `/playground`, outside the API. Has its own rate limits by address. */
 export function servePlayground(
   deps: Dependencies,
   { files, settings }: BuiltPlayground,
@@ -105,7 +105,7 @@ export function servePlayground(
   const headers = {
     'content-security-policy': playgroundPolicy(settings),
     'referrer-policy': 'no-referrer',
-    // The FHE code shares memory with threads that it could start; browsers allow it to pages that are alone only.
+    // The FHE code shares memory with threads, which browsers allow only to isolated pages.
     'cross-origin-opener-policy': 'same-origin',
     'cross-origin-embedder-policy': 'require-corp',
     'cross-origin-resource-policy': 'same-origin',
@@ -128,7 +128,7 @@ export function servePlayground(
   app.get('/:name', (c) => {
     const name = c.req.param('name')
     const file = name === pageName ? undefined : files.get(name)
-    // Their names change with what is in them.
+    // A file's name changes with its content.
     return file ? answer(file, 'public, max-age=31536000, immutable') : c.notFound()
   })
   return app

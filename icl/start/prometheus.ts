@@ -7,7 +7,7 @@ const requestBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
 const callBuckets = [0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10]
 const phaseBuckets = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600]
 
-/** Counts in this process, as Prometheus reads it; without figures nothing is told of the process itself. */
+/** Metrics of this process for Prometheus. Without `figures` there are none about the process itself. */
 export function createPrometheus(figures?: ProcessFigures): Metrics {
   const registry = new Registry()
   const counters = countersOf(registry)
@@ -129,7 +129,7 @@ const countersOf = (registry: Registry) => {
   }
 }
 
-/** All of jobs that have settled, by the process that saved it. */
+/** Counters of settled jobs, counted by the process that saved the end of the job. */
 const settledCountersOf = (registers: Registry[]) => ({
   settled: new Counter({
     name: `${prefix}settled_jobs_total`,

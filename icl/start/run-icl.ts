@@ -6,7 +6,7 @@ import { readFileText } from './machine.ts'
 import { type Environment, serve } from './serve.ts'
 import { describeSettings, parseSettings } from './settings.ts'
 
-/** Does what the command line of this process asks for, with a runtime's way to listen, and ends the process. */
+/** Runs the command line of this process with the runtime's way to listen, and exits. */
 export async function runIcl(
   listen: Listen,
   environment: Environment = process.env,

@@ -16,14 +16,14 @@ import { type Settings, settingsWarnings } from './settings.ts'
 /** The environment variables of a process. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Serves the ICL on this machine until SIGINT, SIGTERM or SIGHUP; then answers what is under way, for as long as the settings say. */
+/** Serves the ICL on this machine until SIGINT, SIGTERM or SIGHUP. Then finishes open requests, for as long as the settings allow. */
 export async function serve(
   settings: Settings,
   environment: Environment,
   listen: Listen,
 ): Promise<void> {
   const signals = listenForStop()
-  // A log that nobody reads any more, as in a closed terminal, is no reason to end.
+  // A log without a reader, as in a closed terminal, must not end the process.
   process.stdout.on('error', () => {})
   const deps = await createDependencies(
     settings,
@@ -50,7 +50,7 @@ export async function serve(
   await aborted(signals.stop)
   deps.log.info('ICL stopping', { drainSeconds: settings.SVC_ICL_DRAIN_SECONDS })
   stop.abort()
-  // Held requests are answered with what there is, and event streams end.
+  // Answers held requests with what there is, and ends event streams.
   deps.notifier.close()
   const drained = Promise.all([server.stop(), workers]).then(() => true)
   const cutOff = Promise.race([

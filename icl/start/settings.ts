@@ -18,7 +18,7 @@ const HexBytes = (minBytes: number) =>
     )
     .transform((text) => hexToBytes(`0x${text.replace(/^0x/, '')}`))
 
-/** Checks of a URL's parts come after it is known to be one: reading them of anything else would throw. */
+/** Aborts when the text is no URL, because the later checks of its parts would throw. */
 const HttpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL', abort: true })
 
 const Whole = (min: number, max: number) => {
@@ -46,14 +46,14 @@ const rate = (fallback: string, meaning: string) =>
 
 const curveOrder = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
 
-/** Refused here when it is none: the library that would refuse it later shows it. */
+/** Checked here, because the library that would refuse a wrong key later shows the key in its error. */
 const PrivateKey = z
   .string()
   .regex(/^0x[0-9a-fA-F]{64}$/, { error: 'must be 0x and 64 hex digits', abort: true })
   .refine((text) => BigInt(text) > 0n && BigInt(text) < curveOrder, 'must be a private key')
   .transform((text) => text as `0x${string}`)
 
-/** `tpm=2,mock=0`: what is left out keeps its default. */
+/** `tpm=2,mock=0`. A backend that is left out keeps its default. */
 const Tiers = z
   .string()
   .regex(/^(tpm|mock)=\d{1,3}(,(tpm|mock)=\d{1,3})*$/, {
@@ -68,7 +68,7 @@ const Tiers = z
     }),
   )
 
-/** A database is named, never parsed here: its driver does that, and the text may hold a password. */
+/** The text is not parsed here: the driver does that, and an error could show its password. */
 const DatabaseUrl = z
   .string()
   .regex(
@@ -218,7 +218,7 @@ export const Settings = z.object({
 })
 export type Settings = z.output<typeof Settings>
 
-/** Reads the settings from an environment, and the address file that it may name; throws SvcError `settings-invalid` that names every mistake at once, or `deployment-invalid`. */
+/** Reads the settings, and the address file if they name one. Throws SvcError `settings-invalid` (all mistakes) or `deployment-invalid`. */
 export function parseSettings(
   environment: Record<string, string | undefined>,
   readText?: ReadText,
@@ -238,7 +238,7 @@ export function parseSettings(
   })
 }
 
-/** What works, but is probably not meant; no line shows a value that could be secret. */
+/** Warnings of settings that work but are probably not meant. No line shows a value that could be secret. */
 export function settingsWarnings(
   settings: Settings,
   environment: Record<string, string | undefined>,
@@ -284,7 +284,7 @@ export function settingsWarnings(
   return checks.flatMap(([holds, text]) => (holds ? [text] : []))
 }
 
-/** Every setting with its default, for --help. */
+/** All settings with their defaults, for --help. */
 export function describeSettings(): string {
   return Object.entries(Settings.shape)
     .map(([name, type]) => {
@@ -296,6 +296,6 @@ export function describeSettings(): string {
     .join('\n')
 }
 
-/** The default as an operator would write it. */
+/** A setting's default, as an operator would write it. */
 const defaultOf = (type: { readonly def: object }): unknown =>
   'defaultValue' in type.def ? type.def.defaultValue : undefined

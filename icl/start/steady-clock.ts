@@ -1,10 +1,10 @@
 import { type Clock, elapsedSince } from '../../lib/clock.ts'
 
 /**
- * The time by which the ICL measures deadlines: the machine's at the start, and from then on what a monotonic clock adds. A step of the
- * machine's clock moves no deadline. Whether the clock was right before the step or after it, nobody here knows, so service time follows
- * a step of up to 10 minutes by 1 % of the time that passes, which no lease notices: 5 minutes take 8 hours, a restart takes them over at
- * once. A larger step is taken over at once: the machine slept for long, or was hours off, and service time must not stay so.
+ * The clock by which the ICL measures deadlines: the machine's time at the start, plus what a monotonic clock adds. So a step of the
+ * machine's clock moves no deadline. The ICL cannot know which side of a step is right, so service time follows a step of up to 10 minutes
+ * by 1 % of the passing time, which no lease notices. That takes 8 hours for 5 minutes, and a restart takes the step over at once. A larger
+ * step is taken over at once: the machine slept, or was hours off, and service time must not stay wrong.
  */
 export type SteadyClock = Clock & {
   /** How far the machine's clock is ahead of service time, in milliseconds. */
@@ -12,10 +12,10 @@ export type SteadyClock = Clock & {
 }
 
 const pace = 0.01
-// A step of 5 minutes has to be well within it: what the clock drifted before adds to the step.
+// Well above a step of 5 minutes, because earlier drift of the clock adds to a step.
 const longestFollowedMs = 600_000
 
-/** Service time over a machine's clock; it never goes back but when that is set back by more than 10 minutes. */
+/** A steady clock over a machine's clock. It goes back only when the machine's clock is set back by more than 10 minutes. */
 export function createSteadyClock(machine: Clock): SteadyClock {
   const startedAt = machine.monotonic()
   let startMs = machine.now()

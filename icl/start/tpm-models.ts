@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { lettersOf } from '../attestation/tpm-letters.ts'
 
-/** `MANUFACTURER` or `MANUFACTURER/MODEL`, with commas: the manufacturer as its letters or as `id:` and hex. */
+/** `MANUFACTURER` or `MANUFACTURER/MODEL`, separated by commas. The manufacturer is its letters, or `id:` and hex. */
 export const TpmModels = z
   .string()
   .regex(/^[^,/]+(\/[^,/]+)?(,[^,/]+(\/[^,/]+)?)*$/, 'must be MANUFACTURER or MANUFACTURER/MODEL')

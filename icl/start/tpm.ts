@@ -7,7 +7,7 @@ import { type Certificate, readPemCertificates } from '../attestation/x509.ts'
 import type { ReadText } from './deployment-settings.ts'
 import type { Settings } from './settings.ts'
 
-/** Which TPMs the settings accept; undefined when they name no roots. Reads the files; throws SvcError `settings-invalid`. */
+/** The TPMs that the settings trust; undefined when they name no roots. Reads the files. Throws SvcError `settings-invalid`. */
 export function tpmTrustOf(settings: Settings, readText: ReadText): TpmTrust | undefined {
   const { SVC_ICL_TPM_ROOTS: rootFiles, SVC_ICL_TIERS: tiers } = settings
   if (rootFiles === undefined) {
@@ -25,7 +25,7 @@ export function tpmTrustOf(settings: Settings, readText: ReadText): TpmTrust | u
   }
 }
 
-/** The endorsement key hashes and attestation key names (hex) that a file revokes, one a line; throws SvcError `settings-invalid`. */
+/** The endorsement key hashes and attestation key names (hex) in the revocation file, one a line. Throws SvcError `settings-invalid`. */
 export function revokedTpmsOf(settings: Settings, readText: ReadText): ReadonlySet<string> {
   const name = 'SVC_ICL_TPM_REVOKED'
   const file = settings[name]
@@ -34,7 +34,7 @@ export function revokedTpmsOf(settings: Settings, readText: ReadText): ReadonlyS
   for (const [index, line] of textOf(name, file, readText).split('\n').entries()) {
     const entry = line.replace(/#.*/, '').trim().replace(/^0x/, '').toLowerCase()
     if (entry === '') continue
-    // 32 bytes of a hash; a name has two more before its hash, which may be longer.
+    // A hash has 32 bytes. A name has two bytes before its hash, which has 32 or 48.
     if (!/^([0-9a-f]{64}|[0-9a-f]{68}|[0-9a-f]{100})$/.test(entry)) {
       throw unusable(
         name,

@@ -16,21 +16,21 @@ const usualTimeoutMs = 10_000
 const maxAddresses = 4
 const maxHeaderBytes = 8_192
 
-/** How a machine sends messages. */
+/** The options of a webhook sender. */
 export type WebhookSenderOptions = {
   /** Allows plain http and servers that are not on the public internet. */
   readonly allowPrivate: boolean
-  /** The addresses of a name: those of the machine's resolver when left out. */
+  /** Resolves a name to addresses. The machine's resolver when left out. */
   readonly resolve?: (host: string) => Promise<readonly string[]>
-  /** Certificates that are trusted in place of the usual ones, as PEM. */
+  /** Trusted certificates in place of the usual ones, as PEM. */
   readonly ca?: string
-  /** How long one try may take; 10 s when left out. */
+  /** The most time for one try, in milliseconds; 10 s when left out. */
   readonly timeoutMs?: number
 }
 
 /**
- * Posts messages by Standard Webhooks. A name is resolved once, its addresses are judged, and the connection goes to one of
- * these: a name that leads elsewhere a moment later changes nothing. Redirects are not followed, and answers not read.
+ * Posts messages by Standard Webhooks. It resolves a name once, checks the addresses, and connects to one of them, so that a later change
+ * of the name has no effect. It follows no redirects and reads no bodies.
  */
 export function createWebhookSender(options: WebhookSenderOptions): Webhooks {
   const { allowPrivate, resolve = resolveName, timeoutMs = usualTimeoutMs } = options
@@ -38,7 +38,7 @@ export function createWebhookSender(options: WebhookSenderOptions): Webhooks {
     const url = new URL(message.url)
     if (whyRefused(message.url, allowPrivate)) return { error: 'address-refused' }
     const addresses = await abortable(addressesOf(hostOf(url), resolve), signal)
-    // One address that is not public is enough: the owner of such a name is not trusted with the others.
+    // One private address is enough to refuse: the owner of such a name is not trusted with the others.
     const isOpen = addresses.length > 0 && (allowPrivate || addresses.every(isPublicAddress))
     if (!isOpen) return { error: 'address-refused' }
     for (const address of addresses.slice(0, maxAddresses)) {
@@ -69,7 +69,7 @@ export function createWebhookSender(options: WebhookSenderOptions): Webhooks {
 
 async function resolveName(host: string): Promise<readonly string[]> {
   const found = await lookup(host, { all: true })
-  // A machine without IPv6 would otherwise wait for addresses that it cannot reach.
+  // IPv4 first. A machine without IPv6 would otherwise wait for addresses that it cannot reach.
   return found.toSorted((a, b) => a.family - b.family).map(({ address }) => address)
 }
 
@@ -78,11 +78,11 @@ async function addressesOf(
   resolve: (host: string) => Promise<readonly string[]>,
 ): Promise<readonly string[]> {
   if (parseIpAddress(host)) return [host]
-  // A name that leads nowhere tells no more than one that leads into a private network.
+  // An unknown name gets the same error as one in a private network, to disclose nothing.
   return resolve(host).catch(() => [])
 }
 
-/** The status that a server at an address answers with; undefined when it cannot be reached. */
+/** Returns the status of the server's response; undefined when the address cannot be reached. */
 function post(
   url: URL,
   address: string,
@@ -99,7 +99,7 @@ function post(
     port: url.port === '' ? (isTls ? 443 : 80) : Number(url.port),
     path: `${url.pathname}${url.search}`,
     headers: headersOf(message, url.host),
-    // Without an agent there is no connection to share, with whatever it was made to.
+    // No agent, so that no earlier connection is reused, whatever address it has.
     agent: false,
     maxHeaderSize: maxHeaderBytes,
     ...(isTls && { ...(!parseIpAddress(host) && { servername: host }), ...(ca && { ca }) }),
@@ -108,7 +108,7 @@ function post(
   signal.addEventListener('abort', stop, { once: true })
   request.on('response', (response) => {
     resolve(response.statusCode)
-    // The status is all that counts; a body may have no end.
+    // Only the status counts, and a body may have no end.
     response.on('error', () => {})
     request.destroy()
   })

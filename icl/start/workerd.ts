@@ -13,7 +13,7 @@ type Namespace = {
 
 type WorkerBindings = Bindings & { readonly ICL: Namespace }
 
-/** The one object that holds the ICL: what one request waits for, another of the same object can wake. The host asks for a class. */
+/** The one object that holds the ICL, so that one request can wake another. The host requires a class. */
 export class Icl {
   readonly #state: ObjectState
   readonly #icl: ReturnType<typeof createEdgeIcl>
@@ -29,7 +29,7 @@ export class Icl {
     return this.#icl.fetch(request)
   }
 
-  /** Has the host start the object again if it has ended it, so that what is due is done without any request. */
+  /** Makes the host restart the object after it has ended it, so that due work is done without a request. */
   async alarm(): Promise<void> {
     this.#alarmAt = 0
     await this.#stayAwake()
@@ -46,10 +46,10 @@ export class Icl {
 
 const objectOf = ({ ICL }: WorkerBindings) => ICL.get(ICL.idFromName('icl'))
 
-/** The edge host's entry: requests and the host's cron reach the same object. */
+/** The edge host's entry point. Requests and the host's cron reach the same object. */
 const worker = {
   fetch: async (request: Request, bindings: WorkerBindings): Promise<Response> => {
-    // The host hands on no request whose address it cannot read: it would answer 500 and log a fault of the worker.
+    // The host cannot forward a request with an unreadable URL: it would answer 500 and log an error of the worker.
     try {
       checkHost(request.headers)
       if (!URL.canParse(request.url)) {
@@ -62,7 +62,7 @@ const worker = {
     return objectOf(bindings).fetch(request)
   },
 
-  /** Starts the object if need be, whose background work then goes on by itself; throws when the ICL cannot start. */
+  /** Starts the object if it is not running. Its background work then goes on by itself. Throws when the ICL cannot start. */
   scheduled: async (_: unknown, bindings: WorkerBindings): Promise<void> => {
     const { status } = await objectOf(bindings).fetch(new Request('http://icl/livez'))
     if (status !== 200) throw new Error(`The ICL returns ${status}`)
