@@ -7,13 +7,13 @@ export type Document = Job | Node | Client | ReputationEvent
 
 const bigintTag = '$bigint'
 
-/** A document as text: JSON, with each bigint as `{"$bigint": "<decimal>"}`. */
+/** Returns a document as JSON text, with each bigint as `{"$bigint": "<decimal>"}`. */
 export const encodeDocument = (document: Partial<Document>): string => encoded(document, 2)
 
-// A document is never changed in place, and most of its parts are those of the version before.
+// Documents are never changed in place, and a new version shares most of its parts with the one before: their texts are reused.
 const texts = new WeakMap<object, string>()
 
-/** An object as JSON has it, with the parts of so many levels kept for the next document that has them. */
+/** Returns an object's JSON. Remembers the texts of its parts, down to `levels`, for the next document that contains them. */
 function encoded(value: object, levels: number): string {
   const known = texts.get(value)
   if (known !== undefined) return known
@@ -29,7 +29,7 @@ function encodedByParts(value: object, levels: number): string {
     )
     return `[${entries.join(',')}]`
   }
-  // One call for all that is no object: a call for each costs more than what it encodes.
+  // Everything that is no object is encoded in one call: a call for each value would cost more than the encoding.
   const rest: Record<string, unknown> = Object.create(null)
   let text = ''
   for (const [key, part] of Object.entries(value)) {
@@ -46,18 +46,18 @@ function encodedWhole(value: object): string {
   try {
     return JSON.stringify(value)
   } catch {
-    // It has a bigint, as few have. A function for each value would cost all others four times as much.
+    // The value contains a bigint, which is rare. A replacer function for every value would make all encoding four times as slow.
     return JSON.stringify(value, (_, part: unknown) =>
       typeof part === 'bigint' ? { [bigintTag]: part.toString() } : part,
     )
   }
 }
 
-/** A document from its text; throws SyntaxError when the text was not made by `encodeDocument`. */
+/** Returns the document of a text. Throws SyntaxError when `encodeDocument` did not make the text. */
 export const decodeDocument = <T extends Document>(text: string): T =>
   untagged(JSON.parse(text)) as T
 
-/** As `decodeDocument`; throws, too, when the document is not the one with this id. */
+/** Does the same as `decodeDocument`, and also throws SyntaxError when the document has another id. */
 export function decodeDocumentOf<T extends Document>(id: unknown, text: string): T {
   const document = decodeDocument<T>(text)
   const isIts =
@@ -68,7 +68,7 @@ export function decodeDocumentOf<T extends Document>(id: unknown, text: string):
   return document
 }
 
-/** Puts bigints in the place of their tags; JSON.parse would call a function for each value for that, which takes four times as long. */
+/** Replaces tags by bigints, in place. A reviver function of JSON.parse would take four times as long. */
 function untagged(parsed: unknown): unknown {
   if (typeof parsed !== 'object' || parsed === null) return parsed
   const object = parsed as Record<string, unknown>

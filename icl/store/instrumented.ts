@@ -2,7 +2,7 @@ import { instrumented, timed } from '../telemetry/instrumented.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import { lastingAtOnce, type Store } from './store.ts'
 
-/** A store that is timed: its calls, or, where saves are made in this process and last later, the waits until they do. */
+/** Returns a store with timed calls. When saves return before they are durable, only the waits for the commit are timed. */
 export function instrumentedStore(store: Store, metrics: Metrics): Store {
   if (store.commits === lastingAtOnce) return instrumented('store', store, metrics)
   const barrier = () => {

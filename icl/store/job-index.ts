@@ -6,21 +6,21 @@ import type { OccupiedSlots } from './store.ts'
 /** A slot of a node that a job occupies. */
 export type OccupiedSlot = { readonly node: Address; readonly status: 'offered' | 'claimed' }
 
-/** What a job is found by; times in milliseconds. */
+/** The fields that stores index a job by; times in milliseconds. */
 export type JobIndex = {
   readonly client: Address
   readonly phase: JobPhase
   readonly createdAt: number
   readonly settledAt: number | undefined
   readonly tickAt: number | undefined
-  /** When its first effect is due; undefined when all are delivered. */
+  /** When the job's first effect is due; undefined when all effects are delivered. */
   readonly effectsDueAt: number | undefined
   readonly effects: number
   /** Slots of nodes that the job occupies; none once the job has settled. */
   readonly occupied: readonly OccupiedSlot[]
 }
 
-/** What a job is found by, so that every store finds the same. */
+/** Computes the index fields of a job, for all stores alike. */
 export function indexOfJob(job: Job): JobIndex {
   const settled = isSettled(job.phase)
   const { client, phase, createdAt, outbox } = job
@@ -40,11 +40,11 @@ export function indexOfJob(job: Job): JobIndex {
   }
 }
 
-/** The nodes that have offers among the slots of a job. */
+/** Returns the nodes whose slots are offered, from the slots that a job occupies. */
 export const offeredIn = (occupied: readonly OccupiedSlot[]): readonly Address[] =>
   occupied.flatMap(({ node, status }) => (status === 'offered' ? [node] : []))
 
-/** How many slots of each node are occupied, from slots or counts of them. */
+/** Counts the occupied slots of each node, from single slots or from counts of slots. */
 export function countSlots(
   slots: readonly (OccupiedSlot & { readonly count?: number })[],
 ): ReadonlyMap<Address, OccupiedSlots> {

@@ -5,19 +5,19 @@ import type { Client } from '../rules/client.ts'
 import type { Node } from '../rules/eligibility.ts'
 import type { Job } from '../rules/job.ts'
 
-/** A document with the version that a later save must still find. */
+/** A document with its version, which the next save names as its `base`. */
 export type Versioned<T> = { readonly document: T; readonly version: number }
 
-/** How many of a node's slots are occupied, by assignments of each status. */
+/** How many slots of a node are occupied, by status of the assignment. */
 export type OccupiedSlots = { readonly offered: number; readonly claimed: number }
 
-/** Who uploaded a blob: none takes another's room. */
+/** Who uploaded a blob: each kind of uploader has its own limit of space. */
 export type Uploader = 'wallet' | 'node' | 'icl'
 
 type Versions = {
-  /** The version that the document was read at, 0 for a new one. */
+  /** The version at which the document was read; 0 for a new document. */
   readonly base: number
-  /** The one that it gets, a later one; `base` + 1 when left out. */
+  /** The version that the save gives the document, greater than `base`; `base` + 1 when left out. */
   readonly version?: number | undefined
 }
 
@@ -26,9 +26,9 @@ export type Write =
   | ({ readonly kind: 'job'; readonly job: Job } & Versions)
   | ({ readonly kind: 'node'; readonly node: Node } & Versions)
   | ({ readonly kind: 'client'; readonly client: Client } & Versions)
-  /** Refused when an event with this id was recorded before. */
+  /** Refused when there is an event with this id already. */
   | { readonly kind: 'event'; readonly event: ReputationEvent }
-  /** Gives `key` to `value` until `expiresAt`; refused while another value than this or `insteadOf` has it. Its holder renews it so. */
+  /** Gives `key` to `value` until `expiresAt`, or renews it. Refused while a value other than `value` and `insteadOf` has it. */
   | {
       readonly kind: 'key'
       readonly key: string
@@ -37,9 +37,9 @@ export type Write =
       readonly now: number
       readonly expiresAt: number
     }
-  /** Takes `key` from `value`; refused when that does not have it. */
+  /** Takes `key` from `value`; refused when `value` does not have the key. */
   | { readonly kind: 'release-key'; readonly key: string; readonly value: string }
-  /** Keeps a blob until `until`, or one that is there for as long as that at least. */
+  /** Keeps a blob until `until`. A blob that is there already is kept until `until` at least. */
   | {
       readonly kind: 'blob'
       readonly cid: string
@@ -47,7 +47,7 @@ export type Write =
       readonly uploader: Uploader
       readonly until: number
     }
-  /** Keeps a blob longer; refused when there is none, unless it may be absent. */
+  /** Keeps a blob until `until` at least. Refused when there is no such blob, unless `mayBeAbsent`. */
   | {
       readonly kind: 'keep-blob'
       readonly cid: string
@@ -58,16 +58,16 @@ export type Write =
 /** A write of a document that has versions. */
 export type VersionedWrite = Extract<Write, { kind: 'job' | 'node' | 'client' }>
 
-/** The version that a document has once it is saved. */
+/** Returns the version that a write gives its document. */
 export const versionOf = ({ base, version = base + 1 }: VersionedWrite): number => version
 
-/** What a job, node or client is found by. */
+/** Returns the id of a job, or the address of a node or client. */
 export function idOf(document: VersionedWrite | DocumentRecord): JobId | Address {
   if (document.kind === 'job') return document.job.id
   return document.kind === 'node' ? document.node.address : document.client.address
 }
 
-/** The job, node or client that some writes save; throws TypeError for two, because not every store could save both or neither. */
+/** Returns the job, node or client among some writes. Throws TypeError for two: not every store can save two atomically. */
 export function documentIn(writes: readonly Write[]): VersionedWrite | undefined {
   const [document, second] = writes.filter((write): write is VersionedWrite => 'base' in write)
   if (second) throw new TypeError('One save has one job, node or client at most')
@@ -97,55 +97,55 @@ export type StoreRecord =
 /** A record of a document that has versions. */
 export type DocumentRecord = Extract<StoreRecord, { kind: 'job' | 'node' | 'client' }>
 
-/** What can be forgotten before its end. */
+/** A record that `erase` can delete before its retention ends. */
 export type Erasable =
   | { readonly kind: 'job'; readonly id: JobId }
   | { readonly kind: 'client'; readonly address: Address }
   | { readonly kind: 'blob'; readonly cid: string }
 
-/** A key and who has it until when (milliseconds). */
+/** A key, the value that has it, and its expiry (milliseconds). */
 export type HeldKey = {
   readonly key: string
   readonly value: string
   readonly expiresAt: number
 }
 
-/** A job that was saved, and the nodes that it has offers for. */
+/** A saved job, and the nodes that it offers work to. */
 export type JobChange = {
   readonly id: JobId
   readonly version: number
   readonly offeredTo: readonly Address[]
 }
 
-/** How a store is. */
+/** The health of a store. */
 export type StoreStatus = {
-  /** The durable store answers; false for one that is in memory only. */
+  /** True when the durable store answers; false for a store in memory. */
   readonly connected: boolean
-  /** Saves are taken; when not, they throw `unavailable`. */
+  /** True when the store accepts saves; otherwise they throw `unavailable`. */
   readonly writable: boolean
   /** Problems, for the operator. */
   readonly reasons: readonly string[]
-  /** What it does not hold may be in a database that is away: nothing is said to be absent. */
+  /** True when a database that is away may hold records that are missing here, so that their absence proves nothing. */
   readonly partial?: boolean
-  /** How many records were found that cannot be read; none when it is left out. */
+  /** The number of unreadable records found; 0 when left out. */
   readonly unreadable?: number
 }
 
-/** Resolves once everything that was saved so far lasts; throws `unavailable` when something was lost since it was made. */
+/** Resolves once everything saved so far is durable. Throws `unavailable` when saves were lost since the barrier was made. */
 export type Barrier = () => Promise<void>
 
-/** When a store's saves last. */
+/** Tells when a store's saves are durable. */
 export type Commits = {
-  /** Made before what is told to anybody outside is read, and waited for before it is told. */
+  /** Makes a barrier. A caller makes it before it reads what an answer rests on, and waits for it before it sends the answer. */
   barrier(): Barrier
-  /** Calls back whenever saves were lost that had been answered: what is remembered of the store has to be read again. */
+  /** Registers a listener for the loss of saves that had returned. Whatever caches the store has to read it again. */
   onLost(listener: () => void): void
 }
 
-/** Those of a store whose saves last as soon as they are answered. */
+/** The commits of a store whose saves are durable when they return, or that promises no durability. */
 export const lastingAtOnce: Commits = { barrier: () => async () => {}, onLost: () => {} }
 
-/** The store for what remembers more than one request does: its saves are answered once they last. */
+/** Returns the store with saves that return once they are durable, for code that keeps results beyond one request. */
 export const lasting = (store: Store): Store =>
   Object.assign(Object.create(store) as Store, {
     save: (...args: Parameters<Store['save']>) => whenLasting(store, () => store.save(...args)),
@@ -160,12 +160,12 @@ async function whenLasting<T>({ commits }: Store, save: () => Promise<T>): Promi
   return answer
 }
 
-/** What the operator wants to see at a glance. */
+/** Figures of the store for the operator. */
 export type StoreStats = {
   readonly jobsByPhase: Readonly<Partial<Record<JobPhase, number>>>
   /** Effects that are not delivered yet. */
   readonly effects: number
-  /** When the one that has been due longest was due, in milliseconds. */
+  /** When the longest overdue effect was due, in milliseconds. */
   readonly oldestEffectDueAt: number | undefined
 }
 
@@ -173,16 +173,16 @@ export type StoreStats = {
 export type Position = { readonly at: number; readonly id: string }
 
 /**
- * Everything the ICL remembers. Every save is conditional: a false answer means that another writer was faster, and nothing was
- * changed. What was saved is there for every later read of this process, and lasts once a barrier says so (`commits`). Any
- * method may throw ProblemError `unavailable` when the database is away. A record that cannot be read is left out of lists and logged once; reading it throws
- * SvcError `store-corrupt`. Times are milliseconds. Text is ordered and compared by its bytes in UTF-8, which is the order of its code
- * points: in a database, a binary collation. Ids and keys are ASCII.
+ * Everything the ICL remembers. Every save is conditional: false means that its condition failed, usually because another writer was
+ * faster, and that nothing changed. Every later read of this process sees a save. The save is durable once a barrier has resolved
+ * (`commits`). Any method may throw ProblemError `unavailable` when the database is away. Lists leave out an unreadable record, which is
+ * logged once. A read of that one record throws SvcError `store-corrupt`. Times are milliseconds. Text is compared by its bytes in
+ * UTF-8, which is code point order: a binary collation in a database. Ids and keys are ASCII.
  */
 export interface Store {
   /** True when an acknowledged save survives a crash. */
   readonly durable: boolean
-  /** True when other processes may save to it, too. */
+  /** True when other processes may save to the store, too. */
   readonly shared: boolean
   readonly commits: Commits
   status(): StoreStatus
@@ -190,44 +190,44 @@ export interface Store {
   close(): Promise<void>
 
   /**
-   * Saves unless the condition of the write fails. A job, node or client whose save is repeated with its id is not saved twice, and answers
-   * true unless others saved since; the other kinds may be repeated as they are.
+   * Saves unless the condition of the write fails. With a `writeId`, a save of a job, node or client is idempotent: a repeat changes
+   * nothing and returns true, unless another save came in between. The other kinds of write can be repeated as they are.
    */
   save(write: Write, writeId?: string): Promise<boolean>
   /**
-   * Saves all of these, or none when the condition of one fails: then it answers that write. At most one of them is a job, node or
-   * client; no two are of one document, key, event or blob. When that one document has this id, all is taken for done.
+   * Saves all writes, or none when the condition of one fails, and returns that write. At most one write is a job, node or client. No
+   * two writes are of the same document, key, event or blob. When the document already has this `writeId`, everything counts as done.
    */
   saveAll(writes: readonly Write[], writeId?: string): Promise<Write | undefined>
 
   findJob(id: JobId): Promise<Versioned<Job> | undefined>
-  /** Unsettled jobs whose `tickAt`, or jobs with an effect that, is due at or before `now`, the longest overdue first. */
+  /** Unsettled jobs whose `tickAt` has come at `now`, or jobs with an effect due at `now`, the longest overdue first. */
   listDue(what: 'tick' | 'effect', now: number, limit: number): Promise<readonly JobId[]>
   /** Unsettled jobs in which a node occupies a slot (offered or claimed). */
   listJobsOfNode(node: Address): Promise<readonly Job[]>
   /** How many slots of each node are occupied, over all unsettled jobs. */
   countOccupiedSlots(): Promise<ReadonlyMap<Address, OccupiedSlots>>
-  /** Everybody's jobs or one client's, newest first, from before a position. */
+  /** The jobs of one client or of all clients, newest first, from before a position on. */
   listJobs(page: {
     readonly client?: Address | undefined
     readonly phase?: JobPhase | undefined
     readonly before?: Position | undefined
     readonly limit: number
   }): Promise<readonly Job[]>
-  /** A client's jobs from a time on, or those that have not settled. */
+  /** Counts a client's jobs created at or after `since`, or its unsettled jobs. */
   countJobsOfClient(client: Address, which: { since: number } | 'unsettled'): Promise<number>
-  /** Jobs saved since the call that gave `cursor`, each at least once; without one, only where to go on from. */
+  /** Jobs saved since the call that returned `cursor`, each at least once. Without a cursor it returns a new one and no jobs. */
   listChanges(
     cursor: string | undefined,
   ): Promise<{ readonly cursor: string; readonly jobs: readonly JobChange[] }>
 
   findNode(address: Address): Promise<Versioned<Node> | undefined>
-  /** All nodes whose certificate lasts beyond `now`, by address. */
+  /** All nodes whose certificate expires after `now`, by address. */
   listNodes(now: number): Promise<readonly Node[]>
 
   findClient(address: Address): Promise<Versioned<Client> | undefined>
 
-  /** A node's events by time and id, newest first, from before a position, none of before `since`. */
+  /** A node's events by time and id, newest first, from before a position on and back to `since`. */
   listReputationEvents(
     node: Address,
     page: {
@@ -243,23 +243,23 @@ export interface Store {
   listKeys(prefix: string, now: number): Promise<readonly HeldKey[]>
 
   findBlob(cid: string): Promise<Uint8Array<ArrayBuffer> | undefined>
-  /** The bytes that the blobs of one kind of uploader take. */
+  /** The total size in bytes of the blobs of one kind of uploader. */
   countBlobBytes(uploader: Uploader): Promise<number>
 
   stats(): Promise<StoreStats>
   /**
-   * Forgets at most `limit` of each: jobs that settled before `settledBefore` and whose effects are all delivered, keys and blobs
-   * that expired at `now`. Returns how many went.
+   * Deletes at most `limit` of each: jobs that settled before `settledBefore` and whose effects are all delivered, expired keys and
+   * expired blobs. Returns how many records it deleted.
    */
   prune(options: {
     readonly now: number
     readonly settledBefore: number
     readonly limit: number
   }): Promise<number>
-  /** Forgets a record before its end; false when it is not there, or is a job that has not settled or has effects to deliver. */
+  /** Deletes a record early. False when it is not there, or is a job that has not settled or has effects to deliver. */
   erase(record: Erasable): Promise<boolean>
-  /** Everything, for a backup. */
+  /** Yields every record, for a backup. */
   scan(): AsyncIterable<StoreRecord>
-  /** Puts a record of a backup in; false when there is another one in its place. */
+  /** Inserts a record of a backup; false when a record with its id or key is there already. */
   restore(record: StoreRecord): Promise<boolean>
 }

@@ -2,25 +2,25 @@ import { SvcError } from '../../lib/svc-error.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Position } from './store.ts'
 
-/** What lists do with documents that cannot be read: one of them must not keep the others from being listed. */
+/** Handles documents that cannot be read, so that one of them does not make a whole list fail. */
 export type Unreadable = {
-  /** Reads one document; what cannot be read is logged once as an error. Throws SvcError `store-corrupt`. */
+  /** Reads one document. Logs an unreadable one once as an error, and throws its SvcError `store-corrupt`. */
   read<T>(name: string, read: () => T): T
-  /** The documents of rows; one that cannot be read is left out. */
+  /** Reads the documents of rows, and leaves out those that cannot be read. */
   readAll<Row, T>(rows: readonly Row[], nameOf: (row: Row) => string, read: (row: Row) => T): T[]
-  /** How many could not be read when they were read last, for the store's status; nothing when there are none. */
+  /** For the store's status: how many documents could not be read at their last read; empty when there are none. */
   figures(): { readonly unreadable?: number }
-  /** The same as a reason of the store's status. */
+  /** The same as `reasons` of the store's status. */
   reasons(): readonly string[]
 }
 
-/** True when a record of the database is not one that an ICL wrote. */
+/** True when an error says that a record is not one that an ICL wrote. */
 const isUnreadable = (error: unknown): error is SvcError =>
   error instanceof SvcError && error.code === 'store-corrupt'
 
 const mostNoted = 10_000
 
-/** Notes what cannot be read. */
+/** Remembers up to 10,000 unreadable documents; further ones are left out of lists without a note. */
 export function createUnreadable(log: Pick<Log, 'error'> | undefined): Unreadable {
   const noted = new Set<string>()
   const readOne = <T>(name: string, read: () => T): T => {
@@ -55,7 +55,7 @@ export function createUnreadable(log: Pick<Log, 'error'> | undefined): Unreadabl
   }
 }
 
-/** A page of a list, in which others take the place of what cannot be read: a short page would end the list. */
+/** Returns a page of a list. Reads on in place of unreadable documents, because callers take a short page for the end of the list. */
 export async function fillPage<Row, T>(
   { before, limit }: { readonly before?: Position | undefined; readonly limit: number },
   ask: (before: Position | undefined, limit: number) => readonly Row[] | Promise<readonly Row[]>,
