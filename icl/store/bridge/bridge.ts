@@ -1,30 +1,29 @@
 /*
- * Problem: the specification wants the ICL to work while its database cannot be reached (spec 7), also when it starts
- * then. Nothing that was acknowledged may be lost.
+ * Problem: the specification requires the ICL to work while its database cannot be reached (spec 7), even when it starts
+ * during an outage. No acknowledged save may be lost.
  *
  * Idea: an ICL that is alone on its database keeps a copy of it in a sqlite file (local-copy.ts). While the database
- * answers, a save is noted there, sent to the database, and then taken over. When the database is away, the copy takes
- * its place: it answers reads, and it judges saves as the database would and keeps them in a table, in the same
- * transaction. When the database is back, these are replayed in order (replay.ts), saves going on until few are left.
+ * answers, the bridge notes each save in the file, sends it to the database, and then applies it to the copy. When the
+ * database is away, the copy replaces it: it answers reads, judges saves as the database would, and keeps them in a table
+ * in the same transaction. When the database is back, the bridge replays them in order (replay.ts). Saves go on meanwhile,
+ * until few are left.
  *
  * Invariants:
- * - Saves of one document come one after the other, so at most one has an unknown outcome when the connection breaks.
- *   It is decided by the copy, under its id; the database counts a save whose id it has as done.
- * - What the copy may lack is answered with 503 unavailable, never with "there is none" (`partial` of the status).
- * - The copy is used only by the ICL that has the lock of the database exclusively (database-lock.ts), or that has never
- *   asked for it because the database was away since it started. Then it knows only what it saves, and waits for the
- *   lock before it replays.
- * - Another ICL that came and went, or a command of the operator, is known by a token in the database: then the copy is
- *   filled anew.
- * - Nothing is changed once the lock is given back: a stop refuses changes, and waits for those that have begun.
+ * - Saves of one document run one at a time, so at most one has an unknown outcome when the connection breaks. The copy
+ *   judges it under its id. The database takes a replayed save whose id it has for done.
+ * - A read of what the copy may lack gets 503 unavailable, never "there is none" (`partial` of the status).
+ * - Only an ICL with the exclusive lock of the database uses the copy (database-lock.ts), or one that could not ask for the
+ *   lock because the database has been away since the start. That one knows only its own saves, and takes the lock before it replays.
+ * - A token in the database shows that another ICL or a command of the operator was there. Then the copy is filled anew.
+ * - Nothing changes once the lock is released: a stop refuses new changes, and waits for those that have begun.
  *
  * Failure cases:
- * - No copy, a disk that takes no saves, or a lock that others have: everything gets 503 while the database is away. A disk that
- *   takes no saves refuses them with the database there, too: the copy must not be behind it unawares.
- * - The process dies: what was sent and not answered is decided by the next one, before it listens.
- * - A replayed document is in the database otherwise, because the copy was never filled or another process saved in the last
- *   seconds: the one that is there stays, and its job's history and the log say so.
- * - It is another database: nothing is replayed or saved until the operator decides.
+ * - No copy, a disk that rejects saves, or a lock that another ICL has: every call gets 503 while the database is away. A
+ *   disk that rejects saves has them refused even while the database answers, so that the copy never falls behind unnoticed.
+ * - The process dies: its successor judges the saves that were sent and not answered, before it listens.
+ * - The database has another version of a replayed document, because the copy was never filled or another process saved in
+ *   the last seconds: the database's document stays, and the job's history and the log record the loss.
+ * - The database is another one than before: nothing is replayed or saved until the operator decides.
  */
 
 import { elapsedSince } from '../../../lib/clock.ts'
@@ -54,7 +53,7 @@ import {
   whyNotWorking,
 } from './state.ts'
 
-/** A store in a database that is bridged by a local copy while it is away. Throws as the copy does. */
+/** Opens a store in a database, with a local copy that stands in while the database is away. Throws what the copy throws. */
 export async function openBridge(options: BridgeOptions): Promise<Store> {
   const bridge = createState(options)
   const { copy, log, clock } = options
@@ -102,7 +101,7 @@ export async function openBridge(options: BridgeOptions): Promise<Store> {
     ...bridgeReads(bridge),
     prune: (what) =>
       unlessClosed(bridge, async () => {
-        // The database forgets what is over when it is back.
+        // The database prunes again once it is back.
         if (bridge.mode !== 'connected') return 0
         const count = await ask(bridge, (store) => store.prune(what))
         await copy?.store.prune(what)
@@ -128,7 +127,7 @@ export async function openBridge(options: BridgeOptions): Promise<Store> {
   }
 }
 
-/** Without the lock, others may have changed what the copy has: only what waits in it is worked on. */
+/** Empties a copy without the lock, because others may have changed the database since, unless saves wait in the copy. */
 async function forgetOld(bridge: Bridge): Promise<void> {
   const { copy } = bridge.options
   if (!copy || copy.hasLock() || copy.countPending() > 0) return
@@ -147,7 +146,7 @@ async function saveWith(
   )
 }
 
-/** Changes something, which a stop waits for, unless the lock is about to be given back. */
+/** Runs a change that `close` waits for. Throws `unavailable` once the store is closed. */
 async function unlessClosed<T>(bridge: Bridge, change: () => Promise<T>): Promise<T> {
   if (bridge.isClosed) throw notSaved(stopping)
   return tracked(bridge.saves, change())
@@ -185,7 +184,7 @@ async function lookAtLock(bridge: Bridge): Promise<void> {
   }
 }
 
-/** What the database says to a save; `unknown` when the connection broke. */
+/** Saves in the database. Returns the refused write, undefined once saved, or `unknown` when the connection broke. */
 async function saveInPrimary(
   bridge: Bridge,
   writes: readonly Write[],
@@ -195,7 +194,7 @@ async function saveInPrimary(
   const { copy } = options
   for (const write of writes) touched?.add(lockOf(write))
   await copy?.begin(writes, id)
-  // What came of an earlier save of the same is in the group of this commit, or was lost before it.
+  // The outcome of an earlier save of this document is in the same commit as `begin`, or is settled again here.
   await settleAll(bridge)
   let refused: Write | undefined
   try {
@@ -206,7 +205,7 @@ async function saveInPrimary(
       throw error
     }
     noteAway(bridge, era, error)
-    // Without a copy, nobody else can say what became of it.
+    // Without a copy, only the database can tell whether it saved.
     if (!copy) throw error
     return 'unknown'
   }
@@ -233,7 +232,7 @@ function statusOf(bridge: Bridge): StoreStatus {
   if (mode === 'connected' && primary) {
     const own = primary.status()
     const copied = options.copy?.store.status()
-    // A save that finds the database away is bridged: what it is worth is seen then.
+    // A save that finds the database away is judged by the copy, so the copy has to be writable.
     const writable = copied?.writable ?? true
     return {
       ...own,
@@ -256,7 +255,7 @@ async function close(bridge: Bridge): Promise<void> {
   const { copy, log } = options
   await Promise.allSettled(bridge.saves)
   if (bridge.mode === 'connected') {
-    // Others need not wait for one that has stopped in order.
+    // Other ICLs need not wait for one that stopped in order.
     await leave(bridge).catch((error: unknown) =>
       log.warn('What says that this ICL runs stays in the database', { error: String(error) }),
     )
@@ -277,7 +276,7 @@ async function leave(bridge: Bridge): Promise<void> {
   const { copy, replicaId, clock } = bridge.options
   if (copy) {
     await settleAll(bridge)
-    // What waits here keeps the lock: nobody else may save before it is in the database.
+    // Waiting saves keep the lock: no other ICL may save before they are in the database.
     if (copy.countPending() === 0) {
       await copy.noteLock(false)
       await ask(bridge, (store) => releaseDatabaseLock(store, lockHolderOf(bridge)))

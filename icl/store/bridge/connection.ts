@@ -25,12 +25,12 @@ const longestProbeMs = 5_000
 const steadyMs = 30_000
 const progressMs = 10_000
 const refillMs = 60_000
-/** So many saves are replayed while others wait; and so many rounds are gone before, however many come meanwhile. */
+/** New saves wait once at most `lastSaves` are left to replay, or after `mostRounds` rounds, however many came in meanwhile. */
 const lastSaves = 64
 const mostRounds = 20
 const recordsAtOnce = 200
 
-/** Looks after the connection until the signal aborts: comes back after an absence, and keeps the copy whole. */
+/** Reconnects after an outage and keeps the copy whole, until the signal aborts or the database turns out to be another one. */
 export async function watchConnection(bridge: Bridge, signal: AbortSignal): Promise<void> {
   const { clock, log } = bridge.options
   const failures = createFailures({ clock, log }, 'Looking after the database failed')
@@ -42,7 +42,7 @@ export async function watchConnection(bridge: Bridge, signal: AbortSignal): Prom
     const { era, mode } = bridge
     try {
       if (mode === 'connected') {
-        // A database that comes and goes is asked less and less often.
+        // Only a steady connection resets the backoff: a database that comes and goes is probed less and less often.
         if (elapsedSince(clock, connectedAt) > steadyMs) probeMs = firstProbeMs
         await checkLock(bridge)
         await keepCopy(bridge)
@@ -71,7 +71,7 @@ async function sleepOrSkip(bridge: Bridge, ms: number, signal: AbortSignal): Pro
   await bridge.options.clock.sleep(ms, either).catch(() => {})
 }
 
-/** Takes the database up again: it gets what waits in the copy, and from then on every save. */
+/** Connects to the database, replays the saves that wait in the copy, and sends it every save from then on. */
 export async function reconnect(bridge: Bridge): Promise<void> {
   const { copy, log, clock } = bridge.options
   await openPrimary(bridge)
@@ -107,7 +107,7 @@ export async function reconnect(bridge: Bridge): Promise<void> {
     }
     const round = () => replay({ copy, primary, clock, log, onReplayed })
     try {
-      // Saves go on meanwhile, and wait for the rest.
+      // Saves go on during these rounds, and wait during the last one.
       for (let rounds = 0; copy.countPending() > lastSaves && rounds < mostRounds; rounds++) {
         await round()
       }
@@ -129,7 +129,7 @@ export async function reconnect(bridge: Bridge): Promise<void> {
   log.info('The database answers', { replayed })
 }
 
-/** Takes the lock of the database, and keeps in mind why it cannot be had. */
+/** Takes the lock of the database. Keeps the reason of a refusal in `lockedOut`, and throws it. */
 async function takeLock(bridge: Bridge): Promise<void> {
   const { clock, random, copy } = bridge.options
   const at = clock.monotonic()
@@ -143,7 +143,7 @@ async function takeLock(bridge: Bridge): Promise<void> {
   bridge.lockedOut = undefined
   bridge.lockSeenAt = at
   if (!copy || holder.wasHeld) return
-  // Another local copy that was whole is behind from now on.
+  // A new token tells any other ICL's copy that it is behind from now on.
   const now = clock.now()
   const known = await copy.store.findKey(newestReplicaKey, now)
   const newest = await askPrimary(bridge, (store) => store.findKey(newestReplicaKey, now))
@@ -160,7 +160,7 @@ async function join(bridge: Bridge): Promise<string> {
 
 const identityKey = 'database-id'
 
-/** Gives the database a name of its own if it has none; false when the copy knows it by another and has what it lacks. */
+/** Names the database if it has no name yet. False when the copy knows another name and holds saves that wait. */
 async function isSameDatabase(bridge: Bridge): Promise<boolean> {
   const { clock, random, copy } = bridge.options
   if (!copy) return true
@@ -194,8 +194,8 @@ async function openPrimary(bridge: Bridge): Promise<void> {
 }
 
 /**
- * Has the next attempt connect anew. A client may never find its server again: MongoDB's, on Bun, waits for good for a
- * connection that is closed in the moment in which it opens, as by a proxy before a server that is away.
+ * Makes the next attempt connect anew, because a client may never find its server again. On Bun, MongoDB's client waits for
+ * ever for a connection that closes while it opens, as a proxy closes it whose server is away.
  */
 function dropPrimary(bridge: Bridge): void {
   const { primary } = bridge
@@ -216,7 +216,7 @@ async function behindGate(bridge: Bridge, work: () => Promise<void>): Promise<vo
   }
 }
 
-/** Fills the copy when it may lack what another ICL or a command of the operator saved. */
+/** Fills the copy unless it is whole: it lacks what another ICL or a command of the operator saved. */
 export async function keepCopy(bridge: Bridge): Promise<void> {
   const { copy, clock, log } = bridge.options
   if (!copy || bridge.mode !== 'connected') return
@@ -225,7 +225,7 @@ export async function keepCopy(bridge: Bridge): Promise<void> {
   const newest = await askPrimary(bridge, (store) => store.findKey(newestReplicaKey, now))
   const isCurrent = newest !== undefined && newest === known
   if (isCurrent && bridge.isWhole && bridge.filledAt !== undefined) return
-  // Records that cannot be read keep it from being whole: it is no use to read everything again at once.
+  // A fill that failed is retried after a while only: an unreadable record would make every attempt read everything in vain.
   if (!bridge.isWhole && elapsedSince(clock, bridge.filledAt) < refillMs) return
   bridge.isWhole &&= isCurrent
   bridge.filledAt = clock.monotonic()
@@ -235,7 +235,7 @@ export async function keepCopy(bridge: Bridge): Promise<void> {
       await copy.store.erase({ kind: 'blob', cid })
     }
   }
-  // What comes with a later token may not be in what is read now.
+  // The token is read before the fill: saves that come with a later token may be missing from it.
   const value = newest ?? (await join(bridge))
   await fill(bridge)
   await copy.put([{ kind: 'key', key: newestReplicaKey, value, expiresAt: forever }])
@@ -244,7 +244,7 @@ export async function keepCopy(bridge: Bridge): Promise<void> {
   log.info('The local copy is whole: this ICL goes on while the database is away')
 }
 
-/** Copies everything but the blobs, which come last; what is saved meanwhile is newer. */
+/** Copies every record but the blobs, which `scan` yields last. Skips records that were saved meanwhile: the copy's are newer. */
 async function fill(bridge: Bridge): Promise<void> {
   const { copy } = bridge.options
   if (!copy || !bridge.primary) return

@@ -1,13 +1,13 @@
 /*
- * What a bridge has on this machine: a copy of the database in a sqlite file, through the ordinary adapter, and one
- * table more with the saves that the database may not have (pending.ts), in the same transactions.
+ * The part of a bridge on this machine: a copy of the database in a sqlite file, through the ordinary adapter, and a
+ * table `pending` with the saves that the database may not have (pending.ts), written in the same transactions.
  *
  * Invariants:
- * - A save is in `pending` before it is sent to the database, and until the copy has it or the database has
- *   refused it. So the copy and the sent rows together hold everything that the database has taken.
- * - A save that is judged here is in the copy and in `pending` with one commit.
- * - While the database answers, commits are not flushed: kill -9 loses nothing, a power cut at most what the database
- *   has. While it is away, every commit is flushed before it is acknowledged.
+ * - A save is in `pending` from before it is sent to the database until the copy has it or the database has
+ *   refused it. So the copy and the sent rows together hold everything that the database has saved.
+ * - A save that the copy judges is in the copy and in `pending` with one commit.
+ * - While the database answers, commits are not flushed: kill -9 loses nothing, and a power cut loses only saves that the
+ *   database has. While the database is away, every commit is flushed before the save is acknowledged.
  */
 
 import { textOf } from '../rows.ts'
@@ -23,7 +23,7 @@ import {
 import type { Merged } from './merge.ts'
 import { openPending } from './pending.ts'
 
-/** A copy of the database, and what that may not have. */
+/** A copy of the database, with the saves that the database may not have. */
 export type LocalCopy = ReturnType<typeof createLocalCopy>
 
 const jobsAtOnce = 200
@@ -31,51 +31,51 @@ const jobsAtOnce = 200
 const table =
   'CREATE TABLE IF NOT EXISTS own (name TEXT PRIMARY KEY NOT NULL, value TEXT NOT NULL) STRICT'
 
-/** Makes a copy of what is in a sqlite store; throws as that does. */
+/** Makes a local copy of a sqlite store, which may hold the copy of an earlier process. Throws what the store throws. */
 export function createLocalCopy(store: SqliteStore) {
   const { db } = store
   db.exec(table)
   const { note, drop, ...pending } = openPending(db)
-  /** Judges a save as the database would; one that was done before is not noted again. */
+  /** Judges a save as the database would, and notes it for the replay unless it was done before. Returns the refused write. */
   const judge = (all: SqliteWrites, writes: readonly Write[], id: string): Write | undefined => {
     const document = documentIn(writes)
     const isDone = document !== undefined && all.isDone(document, id)
     const refused = isDone ? undefined : all.saveAll(writes, id)
     if (refused) drop(id)
     else if (!isDone) note(id, writes, 0)
-    // The database may have the blob, and keeps it then; it is not promised.
+    // The database may have the blob, and then keeps it longer. The caller gets the refusal all the same.
     if (refused?.kind === 'keep-blob') note(`${id}:${refused.cid}`, [refused], 0)
     return refused
   }
   return {
     store,
     ...ownFacts(store),
-    /** Notes a save that is about to be sent to the database; its blobs are kept here from now on. */
+    /** Notes a save that is about to be sent to the database, and stores its blobs. */
     begin: (writes: readonly Write[], id: string): Promise<void> =>
       store.transact((all) => {
         for (const write of writes) if (write.kind === 'blob') all.save(write, id)
         note(id, writes, 1)
       }),
-    /** Takes over a save that the database has taken. */
+    /** Applies a save that the database has accepted. */
     settle: (writes: readonly Write[], id: string): Promise<void> =>
       store.transactSoon((all) => {
         for (const write of writes) all.take(write, id)
         drop(id)
       }),
-    /** Forgets a save that the database has refused, or has by now. */
+    /** Deletes the note of a save that the database has refused or has replayed. */
     drop: (id: string): Promise<void> =>
       store.transact(() => {
         drop(id)
       }),
-    /** Saves here what the database is to get later; returns the write that is refused. */
+    /** Saves in the copy what the database gets later; returns the refused write. */
     save: (writes: readonly Write[], id: string): Promise<Write | undefined> =>
       store.transact((all) => judge(all, writes, id)),
-    /** Saves here what an earlier process had sent when it ended: nobody was told what became of it, so it is decided here. */
+    /** Judges the saves that an earlier process had sent and that were not answered: their callers never learned the outcome. */
     adopt: (): Promise<void> =>
       store.transact((all) => {
         for (const { id, writes } of pending.listSent()) judge(all, writes, id)
       }),
-    /** Puts records in, but those that `isNewer` here. */
+    /** Stores records, except those for which `isNewer` says that the copy has a newer one. */
     put: (
       records: readonly StoreRecord[],
       isNewer: (record: StoreRecord) => boolean = () => false,
@@ -83,17 +83,17 @@ export function createLocalCopy(store: SqliteStore) {
       store.transact((all) => {
         for (const record of records) if (!isNewer(record)) all.put(record)
       }),
-    /** Forgets what others may have removed (keys, clients, jobs that are over), or all but the blobs and what waits. */
+    /** Deletes what others may have removed (keys, clients, finished jobs), or everything but blobs and waiting saves. */
     clear: async (what: 'removable' | 'all'): Promise<void> => {
       await store.transact((all) => all.clear(what))
-      // Few at a time, so that nobody waits for it.
+      // A few at a time, so that other saves can come in between.
       const over = { now: 0, settledBefore: Number.MAX_SAFE_INTEGER, limit: jobsAtOnce }
       while ((await store.prune(over)) > 0);
     },
-    /** Gives saves that wait, after `seq`, as what they come to, in their order; not those that are being sent. */
+    /** Returns waiting saves after `seq`, merged and in order. Leaves out those that are being sent. */
     takePending: (seq: number, limit: number): Promise<readonly Merged[]> =>
       store.transact(() => pending.take(seq, limit)),
-    /** Gives a document up for `found`, which the database has in its place: it gets a version that it never had here. */
+    /** Replaces a document by the database's `found`, under a version that the document never had in the copy. */
     giveUp: (lost: VersionedWrite, found: DocumentRecord | undefined, id: string): Promise<void> =>
       store.transact((all) => {
         pending.dropDocument(lost)
@@ -109,18 +109,18 @@ export function createLocalCopy(store: SqliteStore) {
   }
 }
 
-/** What the process that has this copy knows of itself. */
+/** Facts that the owner of this copy keeps about itself. */
 function ownFacts({ db, transact }: SqliteStore) {
   const find = db.prepare('SELECT value FROM own WHERE name = ?')
   return {
-    /** The name of the process that has this copy, the same after a restart; `made` when there is none yet. */
+    /** Returns the replica id of this copy's owner, the same after a restart. Stores `made` when there is none yet. */
     replicaId: (made: string): string => {
       db.prepare("INSERT INTO own VALUES ('replica-id', ?) ON CONFLICT DO NOTHING").run(made)
       return textOf(find.get('replica-id') ?? {}, 'value')
     },
-    /** Whether the process that has this copy has the lock of the database, as far as it was told. */
+    /** Whether the owner of this copy has the lock of the database, as of the last `noteLock`. */
     hasLock: (): boolean => find.get('lock') !== undefined,
-    /** Keeps in mind that it has the lock, or has it no more. */
+    /** Stores whether the owner has the lock. */
     noteLock: (has: boolean): Promise<void> =>
       transact(() => {
         db.exec(

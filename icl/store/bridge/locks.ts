@@ -1,7 +1,7 @@
 import type { KeyedMutex } from '../../async/mutex.ts'
 import { idOf, type StoreRecord, type Write } from '../store.ts'
 
-/** What a write changes, or a record is: saves of the same come one after the other. */
+/** Names the document, event, key or blob of a write or record: saves of the same name run one at a time. */
 export function lockOf(write: Write | StoreRecord): string {
   if ('event' in write) return `event ${write.event.id}`
   if ('key' in write) return `key ${write.key}`
@@ -9,13 +9,13 @@ export function lockOf(write: Write | StoreRecord): string {
   return `${write.kind} ${idOf(write)}`
 }
 
-/** Runs work while nobody else saves what these writes save. */
+/** Runs work while no other save has one of the locks of these writes. */
 export function lockAll<T>(
   mutex: KeyedMutex,
   writes: readonly Write[],
   work: () => Promise<T>,
 ): Promise<T> {
-  // In one order for all, so that none waits for another that waits for it.
+  // All callers take locks in the same order, which rules out deadlocks.
   const locks = [...new Set(writes.map(lockOf))].toSorted((a, b) => (a < b ? -1 : 1))
   return locks.reduceRight<() => Promise<T>>((inner, lock) => () => mutex(lock, inner), work)()
 }

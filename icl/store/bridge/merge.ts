@@ -1,15 +1,15 @@
 /*
- * Problem: a job is saved some twenty times while it runs, and a database may take twenty saves a second. A minute without
- * it must not take ten minutes to catch up with.
+ * Problem: a job is saved some twenty times while it runs, and a database may accept twenty saves a second. An outage of a
+ * minute must not take ten minutes to replay.
  *
- * Idea: nobody reads the database before it has everything. So the saves of one document are merged into one: it goes from
- * the version that the first was made on to the version that the last gave it, with whatever else they write. The merged
- * save has the id of the last.
+ * Idea: no caller reads the database before the replay is complete. So the saves of one document are merged into one. It goes
+ * from the base version of the first save to the version of the last, with all other writes of both. The merged save has
+ * the id of the last.
  *
  * Invariants:
- * - What may have been sent is never merged: the database may have it under its id.
- * - The saves of each key and blob keep their order. A save that would overtake another of its own begins a new merged one.
- * - A merged save is about as small as any, so that it takes no longer than a call to the database may.
+ * - A save that may have been sent is never merged: the database may have it under its id.
+ * - The saves of each key and blob keep their order. A save is not merged where it would overtake an earlier one of its keys or blobs.
+ * - A merged save stays small (16 writes at most), so that it fits into the time limit of a call to the database.
  */
 
 import { documentIn, versionOf, type Write } from '../store.ts'
@@ -24,15 +24,15 @@ export type Pending = {
   readonly isTried: boolean
 }
 
-/** What several saves come to: it stands in the place of one of them. */
+/** Several saves merged into one, which has the `seq` of one of them. */
 export type Merged = Pending & {
-  /** Of all that it stands for. */
+  /** The `seq` of every save that it replaces. */
   readonly seqs: readonly number[]
 }
 
 const mostWrites = 16
 
-/** Merges saves that are given in their order; what comes of it has to be done in the order that it has. */
+/** Merges saves that are ordered by `seq`. The caller must replay the result in the order in which it is returned. */
 export function mergePending(rows: readonly Pending[]): readonly Merged[] {
   const bySeq = new Map<number, Merged>()
   const latest = new Map<string, Merged>()
@@ -47,7 +47,7 @@ export function mergePending(rows: readonly Pending[]): readonly Merged[] {
       const others = (all: readonly Write[]) => all.map(lockOf).filter((lock) => lock !== main)
       const isBehind = (lock: string) => (lastOf.get(lock) ?? 0) < known.seq
       const isOwn = (lock: string) => known.seqs.includes(lastOf.get(lock) ?? 0)
-      // Either the later one overtakes nobody when it goes back, or the earlier one nobody when it comes along.
+      // The later save moves back if it overtakes no other save, or else the earlier one moves along if it is not overtaken.
       const goesBack = others(row.writes).every(isBehind)
       if (goesBack || others(known.writes).every(isOwn)) {
         bySeq.delete(known.seq)
@@ -63,7 +63,7 @@ export function mergePending(rows: readonly Pending[]): readonly Merged[] {
   return [...bySeq.values()].toSorted((a, b) => a.seq - b.seq)
 }
 
-/** What a save is merged by: its document, or the blob that is all it writes. */
+/** Returns what a save is merged by: its document, or its blob if it writes nothing else. */
 function mainOf(writes: readonly Write[]): string | undefined {
   const document = documentIn(writes)
   if (document) return lockOf(document)
@@ -76,7 +76,7 @@ type BlobWrite = Extract<Write, { kind: 'blob' | 'keep-blob' }>
 const isOfBlob = (write: Write): write is BlobWrite =>
   write.kind === 'blob' || write.kind === 'keep-blob'
 
-/** Both as one; undefined when that would be too much, or when they write the same otherwise than by one write. */
+/** Merges two saves. Undefined when the result has too many writes, or when both change a key or event and cannot be merged. */
 function mergeWrites(
   earlier: readonly Write[],
   later: readonly Write[],

@@ -1,17 +1,17 @@
-/** Lets saves go on while others are replayed, but half as fast at most: or the replay would never end. */
+/** Limits new saves during a replay to half the speed of the replay, so that the replay ends. */
 export type Pace = {
   /** Waits for this save's turn. */
   take(): Promise<void>
-  /** Says that more saves were replayed. */
+  /** Reports that more saves were replayed. */
   step(saves: number): void
-  /** Lets everybody go. */
+  /** Releases every waiting save, now and later. */
   end(): void
 }
 
 const share = 0.5
 const mostSaved = 8
 
-/** Makes a pace; nobody waits once it has ended. */
+/** Makes a pace. At most `mostSaved` unused turns are kept. */
 export function createPace(): Pace {
   const waiting: (() => void)[] = []
   let tokens = 0

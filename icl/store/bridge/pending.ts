@@ -1,10 +1,10 @@
 /*
- * The table of saves that the database may not have, in the local copy's file. Each row is a save with its id; `sent` says
- * what the database may know of it:
+ * The table of saves that the database may not have, in the local copy's file. Each row is a save with its id. `sent` tells
+ * what the database may know of the save:
  *
- * - 1: it was sent and not answered yet. Nothing is decided.
- * - 0: it was judged by the copy, and the database knows nothing of it. It may be merged with others.
- * - 2: it was judged by the copy, and the database may have it under its id. It stays as it is until it is done.
+ * - 1: the save was sent and is not answered yet. Its outcome is open.
+ * - 0: the copy judged the save, and the database does not know it. It may be merged with others.
+ * - 2: the copy judged the save, and the database may have it under its id. It stays unchanged until it is replayed.
  */
 
 import { z } from 'zod'
@@ -24,7 +24,7 @@ const table = `
   CREATE INDEX IF NOT EXISTS pending_by_key ON pending (renews) WHERE renews IS NOT NULL;
 `
 
-/** Opens the table, which is made if need be; each change runs within a transaction of its caller. */
+/** Opens the table, and creates it if needed. Each change runs within a transaction of its caller. */
 export function openPending(db: SqliteDatabase) {
   db.exec(table)
   const add = db.prepare(`
@@ -41,17 +41,17 @@ export function openPending(db: SqliteDatabase) {
   const noteTried = db.prepare('UPDATE pending SET sent = 2 WHERE seq = ?')
   const count = db.prepare('SELECT count(*) AS waiting FROM pending')
   return {
-    /** Notes a save, about to be sent (1) or judged here (0). */
+    /** Adds a save that is about to be sent (1) or was judged by the copy (0). */
     note: (id: string, writes: readonly Write[], sent: 0 | 1): void => {
       const renews = renewedBy(writes)
-      // Of a key that is renewed again and again, the last time is enough.
+      // Of the renewals of one key, only the last is kept.
       if (sent === 0 && renews !== undefined) dropRenewed.run(renews, id)
       add.run(id, sent, renews ?? null, encodeWrites(writes))
     },
     drop: (id: string): void => {
       drop.run(id)
     },
-    /** Takes a document out of all that was judged here. */
+    /** Removes the writes of a document from every save that the copy judged. */
     dropDocument: (document: VersionedWrite): void => {
       const lock = lockOf(document)
       for (const { seq, id, writes } of listNaming.all(idOf(document)).map(pendingOf)) {
@@ -60,9 +60,9 @@ export function openPending(db: SqliteDatabase) {
         else if (left.length < writes.length) replace.run(id, encodeWrites(left), seq)
       }
     },
-    /** Saves that were sent and not answered, in their order. */
+    /** Lists the saves that were sent and not answered, in order. */
     listSent: (): readonly Pending[] => listSent.all().map(pendingOf),
-    /** Merges saves that were judged here, after `seq`, and notes that what comes of it may be sent from now on. */
+    /** Merges up to `limit` judged saves with a `seq` greater than `after`, and marks the results as possibly sent. */
     take: (after: number, limit: number): readonly Merged[] => {
       const all = mergePending(list.all(after, limit).map(pendingOf))
       for (const { seq, id, writes, seqs, isTried } of all) {
@@ -83,7 +83,7 @@ const pendingOf = (row: Row): Pending => ({
   isTried: numberOf(row, 'sent') !== 0,
 })
 
-/** The key and its value when a save does nothing but claim or renew one. */
+/** Returns the key and value of a save that only claims or renews one key; undefined for other saves. */
 function renewedBy(writes: readonly Write[]): string | undefined {
   const [write, ...others] = writes
   if (write?.kind !== 'key' || others.length > 0) return undefined
@@ -97,7 +97,7 @@ const Saved = z.array(
   }),
 )
 
-/** Writes as text. */
+/** Encodes writes as text. */
 export const encodeWrites = (writes: readonly Write[]): string =>
   encodeDocument(
     writes.map((write) =>
@@ -105,7 +105,7 @@ export const encodeWrites = (writes: readonly Write[]): string =>
     ) as never,
   )
 
-/** Writes from their text; throws when the text was not made by `encodeWrites`. */
+/** Decodes writes; throws SyntaxError or SvcError `store-corrupt` when `encodeWrites` did not make the text. */
 export function decodeWrites(text: string): readonly Write[] {
   const parsed = Saved.safeParse(decodeDocument(text))
   if (!parsed.success) throw corrupt('a save that waits', parsed.error)

@@ -9,7 +9,7 @@ import {
   whyNotWorking,
 } from './state.ts'
 
-/** Asks the database alone. */
+/** Asks the database only; throws `unavailable` while it is away. */
 export async function ask<T>(bridge: Bridge, work: (store: Store) => Promise<T>): Promise<T> {
   if (bridge.mode !== 'connected') throw onlyInDatabase(bridge)
   const { era } = bridge
@@ -21,7 +21,7 @@ export async function ask<T>(bridge: Bridge, work: (store: Store) => Promise<T>)
   }
 }
 
-/** Asks the database, or the copy while that is away; what is `wholeOnly` only a copy that has everything. */
+/** Asks the database, or the copy while the database is away. With `wholeOnly` an incomplete copy is not asked. */
 async function read<T>(
   bridge: Bridge,
   work: (store: Store) => Promise<T>,
@@ -42,7 +42,7 @@ async function read<T>(
   return work(copy.store)
 }
 
-/** Every read but that of a backup. */
+/** Every read except `scan`. */
 export function bridgeReads(bridge: Bridge) {
   const from = <T>(work: (store: Store) => Promise<T>) => read(bridge, work)
   const whole = <T>(work: (store: Store) => Promise<T>) => read(bridge, work, true)
@@ -61,7 +61,7 @@ export function bridgeReads(bridge: Bridge) {
     listKeys: (prefix, now) => from((store) => store.listKeys(prefix, now)),
     findBlob: async (cid) => {
       const bytes = await from((store) => store.findBlob(cid))
-      // The copy has only those that were saved here.
+      // The copy has only blobs that were saved through this bridge.
       if (bytes === undefined && bridge.mode !== 'connected') {
         throw onlyInDatabase(bridge, 'The blob')
       }
@@ -76,10 +76,10 @@ export function bridgeReads(bridge: Bridge) {
 
 type Changes = { readonly cursor: string; readonly jobs: readonly JobChange[] }
 
-/** A place among the changes of the copy, which has those of the database, too, and among those of the database. */
+/** A cursor of the copy's changes, which include those of the database, and a cursor of the database's changes. */
 type Cursor = { readonly here?: string | undefined; readonly there?: string | undefined }
 
-/** Changes from the database, or from the copy while that is away, and once more when it is back. */
+/** Lists changes of the database. While it is away, and once more when it is back, lists those of the copy. */
 async function listChanges(bridge: Bridge, text: string | undefined): Promise<Changes> {
   const { copy } = bridge.options
   const cursor: Cursor = text === undefined ? {} : JSON.parse(text)
@@ -89,7 +89,7 @@ async function listChanges(bridge: Bridge, text: string | undefined): Promise<Ch
     try {
       const there = await ask(bridge, (store) => store.listChanges(cursor.there))
       const own = await here()
-      // What was saved while it was away is told by the copy.
+      // After an outage the cursor has no place in the database: the copy lists what was saved meanwhile.
       const jobs = isNew || cursor.there !== undefined ? there.jobs : (own?.jobs ?? [])
       return { cursor: JSON.stringify({ here: own?.cursor, there: there.cursor }), jobs }
     } catch (error) {

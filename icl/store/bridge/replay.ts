@@ -6,11 +6,11 @@ import type { LocalCopy } from './local-copy.ts'
 import { lockOf } from './locks.ts'
 import type { Merged } from './merge.ts'
 
-// Few: each may take only as long as a call to the database may, however slow that is.
+// Few, because each has to end within the time limit of a call, even in a slow database.
 const atOnce = 4
 const batchLength = 1_000
 
-/** Where a replay goes to, and whom it tells. */
+/** Where a replay sends saves, and where it reports. */
 export type Replay = {
   readonly copy: LocalCopy
   readonly primary: Pick<
@@ -19,14 +19,14 @@ export type Replay = {
   >
   readonly clock: Clock
   readonly log: Log
-  /** Called with the number of saves of which the database has what came of them. */
+  /** Called with the number of saves that a replayed one stood for. */
   readonly onReplayed: (saves: number) => void
 }
 
 /**
- * Sends what the saves that wait come to (merge.ts) to the database, that of one document in its order, until none waits. Each goes under
- * the id that it had, and is forgotten here once the database has it, so that a replay that was cut off can be repeated. What the
- * database has otherwise stays there: then its owner is told.
+ * Sends the waiting saves, merged (merge.ts), to the database until none waits. Saves of one document keep their order. Each save keeps
+ * its id, and leaves the copy once the database has it, so that an interrupted replay can be repeated. When the database has another
+ * version of a document, that one stays, and the loss is recorded (`giveUp`). Throws what the database throws.
  */
 export async function replay(options: Replay): Promise<void> {
   const { copy } = options
@@ -36,7 +36,7 @@ export async function replay(options: Replay): Promise<void> {
     const lost = new Set<string>()
     let failure: unknown
     const next = async (one: Merged) => {
-      // One that is done and not forgotten here has to be repeated before what comes on top of it.
+      // After a failure nothing more is sent: the failed save has to be repeated before the saves on top of it.
       if (failure !== undefined) return
       try {
         await replayOne(options, one, lost)
@@ -60,7 +60,7 @@ export async function replay(options: Replay): Promise<void> {
   }
 }
 
-/** Sends one; `lost` are the documents that were given up since it was taken. */
+/** Sends one merged save, without the documents that were given up since it was taken (`lost`). */
 async function replayOne(
   options: Replay,
   { id, writes, seqs }: Merged,
@@ -69,8 +69,8 @@ async function replayOne(
   const { copy, primary, onReplayed } = options
   const left = writes.filter((write) => !lost.has(lockOf(write)))
   if (await primary.saveAll(left, id)) {
-    // Each by itself: what others have taken must not keep the rest from being saved. The document is last: once it is there, a repeated
-    // save is taken for done.
+    // Saves each write by itself, because one refused write must not stop the others. The document is last: once it is saved, a repeated
+    // save counts as done.
     for (const write of left.toSorted((a, b) => Number('base' in a) - Number('base' in b))) {
       if (await primary.save(write, id)) continue
       if ('base' in write) {
@@ -85,7 +85,7 @@ async function replayOne(
 
 const detail = 'What was saved while the database was away lost against what is in it'
 
-/** Has the database's document stay: a job's history says so, and a node hears it by its next request, since its session is another one there. */
+/** Keeps the database's document. A job's history records the loss. A node notices at its next request, as its session is another. */
 async function giveUp(
   { primary, clock, copy, log }: Replay,
   write: VersionedWrite,
@@ -101,14 +101,14 @@ function afterLoss(found: DocumentRecord, now: number): DocumentRecord {
     case 'job':
       return { ...found, job: recorded(found.job, now, 'outage-lost', { detail }) }
     case 'node':
-      // Its events of that time are saved nevertheless, and may be from before what was folded.
+      // The node's events of the outage are saved all the same, and may be older than the last one folded: fold all again.
       return { ...found, node: { ...found.node, folded: undefined } }
     case 'client':
       return found
   }
 }
 
-/** Says that a key is taken, unless nobody can miss it. */
+/** Logs that another value has a key, unless the lost claim has expired. */
 async function tellOfKey({ primary, clock, log }: Replay, write: Write): Promise<void> {
   if (write.kind !== 'key' || write.expiresAt <= clock.now()) return
   const holder = await primary.findKey(write.key, clock.now())

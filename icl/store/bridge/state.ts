@@ -10,13 +10,13 @@ import type { Store, Write } from '../store.ts'
 import type { LocalCopy } from './local-copy.ts'
 import type { Pace } from './pace.ts'
 
-/** What a bridge is made of; times in milliseconds. */
+/** The parts and settings of a bridge; times in milliseconds. */
 export type BridgeOptions = {
-  /** Opens the database; throws ProblemError `unavailable` while it cannot be reached, and is then tried again. */
+  /** Opens the database. Throws ProblemError `unavailable` while it cannot be reached; the bridge then retries. */
   readonly open: () => Promise<Store>
-  /** Without one, everything is `unavailable` while the database is away. */
+  /** The local copy. Without one, every call throws `unavailable` while the database is away. */
   readonly copy: LocalCopy | undefined
-  /** The same after a restart with the same copy. */
+  /** The id of this replica, the same after a restart with the same copy. */
   readonly replicaId: string
   readonly clock: Clock
   readonly random: Random
@@ -25,52 +25,52 @@ export type BridgeOptions = {
   readonly callMs?: number
 }
 
-/** What a bridge knows at a time. */
+/** The state of a bridge. */
 export type Bridge = {
   readonly options: BridgeOptions
   readonly mutex: KeyedMutex
   primary: Store | undefined
   /** `stuck`: the copy is of another database. */
   mode: 'connected' | 'away' | 'stuck'
-  /** Counts changes of the mode: what was asked in an earlier one says nothing of this one. */
+  /** Counts changes of the mode: the outcome of a call from an earlier era says nothing about the current one. */
   era: number
   /** The copy has everything but blobs. */
   isWhole: boolean
-  /** When the copy began to be filled last. */
+  /** When the last fill of the copy began. */
   filledAt: MonotonicMs | undefined
-  /** When the database was last seen to be locked for this ICL. */
+  /** When this ICL last saw that it has the lock of the database. */
   lockSeenAt: MonotonicMs | undefined
-  /** Why this ICL does not get the lock; undefined when it has it, or could not ask yet. */
+  /** Why this ICL does not get the lock; undefined when it has the lock or could not ask yet. */
   lockedOut: string | undefined
-  /** The copy is of a time from which on this ICL had the lock. */
+  /** True when this ICL has had the lock ever since the copy was last filled. */
   isContinuous: boolean
-  /** What was saved since the copy began to be filled: newer than what is read of it. */
+  /** Locks of what was saved since the current fill began: newer than what the fill reads. Undefined between fills. */
   touched: Set<string> | undefined
-  /** Saves that were sent to the database and not answered yet, by their id. */
+  /** Saves that were sent to the database and are not answered yet, by id. */
   readonly sending: Map<string, readonly Write[]>
-  /** What is still to be done in the copy after the database has answered, by the id of the save: the disk did not take it. */
+  /** Changes of the copy that the disk rejected after the database had answered, by the id of the save. */
   readonly unsettled: Map<string, () => Promise<void>>
-  /** While it is there, saves wait for a change of the mode. */
+  /** While set, saves wait: the mode is about to change. */
   gate: Promise<void> | undefined
-  /** Holds saves back while others are replayed. */
+  /** Slows saves down during a replay. */
   pace: Pace | undefined
-  /** Changes that have begun. */
+  /** Changes that have begun and not ended. */
   readonly saves: Set<Promise<unknown>>
-  /** Those of them that are judged here. */
+  /** Saves among them that the copy judges. */
   readonly locals: Set<Promise<unknown>>
-  /** No change begins any more: the lock is about to be given back. */
+  /** True once no change may begin, because the lock is about to be released. */
   isClosed: boolean
-  /** Ends the current wait of the background loop. */
+  /** Ends the current sleep of the background loop. */
   skipWait: () => void
 }
 
 const defaultCallMs = 10_000
 const retryAfterSeconds = 5
 
-/** Why nothing is saved at the end. */
+/** Why saves are refused during a stop. */
 export const stopping = 'the ICL is stopping'
 
-/** The state before anything was reached. */
+/** Returns the state before the first connection. */
 export const createState = (options: BridgeOptions): Bridge => ({
   options,
   mutex: createKeyedMutex(),
@@ -93,28 +93,28 @@ export const createState = (options: BridgeOptions): Bridge => ({
   skipWait: () => {},
 })
 
-/** True when an error says that the database was not reached, and nothing of what became of the call. */
+/** True when an error says that the database did not answer, so that the outcome of the call is unknown. */
 export const isAway = (error: unknown): boolean =>
   error instanceof ProblemError && error.code === 'unavailable'
 
-/** The refusal of what only the database can answer or do, with what keeps this ICL from it. */
+/** Returns the error for a call that only the database can serve, with the reason why it cannot. */
 export function onlyInDatabase(bridge: Bridge, what = 'This'): ProblemError {
   const why = whyKeptAway(bridge)
   const text = why === undefined ? ', which does not respond' : `: ${why}`
   return new ProblemError('unavailable', `${what} needs the database${text}`, { retryAfterSeconds })
 }
 
-/** The refusal of a save. */
+/** Returns the error for a refused save. */
 export const notSaved = (why: string | undefined): ProblemError =>
   new ProblemError('unavailable', `Nothing can be saved: ${why}`, { retryAfterSeconds })
 
-/** Waits for the database for a limited time. */
+/** Runs a call of the database; throws `unavailable` after `callMs`. */
 export function inTime<T>(bridge: Bridge, work: () => Promise<T>): Promise<T> {
   const { clock, callMs = defaultCallMs } = bridge.options
   return withDeadline(clock, callMs, undefined, () => onlyInDatabase(bridge), work)
 }
 
-/** Runs work that is among what is under way until it ends. */
+/** Keeps work in the set `underWay` until it ends. */
 export async function tracked<T>(underWay: Set<Promise<unknown>>, work: Promise<T>): Promise<T> {
   underWay.add(work)
   try {
@@ -124,13 +124,13 @@ export async function tracked<T>(underWay: Set<Promise<unknown>>, work: Promise<
   }
 }
 
-/** Who this ICL is to the lock of its database: only with a local copy it can be alone. */
+/** Returns this ICL as a holder of the database lock: exclusive with a local copy, shared without. */
 export const lockHolderOf = ({ options }: Bridge): LockHolder => ({
   id: options.replicaId,
   isExclusive: options.copy !== undefined,
 })
 
-/** Looks whether this ICL still has the lock; nothing is saved any more when it does not. Throws as the database does. */
+/** Checks that this ICL still has the lock. Without it, saves are refused until it has it again. Throws what the database throws. */
 export async function checkLock(bridge: Bridge): Promise<void> {
   const { clock } = bridge.options
   const { era } = bridge
@@ -146,19 +146,19 @@ export async function checkLock(bridge: Bridge): Promise<void> {
   noteAway(bridge, era, new ProblemError('unavailable', why), 'The database is locked')
 }
 
-/** Asks the database, for a limited time. */
+/** Asks the database; throws `unavailable` when it is not connected or does not answer within `callMs`. */
 export async function askPrimary<T>(bridge: Bridge, ask: (store: Store) => Promise<T>): Promise<T> {
   const { primary } = bridge
   if (!primary) throw onlyInDatabase(bridge)
   return inTime(bridge, () => ask(primary))
 }
 
-/** Brings the copy up to what the database has answered, with the next commit; what the disk does not take is done before anything else is. */
+/** Applies the database's answer to the copy in the background. A change that the disk rejects is kept for `settleAll`. */
 export function settleSoon({ unsettled }: Bridge, id: string, settle: () => Promise<void>): void {
   void settle().catch(() => unsettled.set(id, settle))
 }
 
-/** Does what the disk did not take; throws while the disk does not take it. */
+/** Repeats the changes that the disk rejected, before the copy is used again. Throws while the disk rejects them. */
 export async function settleAll({ unsettled }: Bridge): Promise<void> {
   await Promise.all(
     [...unsettled].map(async ([id, settle]) => {
@@ -168,7 +168,7 @@ export async function settleAll({ unsettled }: Bridge): Promise<void> {
   )
 }
 
-/** Notes that the database does not respond, unless that was noted since `era`. */
+/** Changes the mode to `away`, unless the mode has changed since `era`. */
 export function noteAway(
   bridge: Bridge,
   era: number,
@@ -185,14 +185,14 @@ export function noteAway(
   bridge.skipWait()
 }
 
-/** What keeps this ICL from a database that may well respond; undefined when nothing does. */
+/** Returns why this ICL may not use a database that may be reachable; undefined when nothing forbids it. */
 function whyKeptAway({ mode, lockedOut, isClosed }: Bridge): string | undefined {
   if (isClosed) return stopping
   if (lockedOut !== undefined) return lockedOut
   return mode === 'stuck' ? 'the database is not the one that the local copy is of' : undefined
 }
 
-/** Why nothing is done while the database is away; undefined when the copy takes its place. */
+/** Returns why the copy cannot stand in for the database; undefined when it can, or while the database is connected. */
 export function whyNotWorking(bridge: Bridge): string | undefined {
   const { mode, options } = bridge
   if (mode === 'connected') return undefined
