@@ -6,7 +6,7 @@ import type { JobChange, Versioned } from '../store.ts'
 
 export type Documents<T> = ReturnType<typeof createDocuments<T>>
 
-/** Versioned documents by id. Jobs, nodes and clients are never changed in place, so they need no copies. */
+/** Creates a map of versioned documents by id. Documents are never changed in place, so it returns them without a copy. */
 export function createDocuments<T>() {
   type Entry = Versioned<T> & { readonly writeId: string | undefined }
   const documents = new Map<string, Entry>()
@@ -17,12 +17,12 @@ export function createDocuments<T>() {
     },
     remove: (id: string) => documents.delete(id),
     entries: (): Iterable<Versioned<T>> => documents.values(),
-    /** Every document; not to be changed. */
+    /** Returns every document; callers must not change them. */
     all: (): T[] => [...documents.values()].map(({ document }) => document),
   }
 }
 
-/** Events by id, and by their node. */
+/** Creates an index of events by id and by node. */
 export function createEvents() {
   const events = new Map<string, ReputationEvent>()
   const idsByNode = new Map<Address, Set<string>>()
@@ -43,7 +43,7 @@ export function createEvents() {
 
 const keptChanges = 10_000
 
-/** The last changes, each with its number. */
+/** Creates a log of the last 10,000 changes at least, numbered from 0. A cursor before them skips what was dropped. */
 export function createChanges() {
   let changes: JobChange[] = []
   let first = 0

@@ -5,7 +5,7 @@ type BlobWrite =
   | Extract<Write, { kind: 'blob' | 'keep-blob' }>
   | Extract<StoreRecord, { kind: 'blob' }>
 
-/** Keys and who has them, in memory. */
+/** Creates a map of keys and the values that have them. */
 export function createMemoryKeys() {
   const keys = new Map<string, HeldKey>()
   const at = (key: string, now: number): HeldKey | undefined => {
@@ -49,11 +49,11 @@ type Blob = {
   readonly until: number
 }
 
-/** Blobs in memory. */
+/** Creates a map of blobs by CID. */
 export function createMemoryBlobs() {
   const blobs = new Map<string, Blob>()
   return {
-    /** Puts a blob in, or keeps one that is there longer. */
+    /** Adds a blob, or keeps one that is there already until `until` at least. */
     put: (write: BlobWrite): void => {
       const { cid } = write
       const known = blobs.get(cid)

@@ -66,7 +66,7 @@ const positionOf = ({ createdAt, id }: Job): Position => ({ at: createdAt, id })
 const byTime = (a: Position, b: Position): number =>
   a.at - b.at || (a.id < b.id ? -1 : Number(a.id > b.id))
 
-/** The newest of some jobs from before a position. */
+/** Returns a page of jobs before a position, newest first. */
 const pageOf = (
   jobs: readonly Job[],
   { phase, before, limit }: Parameters<Store['listJobs']>[0],

@@ -7,7 +7,7 @@ import type { DocumentRecord, StoreRecord, VersionedWrite } from '../store.ts'
 import { createChanges, createDocuments, createEvents, type Documents } from './collections.ts'
 import { createMemoryBlobs, createMemoryKeys, type MemoryBlobs, type MemoryKeys } from './keys.ts'
 
-/** Everything that a store in memory holds, and what its jobs are found by. */
+/** Everything that a store in memory holds, with the indexes of its jobs. */
 export type MemoryState = {
   readonly jobs: Documents<Job>
   readonly nodes: Documents<Node>
@@ -24,7 +24,7 @@ export type MemoryState = {
   readonly changes: ReturnType<typeof createChanges>
 }
 
-/** Holds nothing yet. */
+/** Returns an empty state. */
 export const emptyState = (): MemoryState => ({
   jobs: createDocuments(),
   nodes: createDocuments(),
@@ -38,14 +38,14 @@ export const emptyState = (): MemoryState => ({
   changes: createChanges(),
 })
 
-/** The document in the place of one. */
+/** Returns the stored document with the id of this one, with its version. */
 export function standOf(state: MemoryState, one: VersionedWrite | DocumentRecord) {
   if (one.kind === 'job') return state.jobs.find(one.job.id)
   if (one.kind === 'node') return state.nodes.find(one.node.address)
   return state.clients.find(one.client.address)
 }
 
-/** Puts a record in, whatever is in its place. */
+/** Stores a record, and replaces the one with its id or key. A blob that is there is kept longer. */
 export function put(state: MemoryState, record: StoreRecord, writeId?: string): void {
   switch (record.kind) {
     case 'job':

@@ -12,15 +12,15 @@ import {
 import { createMemoryReads } from './reads.ts'
 import { emptyState, type MemoryState, put, standOf } from './state.ts'
 
-/** A store that lives and dies with its process. */
+/** A store that ends with its process. */
 export type MemoryStore = Store & {
-  /** Puts a record in, whatever is in its place: for copies of another store. */
+  /** Stores a record, and replaces the one with its id or key. */
   put(record: StoreRecord): void
-  /** Everything in the store as plain data. */
+  /** Returns everything in the store as plain data. */
   dump(): unknown
 }
 
-/** Makes an empty store in memory: for development, and for what a database that is away held. */
+/** Creates an empty store in memory, for development and tests. */
 export function createMemoryStore(): MemoryStore {
   const state = emptyState()
   const { jobs, nodes, clients, events, keys, blobs } = state

@@ -1,23 +1,23 @@
 /*
- * Problem: a commit is an fsync, and takes longer than all else that a save costs. One for each save would make a job wait
- * for the disk some thirty times, one after the other, although nobody outside learns of most of these saves by itself.
+ * Problem: a commit is an fsync, which costs more than the rest of a save. One commit for each save would make a job wait
+ * for the disk some thirty times in a row, although most of these saves are not visible outside by themselves.
  *
- * Idea: a change is made at once in an open transaction, and every later read of this process sees it. The commit takes
- * a whole group of changes to the disk. It is due when a caller waits for it (`flushed`), once the process has seen to the
- * requests that are in already, and a few milliseconds later if nobody does. Whatever leaves the process waits for it.
+ * Idea: a change is made at once in an open transaction, and every later read of this process sees it. One commit takes
+ * a whole group of changes to the disk. When a caller waits for it (`flushed`), the group commits after the process has
+ * handled the requests that have arrived. Otherwise it commits a few milliseconds later. Every answer waits for its commit.
  *
  * Invariants:
- * - `flushed` resolves only once every change that was made before its call is on the disk. The commit itself syncs
- *   (`synchronous = FULL`), so that no other process ever reads what may still be lost.
+ * - `flushed` resolves only once every change made before its call is on the disk. The commit itself syncs
+ *   (`synchronous = FULL`), so that no other process ever reads a change that may still be lost.
  * - A change that fails is undone alone (a savepoint), and the others of its group stay.
- * - Once a group is lost, `flushed` fails for everybody who began before: what they have read or made may rest on it.
+ * - After the loss of a group, `flushed` fails for every caller that began before: what it read or saved may rest on it.
  *
  * Failure cases:
- * - The commit fails, or the file is not in its place any more: the whole group is undone, all who wait get `unavailable`,
- *   and `onLost` has what remembers the database forget it. A full disk passes. After an error of the disk or the file
- *   nothing is changed until a restart.
- * - The process dies: the open group is gone, and nobody was told of it.
- * - Another process writes for longer than it is waited for: changes are refused, with one wait for all that come at once.
+ * - The commit fails, or the file is no longer in its place: the whole group is undone, all waiting callers get
+ *   `unavailable`, and the listeners of `onLost` drop what they cached. A full disk passes. After an error of the disk or
+ *   the file, changes are refused until a restart.
+ * - The process dies: the open group is lost, and no caller was told that it was saved.
+ * - Another process writes for longer than the busy timeout: changes that arrive together share one wait, and are refused.
  */
 
 import { ProblemError } from '../../../lib/problem.ts'
@@ -32,43 +32,43 @@ import {
 
 /** Takes changes to the disk, many with one fsync. */
 export type SqliteCommits = {
-  /** Makes a change at once, and throws what it throws, or why none can be made. It lasts when `flushed` has resolved. */
+  /** Makes a change at once; it is durable once `flushed` has resolved. Throws what `work` throws, or why no change can be made. */
   apply<T>(work: () => T): T
-  /** Makes a change; resolves to its answer once that is on the disk. */
+  /** Makes a change; resolves to its result once the change is on the disk. */
   run<T>(work: () => T): Promise<T>
   /**
-   * Resolves once all changes so far are on the disk; throws `unavailable` when some were lost since there were `losses`. What is not
-   * urgent waits for the next commit.
+   * Resolves once all changes so far are on the disk. Throws `unavailable` when a group was lost since `losses` was read. A call that
+   * is not urgent waits for the next commit, and does not cause one.
    */
   flushed(losses: number, isUrgent?: boolean): Promise<void>
-  /** What stands for the transaction that is open: nobody else changes the database meanwhile. */
+  /** An object that identifies the open transaction, during which no other process changes the database; undefined without one. */
   open(): object | undefined
   /** How many groups were lost so far. */
   losses(): number
-  /** Calls back whenever a group was lost. */
+  /** Registers a listener for lost groups. */
   onLost(listener: () => void): void
-  /** Commits now what is open, for what cannot be done within a transaction. */
+  /** Commits the open group now, for work that cannot run within a transaction. */
   commit(): void
-  /** Heeds an error that a read met: after one of the disk or the file, no changes are made until a restart. */
+  /** Reports an error of a read. After an error of the disk or the file, changes are refused until a restart. */
   suspect(error: unknown): void
-  /** What keeps changes from being made; undefined when nothing does. */
+  /** Why changes are refused, or failed last; undefined when nothing is wrong. */
   trouble(): string | undefined
-  /** Commits what is open; whatever comes later is refused. */
+  /** Commits the open group, and refuses later changes. */
   close(): void
 }
 
 type Host = {
-  /** Calls back once the process has seen to the requests that are in already. */
+  /** Calls back once the process has handled the requests that have arrived. */
   readonly defer: (work: () => void) => void
   /** Calls back some milliseconds later. */
   readonly rest: (work: () => void) => void
   /** Whether the open file is still the one that a restart would find. */
   readonly isInPlace: () => boolean
-  /** Called at once when a change was undone: what it left in memory is not in the database. */
+  /** Called when a change was undone: what it left in memory is not in the database. */
   readonly onUndone?: () => void
 }
 
-/** A transaction that others wait for. */
+/** A transaction, and the promise that callers wait for. */
 type Group = {
   readonly ended: Promise<void>
   readonly resolve: () => void
@@ -82,22 +82,22 @@ function newGroup(): Group {
   const ended = new Promise<void>((...settle) => {
     ;[resolve, reject] = settle
   })
-  // Those who wait hear of a failure; it may be that nobody does.
+  // A failure that no caller waits for must not be an unhandled rejection.
   ended.catch(() => {})
   return { ended, resolve, reject, changes: 0, isAwaited: false }
 }
 
-/** Whether something waits for the group already; from now on it does. */
+/** Marks a group as awaited; returns whether it was before. */
 function isAwaited(group: Group): boolean {
   const was = group.isAwaited
   group.isAwaited = true
   return was
 }
 
-// Bounds what one commit takes to the disk.
+// Limits the size of one commit.
 const mostPerCommit = 512
 
-/** Commits in groups. */
+/** Creates the group commit of a connection. */
 export function createCommits(
   db: SqliteDatabase,
   { defer, rest, isInPlace, onUndone }: Host,
@@ -214,12 +214,12 @@ function createSavepoint(db: SqliteDatabase) {
   }
 }
 
-/** What is wrong with the database: for a while, or until a restart. */
+/** Keeps what is wrong with the database: passing trouble, and trouble that lasts until a restart. */
 function createTrouble() {
   let passing: string | undefined
   let lasting: string | undefined
   const suspect = (error: unknown): void => {
-    // A disk that failed once may have lost pages that it still shows: only a new start reads what is really there.
+    // A disk that failed once may have lost pages that the cache still shows. Only a restart reads what is really on it.
     if (isFatal(error)) lasting ??= `${troubleOf(error)}; ${remedyOf(error)}`
   }
   const refusal = (cause: unknown): unknown =>
@@ -228,13 +228,13 @@ function createTrouble() {
       : new ProblemError('unavailable', lasting, { retryAfterSeconds: 30 })
   return {
     suspect,
-    /** Keeps an error in mind; gives it as callers know it. */
+    /** Records an error, and returns it as callers know it. */
     note: (error: unknown): unknown => {
       if (failureCode(error) !== undefined) passing = troubleOf(error)
       suspect(error)
       return refusal(error)
     },
-    /** Says that nothing is changed any more, and throws that. */
+    /** Refuses all changes until a restart, and throws the refusal. */
     last: (why: string): void => {
       lasting ??= why
       throw refusal(undefined)
@@ -264,6 +264,6 @@ function rollBack(db: SqliteDatabase): void {
   try {
     db.exec('ROLLBACK')
   } catch {
-    // SQLite has rolled back itself, or the commit went through.
+    // SQLite has rolled back by itself, or the commit succeeded.
   }
 }

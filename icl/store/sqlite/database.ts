@@ -2,10 +2,10 @@ import { errorMessage } from '../../../lib/error-message.ts'
 import { ProblemError } from '../../../lib/problem.ts'
 import type { Row } from '../rows.ts'
 
-/** What SQLite keeps in a column. */
+/** A value of a SQLite column. */
 export type SqliteValue = string | number | null | Uint8Array<ArrayBuffer>
 
-/** A prepared statement, as node:sqlite has it. */
+/** A prepared statement: the part of node:sqlite's StatementSync that the store needs. */
 export type Statement = {
   run(...values: SqliteValue[]): { readonly changes: number | bigint }
   get(...values: SqliteValue[]): Row | undefined
@@ -23,7 +23,7 @@ export type SqliteDatabase = {
   close(): void
 }
 
-// SQLite's primary result codes, with the words for each: Deno gives no code.
+// SQLite's primary result codes, with words of their messages for Deno, which reports no code.
 const failures = [
   [5, /database is locked/],
   [6, /table is locked/],
@@ -36,10 +36,10 @@ const failures = [
   [26, /not a database/],
 ] as const
 const [busy, locked, full, notOpened] = [5, 6, 13, 14]
-/** Read-only, I/O error, corrupt, not a database: nothing that this process knows about the file is sure any more. */
+/** Read-only, I/O error, corrupt, not a database: this process can no longer rely on anything it knows about the file. */
 const fatalCodes: readonly number[] = [8, 10, 11, 26]
 
-/** SQLite's primary result code when the database or the machine failed; undefined for mistakes in what was asked. */
+/** Returns SQLite's primary result code when the database or the machine failed; undefined for any other error. */
 export function failureCode(error: unknown): number | undefined {
   if (!(error instanceof Error && 'code' in error && error.code === 'ERR_SQLITE_ERROR')) {
     return undefined
@@ -50,19 +50,19 @@ export function failureCode(error: unknown): number | undefined {
   )?.[0]
 }
 
-/** True when the file or its disk cannot be relied on after this error. */
+/** True when the file or its disk is unreliable after this error. */
 export const isFatal = (error: unknown): boolean => fatalCodes.includes(failureCode(error) ?? 0)
 
 /** True when the disk has no room. */
 export const isFull = (error: unknown): boolean => failureCode(error) === full
 
-/** True when this process may not open the file. */
+/** True when SQLite cannot open the file. */
 export const isClosedToUs = (error: unknown): boolean => failureCode(error) === notOpened
 
-/** True when the file is not what it has to be. */
+/** True when the file is corrupt or no SQLite database. */
 export const isDamaged = (error: unknown): boolean => [11, 26].includes(failureCode(error) ?? 0)
 
-/** An error of SQLite as the store's callers know it; the text names no file, because it may cross the wire. */
+/** Turns an error of SQLite into ProblemError `unavailable`, and returns other errors as they are. Names no file: clients see the text. */
 export function asStoreError(error: unknown): unknown {
   const code = failureCode(error)
   if (code === undefined) return error
@@ -70,7 +70,7 @@ export function asStoreError(error: unknown): unknown {
   return new ProblemError('unavailable', troubleOf(error), { retryAfterSeconds: seconds })
 }
 
-/** What is wrong with the database, in a few words. */
+/** Describes an error of the database in a few words. */
 export function troubleOf(error: unknown): string {
   const code = failureCode(error)
   if (code === busy || code === locked) return 'The database is busy'

@@ -1,14 +1,14 @@
 /*
- * Problem: each request reads the documents of its job and its node several times, and each save looks at what it takes the place
- * of. To read a row, to decode it and to compare it costs more than the rest of most saves.
+ * Problem: each request reads the documents of its job and its node several times, and each save compares the new document with the
+ * old one. Reading and decoding rows costs more than the rest of most saves.
  *
- * Idea: what was decoded or saved last stays in memory with its version, and is read there.
+ * Idea: documents that were decoded or saved last stay in memory with their versions, and are read there.
  *
  * Invariants:
- * - What is here was read no earlier than the last look at SQLite's `data_version`. Another process that commits changes that,
- *   and the next look forgets all of it. None can while a transaction is open here.
- * - What is undone is forgotten (`forget`): a change, a group of changes, the part of a save that was made before it was refused.
- * - Callers share a document: nobody changes one in place.
+ * - The cache holds the documents of the last look at SQLite's `data_version`. A commit of another process changes that value, and
+ *   the next look clears the cache. No other process can commit while a transaction is open here.
+ * - Whatever is undone is forgotten (`forget`): a change, a group of changes, or the applied part of a refused save.
+ * - Callers share documents: no caller changes one in place.
  */
 import type { Client } from '../../rules/client.ts'
 import type { Node } from '../../rules/eligibility.ts'
@@ -18,29 +18,29 @@ import { documentOf, numberOf, type Row, textOf } from '../rows.ts'
 import type { Versioned } from '../store.ts'
 import type { SqliteDatabase } from './database.ts'
 
-/** The documents of one table, as this connection reads them. */
+/** The cached documents of one table. */
 export type Documents<T> = {
-  /** What is in memory of a document that is there, after a look. */
+  /** Looks, then returns the cached document; undefined when it is not in memory. */
   known(id: string): Versioned<T> | undefined
-  /** The document of a row that has its id and version, too, and was read after the last look; throws SvcError `store-corrupt` when it cannot be read. */
+  /** Decodes a row with `id`, `version` and `document` that was read after the last look. Throws SvcError `store-corrupt`. */
   decode(row: Row): Versioned<T>
-  /** The text of a document, or of its part that changes, which is about to be saved as this version. */
+  /** Caches a document that is about to be saved as this version; returns its text, or that of its `changing` part. */
   encode(document: T, version: number, changing?: Partial<T>): string
-  /** Forgets one, or all. */
+  /** Forgets one document, or all. */
   forget(id?: string): void
 }
 
-/** Those of all tables. */
+/** The cached documents of all tables. */
 export type AllDocuments = {
   readonly jobs: Documents<Job>
   readonly nodes: Documents<Node>
   readonly clients: Documents<Client>
-  /** Forgets what another process may have changed. Comes before rows are read: their documents are kept as of this look. */
+  /** Clears the cache if another process has committed. Must run before rows are read: their documents are cached as of this look. */
   look(): void
   forget(): void
 }
 
-/** Keeps in memory what a connection read or saved last: about a thousand jobs, and ten thousand nodes. */
+/** Creates the cache of a connection: 8 Mi characters each of jobs and nodes, and 256 Ki of clients; the oldest go first. */
 export function createDocuments(
   db: SqliteDatabase,
   transaction: () => object | undefined,
@@ -97,7 +97,7 @@ function documentsOf<T extends Job | Node | Client>(
     },
     decode: (row) => {
       const [id, version] = [textOf(row, 'id'), numberOf(row, 'version')]
-      // Without a look: what another process committed since the row was read is not in it.
+      // Does not look: the row was read before any later commit of another process.
       const found = entries.get(id)
       if (found?.version === version) return found
       const document = documentOf<T>(row, what)

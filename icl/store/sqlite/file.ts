@@ -12,18 +12,18 @@ import { findPath, unusable } from './path.ts'
 import { checkSchema, isEmpty, makeTables, pragmas } from './schema.ts'
 import { createSqliteStore, type SqliteStore } from './store.ts'
 
-/** How long a change that nobody waits for is open, and others cannot write to the file. */
+/** How long a change that no caller waits for stays open; other processes cannot write to the file meanwhile. */
 const commitMs = 5
 
-/** The ICL writes most of the time under load, and a guest tries every 100 ms to come in between. */
+/** Under load the ICL writes most of the time, and a guest gets a chance every 100 ms only. */
 const guestPatienceMs = 20_000
 
 type Sqlite = typeof import('node:sqlite')
 
 /**
- * Opens the store in a file, which is made if need be (0600, for its owner only). One ICL at a time has it; a `guest` is another
- * process that makes small changes beside it. Throws SvcError `store-locked`, `store-missing`, `store-incomplete`, `store-foreign`, `store-version`,
- * `store-corrupt`, `store-unavailable` or `lock-unusable`.
+ * Opens the store in a file, and creates the file if needed (mode 0600). One ICL at a time has it. A `guest` is another process that
+ * makes small changes beside the ICL, and creates no file. Throws SvcError `store-locked`, `store-missing`, `store-incomplete`,
+ * `store-foreign`, `store-version`, `store-corrupt`, `store-unavailable` or `lock-unusable`.
  */
 export async function openSqliteStore(
   file: string,
@@ -62,7 +62,7 @@ export async function openSqliteStore(
   try {
     const db = connect({ readOnly: false })
     opened.push(db)
-    // Another program's file, or one of another version, is left as it is.
+    // Checked before any change: a file of another program or version stays as it is.
     const isNew = isEmpty(db) && !guest
     if (!isNew) checkSchema(db, path)
     if (db.prepare('PRAGMA journal_mode = WAL').get()?.journal_mode !== 'wal') {
@@ -106,7 +106,7 @@ async function loadSqlite(load: () => Promise<Sqlite>): Promise<Sqlite> {
   }
 }
 
-// The drivers' types promise less about values than the store's: what comes out is checked where it is read.
+// The drivers' types promise less about values than the store's. The reads check each value.
 const asDatabase = (db: InstanceType<Sqlite['DatabaseSync']>): SqliteDatabase =>
   db as unknown as SqliteDatabase
 

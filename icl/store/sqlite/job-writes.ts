@@ -5,12 +5,12 @@ import type { SqliteDatabase, SqliteValue, Statement } from './database.ts'
 import type { Documents } from './documents.ts'
 import { changingPart, newSubmission } from './job-parts.ts'
 
-/** What each change of a row of `jobs` changes, besides the number of the change. */
+/** The columns of `jobs` that every save writes, besides the number of the change. */
 const headColumns = ['version', 'write_id', 'document'] as const
 const nextChange = `1 + max(
   coalesce((SELECT max(change) FROM jobs), 0), (SELECT value FROM counters WHERE name = 'changes'))`
 
-/** What it is found by besides. */
+/** The columns that jobs are found by; a save writes only those that changed. */
 const jobColumns = [
   'client',
   'phase',
@@ -32,14 +32,14 @@ const valuesOf = (index: JobIndex): readonly SqliteValue[] => [
   index.effects,
 ]
 
-/** Changes of the jobs, and of the slots that they occupy. */
+/** Writes to jobs, and to the slots that they occupy. */
 export function createJobWrites(db: SqliteDatabase, documents: Documents<Job>) {
   const insert = db.prepare(`
     INSERT INTO jobs (id, change, ${columns.join(', ')})
     VALUES (?, ${nextChange}, ${columns.map(() => '?').join(', ')})
     ON CONFLICT (id) DO UPDATE SET change = excluded.change,
       ${columns.map((name) => `${name} = excluded.${name}`).join(', ')}`)
-  // An index is rewritten for each column that a statement names, whether or not its value is another one.
+  // SQLite rewrites the indexes of every column that an UPDATE names, even when the value is the same.
   const updates = new Map<string, Statement>()
   const updateOf = (changed: readonly string[]): Statement => {
     const sets = [...headColumns, ...changed].map((column) => `${column} = ?`)

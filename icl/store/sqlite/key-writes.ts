@@ -1,7 +1,7 @@
 import type { HeldKey, Store, StoreRecord, Write } from '../store.ts'
 import { didChange, type SqliteDatabase } from './database.ts'
 
-/** Changes of the keys, and of who has them. */
+/** Writes to keys. */
 export function createKeyWrites(db: SqliteDatabase) {
   const insert = db.prepare('INSERT INTO keys VALUES (?, ?, ?) ON CONFLICT DO NOTHING')
   const claim = db.prepare(`
@@ -30,7 +30,7 @@ export function createKeyWrites(db: SqliteDatabase) {
   }
 }
 
-/** Changes of the blobs. */
+/** Writes to blobs. */
 export function createBlobWrites(db: SqliteDatabase) {
   const insert = db.prepare('INSERT INTO blobs VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING')
   const insertBytes = db.prepare('INSERT INTO blob_bytes VALUES (?, ?)')

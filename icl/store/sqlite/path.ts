@@ -1,14 +1,13 @@
-// Where a sqlite store lies. What another program or user left in its place is refused by name, with what to do about it, and
-// nothing that is there is changed.
-// The database may be small beside its write-ahead log (`-wal`), which then has nearly everything that was acknowledged. SQLite
-// deletes a log whose database is new to it, so a database that is missing or empty beside a log is never made.
+// The path of a sqlite store. A file that cannot be the store is refused with a remedy, and is left unchanged.
+// The write-ahead log (`-wal`) may be much larger than the database, and hold nearly all acknowledged saves. SQLite deletes a log
+// beside a new database, so a database that is missing or empty beside its log is never created.
 import { realpathSync, type Stats, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { createPrivately } from '../../../lib/host/private-files.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { isClosedToUs, isDamaged, isFull, troubleOf } from './database.ts'
 
-/** The file's real name; makes the file if it is not there, but never for a guest. Throws SvcError `store-...`. */
+/** Returns the file's real path; creates a missing file, except for a guest. Throws SvcError `store-...`. */
 export function findPath(name: string, guest: boolean): string {
   const file = resolve(name)
   try {
@@ -20,7 +19,7 @@ export function findPath(name: string, guest: boolean): string {
   }
 }
 
-/** Why a file cannot be used, and what to do about it; the cause is an error of SQLite or of the system. */
+/** Returns the error for an unusable file, with its remedy; the cause is an error of SQLite or of the system. */
 export function unusable(file: string, cause: unknown): SvcError {
   const { code, message } = cause as NodeJS.ErrnoException
   const isSystems = code !== undefined && code in remedies
@@ -33,7 +32,7 @@ export function unusable(file: string, cause: unknown): SvcError {
   )
 }
 
-/** The system's code for what SQLite does not say more of. */
+/** Returns the system's code that fits an error of SQLite; undefined when none does. */
 const codeLike = (cause: unknown): string | undefined =>
   isFull(cause) ? 'ENOSPC' : isClosedToUs(cause) ? 'EACCES' : undefined
 
@@ -59,7 +58,7 @@ function remedyFor(file: string, code: string | undefined): string {
   return `It belongs to uid ${owner}. Give the database and the files beside it to ${asUser} (chown), or run the ICL as their owner.`
 }
 
-/** What the system may not want to tell: a folder may be closed to us, and Deno asks for a permission. */
+/** Returns what the system tells, or undefined when it refuses: a folder may be closed to this user, and Deno wants a permission. */
 function known<T>(ask: () => T): T | undefined {
   try {
     return ask()
@@ -68,9 +67,9 @@ function known<T>(ask: () => T): T | undefined {
   }
 }
 
-/** Refuses what is no database, or one without which its log would be lost. */
+/** Refuses a folder, a missing or empty database beside a log with saves, and a missing one for a guest. */
 function checkDatabase(file: string, guest: boolean): void {
-  // Before the file: one that starts beside this writes the file first.
+  // Looks at the log first: an ICL that starts at the same time writes the database first, which must not look empty beside a log.
   const log = `${file}-wal`
   const waiting = look(log)?.size ?? 0
   const found = look(file)

@@ -26,11 +26,11 @@ const jobsWhere = (condition: string) => `
   SELECT created_at AS at, ${wholeJob} FROM jobs WHERE ${condition} (created_at, id) < (?, ?)
   ORDER BY created_at DESC, id DESC LIMIT ?`
 
-/** An event's document, which is stored without what the other columns have. */
+/** An event's document, which is stored without the fields that have columns of their own. */
 export const wholeEvent = `
   rtrim(json_object('id', id, 'node', node, 'at', at), '}') || ',' || substr(document, 2) AS document`
 
-/** Every query of the store; those that a plan must have an index for are tested against it. */
+/** Every query of the store. Tests check that the plans use the indexes they need. */
 export const queries = {
   ping: 'SELECT value FROM counters WHERE name = ?',
   findJob: `SELECT ${wholeJob} FROM jobs WHERE id = ?`,
@@ -54,7 +54,7 @@ export const queries = {
   listOffers:
     "SELECT node FROM occupied_slots WHERE job = ? AND status = 'offered' ORDER BY position",
   findNode: 'SELECT address AS id, version, document FROM nodes WHERE address = ?',
-  // Nodes that are gone may come to be most of them.
+  // Forces the index on the expiry: most nodes may have expired long ago.
   listNodes: `
     SELECT address AS id, version, document FROM nodes INDEXED BY nodes_by_expiry
     WHERE expires_at > ? ORDER BY address`,
@@ -79,7 +79,7 @@ type Rows = {
   one(name: keyof typeof queries, ...values: SqliteValue[]): Row | undefined
 }
 
-/** Every read of the store. `suspect` is told of errors of SQLite; what lists leave out is noted in `unreadable`. */
+/** Every read of the store. Reports errors of SQLite to `suspect`, and unreadable documents to `unreadable`. */
 export function createSqliteReads(
   db: SqliteDatabase,
   {
@@ -122,13 +122,13 @@ export function createSqliteReads(
 
 type Decoding = { readonly unreadable: Unreadable; readonly documents: AllDocuments }
 
-/** Reads the documents of one kind that can be read. */
+/** Returns a reader of many documents of one kind, which leaves out unreadable ones. */
 const readingAll =
   <T>(unreadable: Unreadable, what: string, decode: (row: Row) => T) =>
   (found: readonly Row[]): readonly T[] =>
     unreadable.readAll(found, ({ id }) => `${what} ${String(id)}`, decode)
 
-/** Reads one document, which may be in memory. */
+/** Returns a reader of one document, from memory if it is there. */
 const reading =
   <T>(
     unreadable: Unreadable,

@@ -5,7 +5,7 @@ import type { SqliteDatabase } from './database.ts'
 /** Tells a store's file from any other SQLite file: "SVCi". */
 const applicationId = 0x53_56_43_69
 
-/** A file's `user_version`: one more with each change of the tables or of the documents in them. */
+/** A file's `user_version`: increased with each change of the tables or of the documents in them. */
 const schemaVersion = 7
 
 const tables = `
@@ -94,9 +94,9 @@ const tables = `
 `
 
 /**
- * How durable each commit is, how long a write waits for another process's, and how much is written. A commit writes whole
- * pages, and most of its changes are a few hundred bytes somewhere in an index: small pages (of new files) write a third.
- * A page that changes often goes from the log to the file once for each 16 MiB of log.
+ * The settings of each connection: how durable a commit is, how long a write waits for another process, and how much is written.
+ * A commit writes whole pages, and most changes are a few hundred bytes in an index, so 1 KiB pages (of new files only) cut the
+ * written bytes to a third. A checkpoint after each 16 MiB of log writes a page that changed often only once.
  */
 export const pragmas = `
   PRAGMA page_size = 1024;
@@ -110,7 +110,7 @@ export const pragmas = `
   PRAGMA trusted_schema = 0;
 `
 
-/** Makes the tables in an empty file. */
+/** Creates the tables in an empty file. */
 export function makeTables(db: SqliteDatabase): void {
   db.exec('BEGIN EXCLUSIVE')
   try {
@@ -124,7 +124,7 @@ export function makeTables(db: SqliteDatabase): void {
   }
 }
 
-/** Throws SvcError `store-foreign` for the file of another program, `store-version` for that of another version. */
+/** Throws SvcError `store-foreign` for a file of another program, `store-version` for a file of another version. */
 export function checkSchema(db: SqliteDatabase, path: string): void {
   const pragma = (name: string) => numberOf(db.prepare(`PRAGMA ${name}`).get() ?? {}, name)
   if (pragma('application_id') !== applicationId && !isEmpty(db)) {
@@ -141,6 +141,6 @@ export function checkSchema(db: SqliteDatabase, path: string): void {
   )
 }
 
-/** True for a file that nobody has written to. */
+/** True for a database without tables. */
 export const isEmpty = (db: SqliteDatabase): boolean =>
   db.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() === undefined

@@ -20,20 +20,20 @@ import { wholeJob } from './job-parts.ts'
 import { createSqliteReads, wholeEvent } from './reads.ts'
 import { createSqliteWrites, type SqliteWrites } from './writes.ts'
 
-/** A store in a sqlite file, in whose transactions its bridge has a table of its own. */
+/** A store in a sqlite file. A bridge writes a table of its own in the same transactions. */
 export type SqliteStore = Store & {
   readonly db: SqliteDatabase
-  /** Runs a change within a transaction; resolves once that is as durable as the database is set to be. */
+  /** Runs a change within a transaction; resolves once it is committed, as durably as the database is set to be. */
   transact<T>(work: (writes: SqliteWrites) => T): Promise<T>
-  /** Does the same with the next commit, which others bring about. */
+  /** Does the same, but waits for the next commit instead of causing one. */
   transactSoon<T>(work: (writes: SqliteWrites) => T): Promise<T>
-  /** Runs what cannot be run within a transaction. */
+  /** Commits, then runs work that cannot run within a transaction. */
   betweenCommits(work: () => void): void
-  /** The same store, whose saves are answered before they last: for who waits for a barrier before anybody is told of them. */
+  /** Returns the same store with saves that return before they are durable. Its callers wait for a barrier before they answer. */
   ahead(): Store
 }
 
-/** The store in an open database: saves are committed in groups, and answered once their commit is on the disk, or before (`ahead`). */
+/** Creates the store of an open database. It commits saves in groups; a save returns once its commit is on the disk (but see `ahead`). */
 export function createSqliteStore(
   db: SqliteDatabase,
   host: Parameters<typeof createCommits>[1] & {
@@ -81,7 +81,7 @@ export function createSqliteStore(
       if (!isOpen) return
       commits.close()
       isOpen = false
-      // The next start has nothing to catch up with, and the file alone is a whole copy.
+      // Leaves no log to replay at the next start, so that the file alone is a complete copy.
       if (commits.trouble() === undefined) db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
       host.close()
     },
@@ -90,7 +90,7 @@ export function createSqliteStore(
     ...reads,
     prune: (options) => commits.run(() => writes.prune(options)),
     erase: async (record) => {
-      // What is freed is overwritten, not only given to the next who needs room.
+      // Overwrites freed space, which SQLite otherwise only marks as free.
       db.exec('PRAGMA secure_delete = ON')
       return commits.run(() => writes.erase(record))
     },
@@ -122,7 +122,7 @@ async function* watched<T>(
   }
 }
 
-/** Everything as it was at one moment, whatever is saved meanwhile. */
+/** Yields every record of one snapshot, whatever is saved meanwhile. */
 async function* scan(
   openReader: () => SqliteDatabase,
   barrier: Barrier,

@@ -17,7 +17,7 @@ import type { AllDocuments, Documents } from './documents.ts'
 import { createJobWrites } from './job-writes.ts'
 import { createBlobWrites, createKeyWrites } from './key-writes.ts'
 
-/** Every change of the database; each runs within a transaction of its caller. */
+/** Every write to the database; each runs within a transaction of its caller. */
 export function createSqliteWrites(db: SqliteDatabase, documents: AllDocuments) {
   const tables = createTables(db, documents)
   return {
@@ -99,9 +99,9 @@ function saving(db: SqliteDatabase, tables: Tables) {
       release.run()
       return refused
     },
-    /** True when the save of this id brought a document to where it is. */
+    /** True when the save with this id was the last one of the document. */
     isDone,
-    /** The version of the document that a write is of; 0 when it is not there. */
+    /** Returns the stored version of a write's document; 0 when it is not there. */
     versionOf: (write: VersionedWrite): number =>
       storedVersion(tables[write.kind].find.get(idOf(write))),
   }
@@ -113,7 +113,7 @@ function removing(
   documents: AllDocuments,
 ) {
   return {
-    /** Forgets what others may remove at any time, keys and clients, or all but the blobs. */
+    /** Deletes keys and clients, which others may remove at any time, or everything but the blobs. */
     clear: (what: 'removable' | 'all'): void => {
       documents.forget()
       const others = ['jobs', 'occupied_slots', 'nodes', 'events']
@@ -135,9 +135,9 @@ function removing(
 }
 
 const copying = (tables: Tables) => ({
-  /** Puts a record in, whatever is in its place. */
+  /** Stores a record, and replaces a document or key. An event or blob that is there stays. */
   put: (record: StoreRecord): void => put(tables, record),
-  /** Does what another store has accepted, whatever is in its place. */
+  /** Applies a write that another store has accepted, without its condition. */
   take: (write: Write, writeId: string): void => {
     if ('base' in write) put(tables, { ...write, version: versionOf(write) }, writeId)
     else if (write.kind === 'key') put(tables, write)
