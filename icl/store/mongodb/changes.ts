@@ -1,23 +1,23 @@
 /*
- * Problem: a process wants to hear what other replicas saved, without change streams, without reading all jobs,
- * and without missing one. A time set by the ICLs would be wrong by the difference of their clocks, and a counter
- * would be a second document for each save.
+ * Problem: a replica has to learn what other replicas saved, without change streams, without reading all jobs, and
+ * without missing a change. Times set by the ICLs would differ as their clocks do, and a counter would be a second
+ * document for each save.
  *
  * Idea: each save of a job stamps it with the server's cluster time ($currentDate). A reader asks for the jobs
  * with a later stamp than its cursor.
  *
  * Invariants:
- * - Each stamp of a job that a look finds is told once. A job that was saved several times between two looks is
- *   told with its newest version.
- * - The cursor moves up to the latest change that this reader has known for settlingMs by its own clock: before
- *   that, a save with an earlier stamp may still become readable. What was told meanwhile is in the cursor, so
- *   that reading it again tells nothing twice.
- * - The first look tells nothing. It begins ten seconds before the newest stamp, for the same reason.
+ * - A reader reports each stamp that it finds once. A job that was saved several times between two reads is reported
+ *   with its newest version.
+ * - The cursor advances to the latest change that this reader has known for settlingMs by its own clock. Before
+ *   that, a save with an earlier stamp may still become readable. The cursor lists later changes that were reported,
+ *   so that they are not reported again.
+ * - The first read reports nothing. Its cursor starts ten seconds before the newest stamp, for the same reason.
  *
- * Failure cases: a save that takes longer than settlingMs from its stamp until it can be read may be missed;
- * a waiting caller looks again by itself at the end of its wait. On a single server whose clock is set back, new
- * stamps lie before the cursor until the clock has caught up: changes are heard late, nothing is lost. While
- * MongoDB is away the look throws unavailable, and the same cursor serves afterwards.
+ * Failure cases: a save that becomes readable later than settlingMs after its stamp may be missed. A waiting caller
+ * reads the job again at the end of its wait. When the clock of a single server is set back, new stamps lie before the
+ * cursor until the clock has caught up: those changes are not reported, and waiting callers see them at the end of their
+ * wait. While MongoDB is away the read throws unavailable, and the same cursor works afterwards.
  */
 
 import { Timestamp } from 'mongodb'
@@ -29,25 +29,25 @@ import type { MongoConnection } from './connection.ts'
 import { occupiedOf } from './reads.ts'
 import { ChangeRow, parseRow } from './rows.ts'
 
-/** Seconds and a count within the second, as the server gives them. */
+/** Seconds, and a count within the second, as the server sets them. */
 const Stamp = z.tuple([z.number(), z.number()])
 type Stamp = z.output<typeof Stamp>
 
-/** A change that may still be followed by one with an earlier stamp: its stamp, its job, and when it was seen first. */
+/** A reported change that one with an earlier stamp may still follow: its stamp, its job, and when this reader first saw it. */
 const Recent = z.object({ stamp: Stamp, id: z.string(), seenAt: z.number() })
 
-/** Everything up to `after` was told, and of what came later, `told`. */
+/** All changes up to `after` were reported, and of the later ones those in `told`. */
 const Cursor = z.object({ after: Stamp, told: z.array(Recent) })
 type Cursor = z.output<typeof Cursor>
 
-// How long a save may take from its stamp until it can be read; and how far the first look goes back for the same reason.
+// How long a save may take from its stamp until it is readable, and how far the first read goes back for the same reason.
 const settlingMs = 5_000
 const settlingSeconds = 10
 
 /**
- * The changes since a cursor. Every save of a job carries the server's cluster time, which on a replica set or sharded cluster never
- * goes back, whatever the clocks of its servers or of the ICLs do. A save can become readable after another with a later stamp; so a
- * change is read again until `settlingMs` after this reader first saw it, by this reader's own clock, and told once.
+ * Reads the changes since a cursor. Every save of a job carries the server's cluster time, which never goes back on a replica set or
+ * sharded cluster, whatever its servers' clocks do. A save can become readable after another with a later stamp, so this reader reads a
+ * change again until `settlingMs` after it first saw it, and reports it once.
  */
 export function changeReads({ run }: MongoConnection, clock: Clock) {
   const projection = { version: 1, occupied: 1, changed: 1 }
@@ -84,7 +84,7 @@ export function changeReads({ run }: MongoConnection, clock: Clock) {
   } satisfies Partial<Store>
 }
 
-/** A change as it was read. */
+/** A change read from the database. */
 type Seen = { readonly id: string; readonly stamp: Stamp; readonly change: JobChange }
 
 function seenOf(row: unknown): Seen {
@@ -101,7 +101,7 @@ const compare = (a: Stamp, b: Stamp): number => a[0] - b[0] || a[1] - b[1]
 const earlier = (stamp: Stamp | undefined): Stamp =>
   stamp ? [Math.max(stamp[0] - settlingSeconds, 0), 0] : [0, 0]
 
-/** Goes on behind the last change that nothing earlier can follow any more. */
+/** Advances the cursor to the latest change that no earlier one can follow any more. */
 function settle({ after, told }: Cursor, now: number): Cursor {
   const old = told.filter(({ seenAt }) => now - seenAt >= settlingMs)
   const last =

@@ -11,10 +11,10 @@ import { indexOfJob } from '../job-index.ts'
 import type { Uploader } from '../store.ts'
 import { unlessTaken } from './taken.ts'
 
-/** The version at which a document stands, and which save brought it there. */
+/** The version of a document, and the id of the save that made it. */
 type Stand = { readonly version: number; readonly writeId: string }
 
-/** What a job is found by, beside its text; times in milliseconds, null where there is none. */
+/** A job's text and index fields; times in milliseconds, null where there is none. */
 export type JobFields = {
   readonly document: string
   readonly client: Address
@@ -30,7 +30,7 @@ export type JobFields = {
 export type JobRow = JobFields &
   Stand & {
     readonly _id: string
-    /** The server's own time of the last save. */
+    /** The server's cluster time of the last save. */
     readonly changed: Timestamp
   }
 
@@ -50,7 +50,7 @@ export type EventRow = {
 
 export type KeyRow = {
   readonly _id: string
-  /** Null once released: the row stays until it is pruned, so that a repeated release is known. */
+  /** Null once released. The row stays until it is pruned, so that a repeated release is recognized. */
   readonly value: string | null
   readonly expiresAt: number
   readonly writeId: string
@@ -67,7 +67,7 @@ type BlobRow = {
 
 type FormatRow = { readonly _id: string; readonly version: number }
 
-/** Where everything is kept. */
+/** The collections of a store. */
 export type MongoCollections = {
   readonly jobs: Collection<JobRow>
   readonly nodes: Collection<NodeRow>
@@ -86,7 +86,7 @@ export const collectionsOf = (db: Db): MongoCollections => ({
   blobs: db.collection('blobs'),
 })
 
-/** A job as it is kept. */
+/** Returns the stored fields of a job. */
 export function jobFieldsOf(job: Job): JobFields {
   const { client, phase, createdAt, settledAt, tickAt, effectsDueAt, effects, occupied } =
     indexOfJob(job)
@@ -103,18 +103,18 @@ export function jobFieldsOf(job: Job): JobFields {
   }
 }
 
-/** A node as it is kept. */
+/** Returns the stored fields of a node. */
 export const nodeFieldsOf = (node: Node): NodeFields => ({
   document: encodeDocument(node),
   certificateExpiresAt: node.certificate.expiresAt,
 })
 
-/** A client as it is kept. */
+/** Returns the stored fields of a client. */
 export const clientFieldsOf = (client: Client): ClientFields => ({
   document: encodeDocument(client),
 })
 
-/** An event as it is kept. */
+/** Returns the stored row of an event. */
 export const eventRowOf = (event: ReputationEvent, writeId: string): EventRow => ({
   _id: event.id,
   node: event.node,
@@ -123,7 +123,7 @@ export const eventRowOf = (event: ReputationEvent, writeId: string): EventRow =>
   writeId,
 })
 
-// Identity is always `_id`, which is unique by itself.
+// Ids need no index here: `_id` has one, which is unique.
 const indexes: Record<keyof MongoCollections, readonly Record<string, 1 | -1>[]> = {
   jobs: [
     { tickAt: 1 },
@@ -145,10 +145,10 @@ const indexes: Record<keyof MongoCollections, readonly Record<string, 1 | -1>[]>
 
 const format = { _id: 'store', version: 1 }
 
-/** Makes what is missing; safe to repeat and to do from many processes. Throws SvcError `store-format` for a newer program's data. */
+/** Creates what is missing; idempotent, even from many processes. Throws SvcError `store-format` for data of another version. */
 export async function prepareDatabase(db: Db): Promise<void> {
   const formats = db.collection<FormatRow>('format')
-  // Many processes may start on an empty database in the same moment.
+  // Many processes may start on an empty database at the same moment.
   await unlessTaken(async () => {
     const inserted = { $setOnInsert: { version: format.version } }
     const { acknowledged } = await formats.updateOne({ _id: format._id }, inserted, {
@@ -163,7 +163,7 @@ export async function prepareDatabase(db: Db): Promise<void> {
     })
   }
   for (const [name, keys] of Object.entries(indexes)) {
-    // One command each: FerretDB fails when several of one command are there already.
+    // One command for each index: FerretDB fails when several indexes of one command exist already.
     for (const key of keys) await db.collection(name).createIndex(key)
   }
 }

@@ -15,7 +15,7 @@ import { retrying } from '../../../lib/retry.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { collectionsOf, type MongoCollections, prepareDatabase } from './collections.ts'
 
-/** How long each thing may take, in milliseconds. */
+/** Time limits, in milliseconds. */
 export type MongoTimeouts = {
   /** To find a server that takes writes. */
   readonly selectionMs: number
@@ -31,15 +31,15 @@ export const defaultMongoTimeouts: MongoTimeouts = {
   retryWithinMs: 3_000,
 }
 
-/** A connection that is made when it is needed first, and again after it broke. */
+/** A connection that opens at its first use, and again at the next use after a failed open. The driver reconnects an open one. */
 export type MongoConnection = {
   /**
-   * Runs a command that is safe to repeat, again after a failure that may pass; `attempt` counts from 1. Throws ProblemError `unavailable`
-   * when the server does not answer.
+   * Runs an idempotent command, and retries it after a failure that may pass; `attempt` counts from 1. Throws ProblemError `unavailable`
+   * when the server does not answer or refuses this ICL's credentials.
    */
   run<T>(body: (collections: MongoCollections, attempt: number) => Promise<T>): Promise<T>
   ping(): Promise<void>
-  /** What keeps the server from answering; undefined when it answers. */
+  /** Why the server does not answer; undefined when it answers. */
   trouble(): string | undefined
   close(): Promise<void>
 }
@@ -47,7 +47,7 @@ export type MongoConnection = {
 const tries = { attempts: 3, firstDelayMs: 50, maxDelayMs: 500 }
 const defaultDatabase = 'svc'
 
-/** Names a MongoDB without connecting to it; throws SvcError `settings-invalid` for a URL that is none. */
+/** Creates a connection without opening it; throws SvcError `settings-invalid` for an invalid URL. */
 export function createMongoConnection(
   url: string,
   clock: Clock,
@@ -121,7 +121,7 @@ export function createMongoConnection(
 type Opened = { readonly db: Db; readonly collections: MongoCollections }
 
 function createClient(url: string, { selectionMs, answerMs }: MongoTimeouts): MongoClient {
-  // An operator's own numbers count; what the store's promises stand on is not up for choice.
+  // The URL may override the timeouts and the pool size, but not the options that the store's promises rest on.
   const unlessGiven = (options: Record<string, number>) =>
     Object.fromEntries(Object.entries(options).filter(([name]) => !optionsOf(url).has(name)))
   try {
@@ -134,13 +134,13 @@ function createClient(url: string, { selectionMs, answerMs }: MongoTimeouts): Mo
         waitQueueTimeoutMS: answerMs,
         maxPoolSize: 50,
       }),
-      // What was acknowledged survives the loss of any one server.
+      // An acknowledged write survives the loss of any one server.
       writeConcern: { w: 'majority', journal: true, wtimeoutMS: answerMs },
-      // Only the primary has every acknowledged write. It shows its newest state, not the majority's: what refuses a save has to be
-      // what a read finds, and whatever is saved on top of it is acknowledged only together with it.
+      // Only the primary has every acknowledged write. Reads see its newest state, not the majority's: a read must find the document
+      // that refuses a save. A save on top of an unacknowledged write is acknowledged only together with it.
       readPreference: 'primary',
       readConcern: { level: 'local' },
-      // Each save carries its own id and is repeated here, which works on servers without sessions, too.
+      // The store retries saves itself, by their ids, which works on servers without sessions, too.
       retryWrites: false,
     } satisfies Partial<MongoClientOptions>
     return new MongoClient(url, options as MongoClientOptions)
@@ -153,15 +153,15 @@ function createClient(url: string, { selectionMs, answerMs }: MongoTimeouts): Mo
 
 const urlParts = /^mongodb(?:\+srv)?:\/\/(?:([^@/]*)@)?([^/?]*)(?:\/([^?]*))?(?:\?(.*))?$/
 
-/** The database that a URL names; `svc` when it names none. */
+/** Returns the database that a URL names; `svc` when it names none. */
 const databaseOf = (url: string): string => urlParts.exec(url)?.[3] || defaultDatabase
 
 const optionsOf = (url: string): URLSearchParams => new URLSearchParams(urlParts.exec(url)?.[4])
 
-/** The servers that a URL names, and never its user and password. */
+/** Returns the servers that a URL names, without user and password. */
 export const hostsOf = (url: string): string => urlParts.exec(url)?.[2] || 'no host'
 
-/** An error's message without the credentials of the URL that it may quote. */
+/** Returns an error's message, with the URL and its credentials blanked out. */
 function told(error: unknown, url: string): string {
   const text = errorMessage(error)
   const credentials = urlParts.exec(url)?.[1]
@@ -178,15 +178,15 @@ const troubleOfTopology = ({ servers }: TopologyDescription): string | undefined
     ? undefined
     : 'MongoDB cannot be reached'
 
-// NotWritablePrimary and its kind, also as a mongos tells of it, shutdowns, timeouts, cursors that a restart forgot, a majority that does
-// not answer, and a disk that is full.
+// NotWritablePrimary and similar errors, also as a mongos reports them, shutdowns, timeouts, cursors lost in a restart, a majority that
+// does not answer, and a disk that is full.
 const passingCodes = new Set([
   6, 7, 43, 50, 64, 89, 91, 112, 133, 134, 189, 202, 237, 262, 9001, 10107, 11600, 11602, 13435,
   13436, 14031,
 ])
 const refusedCodes = new Set([13, 18])
 
-/** True when the very next attempt may succeed. */
+/** True when a retry may succeed at once. */
 function isPassing(error: unknown): boolean {
   if (error instanceof MongoServerError) return passingCodes.has(Number(error.code))
   return error instanceof MongoNetworkError
@@ -202,7 +202,7 @@ const awayNames = new Set([
   'MongoWaitQueueTimeoutError',
 ])
 
-/** True when the server did not answer, or would not serve this ICL. */
+/** True when the server did not answer, or refuses this ICL's credentials. */
 function isAway(error: unknown): boolean {
   if (!(error instanceof MongoError)) return false
   return isPassing(error) || isRefused(error) || awayNames.has(error.name)

@@ -32,7 +32,7 @@ const documentOnly = { projection: { document: 1 } }
 const idOf = ({ _id }: { readonly _id: string }) => _id
 const newestFirst = (field: string): Sort => ({ [field]: -1, _id: -1 })
 
-/** Everything that is read of jobs. */
+/** Reads of jobs. */
 export function jobReads({ run }: MongoConnection, unreadable: Unreadable) {
   const readAll = (rows: readonly JobRow[]) =>
     unreadable.readAll(rows, idOf, (row) => documentOf<Job>(row))
@@ -83,7 +83,7 @@ const versioned = <T extends Job | Node | Client>(row: unknown): Versioned<T> =>
   version: parseRow(VersionedDocument, row).version,
 })
 
-/** What lies before a position in a list that is ordered by time, then by id. */
+/** Returns the filter for rows before a position in a list that is ordered by time, then by id. */
 const beforePosition = <Row>(field: string, before: Position | undefined): Filter<Row> =>
   (before
     ? { $or: [{ [field]: { $lt: before.at } }, { [field]: before.at, _id: { $lt: before.id } }] }
@@ -120,13 +120,13 @@ export function jobFigures({ run }: MongoConnection) {
   } satisfies Partial<Store>
 }
 
-/** An occupied slot from its text, `offered:ADDRESS` or `claimed:ADDRESS`. */
+/** Parses an occupied slot from its text, `offered:ADDRESS` or `claimed:ADDRESS`. */
 export function occupiedOf(text: string): OccupiedSlot {
   const [status, node] = text.split(':')
   return { node: parseRow(Address, node), status: status === 'offered' ? status : 'claimed' }
 }
 
-/** Everything that is read of nodes, keys and blobs. */
+/** Reads of nodes, clients, events, keys and blobs. */
 export function otherReads({ run }: MongoConnection, unreadable: Unreadable) {
   const readEvents = (rows: readonly EventRow[]) =>
     unreadable.readAll(rows, idOf, (row) => documentOf<ReputationEvent>(row))
@@ -187,7 +187,7 @@ export function otherReads({ run }: MongoConnection, unreadable: Unreadable) {
   } satisfies Partial<Store>
 }
 
-/** A key as the port knows it. */
+/** Returns a row of a key as a held key of the store. */
 export const heldKeyOf = ({ _id, value, expiresAt }: z.output<typeof HeldKeyRow>) => ({
   key: _id,
   value,

@@ -32,7 +32,7 @@ export const WholeBlob = BlobBytes.extend({
 })
 export const ByteCount = z.object({ bytes: z.number() })
 
-/** A value as the database gave it; throws SvcError `store-corrupt` when it is not one that this program wrote. */
+/** Parses a value from the database; throws SvcError `store-corrupt` when this program did not write it. */
 export function parseRow<T>(schema: z.ZodType<T>, row: unknown): T {
   const parsed = schema.safeParse(row)
   if (parsed.success) return parsed.data
@@ -40,13 +40,13 @@ export function parseRow<T>(schema: z.ZodType<T>, row: unknown): T {
   throw corrupt(row, where.join('; '))
 }
 
-/** The document of a row. */
+/** Decodes the document of a row; throws SvcError `store-corrupt`. */
 export function documentOf<T extends StoreDocument>(row: unknown): T {
   const { _id, document } = parseRow(Document, row)
   try {
     return decodeDocumentOf<T>(_id, document)
   } catch {
-    // The error would quote the document.
+    // The cause is left out, because its message would quote the document.
     throw corrupt(row, 'its document is not one that an ICL wrote')
   }
 }
@@ -62,6 +62,6 @@ const corrupt = (row: unknown, why: string): SvcError => {
   )
 }
 
-/** Bytes that no driver keeps a hand on. */
+/** Returns a copy of the bytes, which the driver does not share. */
 export const bytesOf = ({ bytes }: z.output<typeof BlobBytes>): Uint8Array<ArrayBuffer> =>
   Uint8Array.from(bytes.value())

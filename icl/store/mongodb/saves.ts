@@ -2,21 +2,21 @@
  * Problem: some commands change several documents at once, and not every server that speaks MongoDB's protocol has
  * transactions.
  *
- * Idea: several writes are done one by one, in an order that is safe to break off and to repeat. First a look whether
- * the keys to be released are held. Then what only reserves or adds: keys, blobs, events. Then the one document with a
- * version, which decides: with it, all is done. Last the releases of keys, which nobody can refuse any more.
+ * Idea: the writes run one by one, in an order that is safe to interrupt and to repeat. The store first checks that the
+ * keys to be released are held. Then it makes the writes that only reserve or add: keys, blobs, events. Then it saves the
+ * one document with a version, which decides the save. Last it releases keys, which cannot be refused any more.
  *
  * Invariants:
- * - When a write is refused before or at the document, nothing after it is done, and what was added before is taken
- *   back: an event that this save inserted, and a key that was not its holder's before and that nobody renewed since,
- *   which its former holder gets back. Both are told by the id of the save, which is in their rows.
- * - A repeated save whose document has its id already is done, whatever of it is refused by now: what it adds once more
- *   is what it added before.
+ * - When a write is refused, up to and including the document, no later write is made, and earlier ones are undone: the
+ *   events that this save inserted, and the keys that it gave to a new value. A key goes back to its former value unless
+ *   another save has renewed it since. Rows of both carry the id of their save.
+ * - A repeated save whose document already has its id is done, even if one of its writes is refused now. Whatever the
+ *   repeat adds is what the first attempt added.
  *
- * Failure cases: a process that dies in between leaves keys that are held for what their value names until they
- * expire, an event without its document, or a key that should have been released. Repeating the command finds its own
- * key, saves the document without the event that is there, and releases again. Others may see a key or an event a
- * moment before the document.
+ * Failure cases: a process that dies in between leaves keys with their new value until they expire, an event without its
+ * document, or a key that should have been released. A caller that repeats the command finds its own keys, saves the
+ * document without the event that is there, and releases the keys. Other readers may see a key or an event a moment
+ * before the document.
  */
 
 import {
@@ -38,14 +38,14 @@ import {
 } from './collections.ts'
 import { unlessTaken } from './taken.ts'
 
-/** One attempt of a save; `mayBeDone` when an earlier one may have gone through unheard. */
+/** One attempt at a save; `mayBeDone` when an earlier attempt may have succeeded without an answer. */
 export type Attempt = {
   readonly writeId: string
   readonly mayBeDone: boolean
   readonly retried: boolean
 }
 
-/** Carries out a save in one command on one document; only a refused one that may be done already is looked up afterwards. */
+/** Makes one write, usually with one command. A refused write that may be done already is looked up afterwards. */
 export async function saveOnce(
   collections: MongoCollections,
   write: Write,
@@ -85,7 +85,7 @@ export async function saveOnce(
   }
 }
 
-/** Carries out several writes in the order above; returns the one that was refused. */
+/** Makes several writes in the order above; returns the refused one. */
 export async function saveAllOnce(
   collections: MongoCollections,
   writes: readonly Write[],
@@ -112,7 +112,7 @@ async function saveBeforeReleases(
 ): Promise<Write | undefined> {
   const taken: Taken[] = []
   const refuse = async (write: Write): Promise<Write | undefined> => {
-    // What a broken connection has kept from being heard is done, whatever others have done since.
+    // An earlier attempt may have saved everything before the connection broke.
     if (document && attempt.mayBeDone && (await isSaved(collections, document, attempt))) return
     await takeBack(collections, taken, attempt)
     return write
@@ -150,10 +150,10 @@ async function isSaved(
   return (await clients.findOne({ _id: write.client.address, writeId })) !== null
 }
 
-/** A write that is done, and of a key, who had it before. */
+/** A write that was made; for a key, with its former value. */
 type Taken = { readonly write: Write; readonly former: Former }
 
-/** Only what has the id of this save: what others have renewed since is theirs. */
+/** Undoes events and keys that still have the id of this save; other saves may have renewed them since. */
 async function takeBack(
   { keys, events }: MongoCollections,
   taken: readonly Taken[],
@@ -171,7 +171,7 @@ async function takeBack(
 
 type VersionedRow = { readonly _id: string; readonly version: number; readonly writeId: string }
 
-/** A document as it is saved on top of what `write` names; `also` changes what is not the document's. */
+/** A save of a document's `fields` on top of the version that `write` names; `also` is a further update of the row. */
 type Versioned<Row> = {
   readonly id: string
   readonly write: VersionedWrite
@@ -188,7 +188,7 @@ async function saveVersioned<Row extends VersionedRow>(
   const version = versionOf(write)
   const filter = { _id: id, version: base } as Filter<Row>
   const $set = { ...fields, version, writeId } as unknown as MatchKeysAndValues<Row>
-  // No document has version 0: a new one is inserted, and refused by its id when there is one.
+  // No document has version 0, so a new one is inserted, and the unique id refuses it when there is one already.
   const saved = await unlessTaken(async () => {
     const done = await collection.updateOne(filter, { ...also, $set }, { upsert: base === 0 })
     return done.matchedCount + done.upsertedCount > 0
@@ -196,7 +196,7 @@ async function saveVersioned<Row extends VersionedRow>(
   if (saved || !mayBeDone) return saved
   const held = await collection.findOne({ _id: id } as Filter<Row>)
   if (held?.writeId === writeId) return true
-  // Saved here unheard, and then by others? Neither answer could be known to be true.
+  // This save may have succeeded without an answer before another one: neither true nor false is certain.
   if (retried && held && held.version > version) throw unknownOutcome()
   return false
 }
@@ -208,7 +208,7 @@ const unknownOutcome = () =>
 
 type EventWrite = Extract<Write, { kind: 'event' }>
 
-/** Adds events with one command; returns one that was there. */
+/** Adds events with one command; returns one that was there already. */
 async function addEvents(
   { events }: MongoCollections,
   writes: readonly EventWrite[],
@@ -216,7 +216,7 @@ async function addEvents(
 ): Promise<EventWrite | undefined> {
   if (writes.length === 0) return undefined
   const rows = writes.map(({ event }) => eventRowOf(event, writeId))
-  // Those that are there do not keep the others from being added.
+  // Events that are there already do not stop the others from being added.
   if (await unlessTaken(() => events.insertMany(rows, { ordered: false }))) return undefined
   const own = { _id: { $in: rows.map(({ _id }) => _id) }, writeId }
   const added = await events.find(own, { projection: { _id: 1 } }).toArray()
@@ -224,14 +224,14 @@ async function addEvents(
   return writes.find(({ event }) => !ids.has(event.id))
 }
 
-/** Earlier than any time a caller may ask about. */
+/** A time before any that a caller asks about. */
 const never = Number.MIN_SAFE_INTEGER
 
-/** Who had a key until when. */
+/** The former value of a key, and its expiry. */
 type Former = Pick<KeyRow, 'value' | 'expiresAt'>
 const nobody: Former = { value: null, expiresAt: never }
 
-/** Gives a key to its new holder, and returns its former one; `renewed` when it has it already, undefined while another does. */
+/** Gives a key to a value. Returns the former value, `renewed` when the value has it already, or undefined while another has it. */
 async function takeKey(
   { keys }: MongoCollections,
   { key, value, insteadOf, now, expiresAt }: Extract<Write, { kind: 'key' }>,
@@ -245,7 +245,7 @@ async function takeKey(
     if (before === null) return upsert ? nobody : undefined
     return before.value === value ? 'renewed' : before
   }
-  // Another insert in the same moment may be of the same value: then this renews it.
+  // Another insert at the same moment may be of the same value: then this one renews the key.
   return (await unlessTaken(() => take(true))) || take(false)
 }
 

@@ -17,7 +17,7 @@ import { jobFigures, jobReads, otherReads } from './reads.ts'
 import { type Attempt, saveAllOnce, saveOnce } from './saves.ts'
 import { pruning, restoreOnce, scanAll } from './upkeep.ts'
 
-/** What a store in MongoDB needs. */
+/** The settings of a store in MongoDB. */
 export type MongoOptions = {
   /** `mongodb://` or `mongodb+srv://`; the database is `svc` unless it names one. */
   readonly url: string
@@ -28,8 +28,8 @@ export type MongoOptions = {
 }
 
 /**
- * A store in MongoDB, or in what speaks its protocol, for any number of ICLs. It connects when it is used; while the server is away every
- * call throws ProblemError `unavailable`. Throws SvcError `settings-invalid` for a URL that cannot be used.
+ * Creates a store in MongoDB, or in a server that speaks its protocol, for any number of ICLs. It connects at its first use. While the
+ * server is away every call throws ProblemError `unavailable`. Throws SvcError `settings-invalid` for an invalid URL.
  */
 export function createMongoStore({ url, clock, random, timeouts, log }: MongoOptions): Store {
   const connection = createMongoConnection(url, clock, timeouts ?? defaultMongoTimeouts)
@@ -78,7 +78,7 @@ const attemptOf = (writeId: string, attempt: number, given: string | undefined):
   mayBeDone: attempt > 1 || given !== undefined,
 })
 
-/** Opens stores in a MongoDB, each with connections of its own; throws SvcError `settings-invalid` at once for a URL that cannot be used. */
+/** Returns a function that opens stores, each with its own connections; throws SvcError `settings-invalid` at once for an invalid URL. */
 export function createMongoOpener(options: MongoOptions): () => Promise<Store> {
   let unused: Store | undefined = createMongoStore(options)
   return async () => {
@@ -88,7 +88,7 @@ export function createMongoOpener(options: MongoOptions): () => Promise<Store> {
   }
 }
 
-/** A store in MongoDB that answers; throws SvcError `store-unavailable` when it does not, which may pass. */
+/** Opens a store in MongoDB, and pings it; throws SvcError `store-unavailable` (retryable) when the server does not answer. */
 export async function openMongoStore(options: MongoOptions): Promise<Store> {
   const store = createMongoStore(options)
   try {

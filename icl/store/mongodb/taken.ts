@@ -2,19 +2,19 @@ import { MongoBulkWriteError, MongoServerError } from 'mongodb'
 
 const duplicateKey = 11_000
 
-/** Inserts, or answers false when there is a document with this id. */
+/** Runs an insert; returns false when there is a document with its id already. */
 export async function unlessTaken<T>(insert: () => Promise<T>): Promise<T | false> {
   try {
     return await insert()
   } catch (error) {
     if (isTaken(error)) return false
-    // The driver wraps what breaks the command that inserts many.
+    // The driver wraps the error that fails a command with many inserts.
     const cause = error instanceof MongoBulkWriteError ? error.errorResponse : undefined
     throw cause instanceof Error ? cause : error
   }
 }
 
-/** True when nothing but documents that are there kept some from being inserted. */
+/** True when inserts failed only because their ids are taken. */
 function isTaken(error: unknown): boolean {
   if (!(error instanceof MongoServerError && error.code === duplicateKey)) return false
   if (!(error instanceof MongoBulkWriteError)) return true

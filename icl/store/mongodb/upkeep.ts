@@ -17,7 +17,7 @@ import { heldKeyOf } from './reads.ts'
 import { bytesOf, documentOf, HeldKeyRow, parseRow, VersionedDocument, WholeBlob } from './rows.ts'
 import { unlessTaken } from './taken.ts'
 
-/** Forgetting what is over. No index does that by itself, so that what has expired is decided by the ICL's clock alone. */
+/** Deletes records that are over. No TTL index does so, because the ICL's clock alone decides what has expired. */
 export function pruning({ run }: MongoConnection) {
   const remove = async <Row extends { readonly _id: string }>(
     of: (collections: MongoCollections) => Collection<Row>,
@@ -27,7 +27,7 @@ export function pruning({ run }: MongoConnection) {
     const options = { projection: { _id: 1 }, limit }
     const rows = await run((all) => of(all).find(over, options).toArray())
     if (rows.length === 0) return 0
-    // One may have been kept longer meanwhile: the condition is repeated, document by document.
+    // Repeats the condition for each document: one may have been renewed meanwhile.
     const these = { ...over, _id: { $in: rows.map(({ _id }) => _id) } } as Filter<Row>
     const { deletedCount } = await run((all) => of(all).deleteMany(these))
     return deletedCount
@@ -39,7 +39,7 @@ export function pruning({ run }: MongoConnection) {
       const keys = await remove(({ keys }) => keys, { expiresAt: { $lte: now } }, limit)
       return jobs + keys + (await remove(({ blobs }) => blobs, { until: { $lte: now } }, limit))
     },
-    // One that a broken connection has erased unseen is not there when it is tried again.
+    // Returns false when a first attempt erased the record and its answer was lost: the retry does not find it.
     erase: async (record) => {
       const { deletedCount } = await run(({ jobs, clients, blobs }) => {
         if (record.kind === 'client') return clients.deleteOne({ _id: record.address })
@@ -54,7 +54,7 @@ export function pruning({ run }: MongoConnection) {
 const pageSize = 200
 const blobPageSize = 8
 
-/** Everything for a backup, page by page: a connection that breaks in between does no harm. */
+/** Yields every record for a backup, page by page, so that a broken connection costs one page's retry. */
 export async function* scanAll(connection: MongoConnection): AsyncGenerator<StoreRecord> {
   const pages = <Row extends { readonly _id: string }>(
     of: (collections: MongoCollections) => Collection<Row>,
@@ -100,7 +100,7 @@ async function* pagesOf<Row extends { readonly _id: string }>(
   }
 }
 
-/** Puts a record in unless there is one in its place; true, too, when that was put there by this very write id. */
+/** Inserts a record unless there is one with its id; also true when the save with this write id inserted that one. */
 export function restoreOnce(
   collections: MongoCollections,
   record: StoreRecord,
@@ -144,7 +144,7 @@ async function insert<Row extends { readonly _id: string; readonly writeId: stri
 ): Promise<boolean> {
   const stamp = hasStamp ? { $currentDate: { changed: { $type: 'timestamp' } } } : {}
   const update = { ...stamp, $set: row as unknown as MatchKeysAndValues<Row> }
-  // Only this write id finds a document; any other is refused by the id that is taken.
+  // The filter finds only a document of this write id. Beside any other document the upsert fails, because its id is taken.
   const filter = { _id: id, writeId: row.writeId } as Filter<Row>
   return unlessTaken(async () => {
     const { matchedCount, upsertedCount } = await collection.updateOne(filter, update as never, {
