@@ -8,13 +8,13 @@ import { keyOf, parseHeld, prefixOf } from './keys.ts'
 
 const prefix = prefixOf('ban')
 
-/** What the operator said when a node was banned; milliseconds. */
+/** The reason that the operator gave for a ban, and its time (milliseconds). */
 const Ban = z.object({ reason: z.string(), at: z.number() })
 export type Ban = z.output<typeof Ban>
 
 type Bans = Nodes & { readonly clock: Clock }
 
-/** The ban of a node, if it has one; throws SvcError `store-corrupt`. */
+/** Returns the ban of a node, if it has one; throws SvcError `store-corrupt`. */
 export async function findBan(
   { store, clock }: Pick<Bans, 'store' | 'clock'>,
   address: Address,
@@ -23,7 +23,7 @@ export async function findBan(
   return value === undefined ? undefined : parseBan(address, value)
 }
 
-/** Every banned address; throws SvcError `store-corrupt`. */
+/** Returns every ban by address; throws SvcError `store-corrupt`. */
 export async function listBans({
   store,
   clock,
@@ -37,7 +37,7 @@ export async function listBans({
   )
 }
 
-/** Bans a node from now on: it cannot attest, and its certificate ends. False when it was banned before. */
+/** Bans a node: it cannot attest any more, and its certificate ends. False when it was banned already. */
 export async function banNode(bans: Bans, address: Address, reason: string): Promise<boolean> {
   const { clock } = bans
   const now = clock.now()
@@ -58,7 +58,7 @@ export async function unbanNode({ store, clock }: Bans, address: Address): Promi
   return value !== undefined && store.save({ kind: 'release-key', key, value })
 }
 
-/** Ends a node's certificate: its requests are refused until it attests again. False when it has none that counts. */
+/** Ends a node's certificate, so that its requests are refused until it attests again. False when it has no valid one. */
 export const revokeCertificate = (bans: Bans, address: Address): Promise<boolean> =>
   endCertificate(bans, address)
 

@@ -6,27 +6,27 @@ import type { Store, Write } from '../store/store.ts'
 
 const maxTries = 20
 
-/** The store of nodes, and who is told of each that this process saves. */
+/** The store of nodes, and the pool that learns of each node that this process saves. */
 export type Nodes = {
   readonly store: Store
   readonly pool: { note(node: Node): void }
-  /** A process that makes one change alone needs none. */
+  /** Queues the changes of this process by node; not needed for a single change. */
   readonly turns?: KeyedMutex
 }
 
-/** What is saved together with a node. */
+/** Writes that are saved together with a node. */
 export type Alongside = {
   readonly writes: readonly Write[]
-  /** Called when one of them is refused: throws, or has the node looked at again. */
+  /** Called when one of the writes is refused. It throws to give up, or returns to let `changeNode` start again. */
   readonly onRefused: (write: Write) => void
 }
 
 type Change = (node: Node | undefined) => Promise<Node | undefined> | Node | undefined
 
 /**
- * Saves what `change` makes of a node, starting again when another process saved in between; `change` may answer undefined to leave
- * an absent node absent. What `alongside` names is saved in the same save, also when the node stays as it is. All others who change
- * the node wait meanwhile.
+ * Saves what `change` makes of a node, and starts again when another process saved the node in between. `change` may return undefined to
+ * leave an absent node absent. The writes of `alongside` go into the same save, even when the node does not change. Other changes of the
+ * node in this process wait meanwhile. Throws ProblemError `unavailable` after 20 tries.
  */
 export function changeNode(
   nodes: Nodes,

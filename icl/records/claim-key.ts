@@ -4,7 +4,7 @@ import type { Store } from '../store/store.ts'
 
 const maxTries = 5
 
-/** Gives `key` to `value` until `expiresAt` (milliseconds) unless another value has it; returns the value that has it. */
+/** Gives `key` to `value` until `expiresAt` (ms) unless another value has it; returns the value that has it. Throws `unavailable`. */
 export async function claimKey(
   { store, clock }: { readonly store: Store; readonly clock: Clock },
   key: string,

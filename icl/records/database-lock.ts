@@ -1,22 +1,22 @@
 /*
- * Problem: an ICL may work from its local copy while the database is away only if nobody else saves there meanwhile.
- * Waiting for others to show up decides nothing: a busy process is late.
+ * Problem: an ICL may work from its local copy while the database is away only if no other ICL saves in the database
+ * meanwhile. Waiting for other ICLs to appear proves nothing, because a busy process may be late.
  *
- * Idea: one key in the database is a lock without an end. Any number of ICLs share it, and never save while the database
- * is away. Or one ICL has it exclusively, and may. It keeps the lock while nobody can ask for it.
+ * Idea: one key in the database is a lock that does not expire. Either any number of ICLs share it, and never save while
+ * the database is away. Or one ICL has it exclusively, and may save then. It keeps the lock during the outage.
  *
  * Invariants:
- * - Before its first save an ICL has the lock. Before a later one it has seen within `recheckLockMs` of its own monotonic
- *   clock that it still has it.
- * - Who shares the lock leaves a mark first and then looks at the lock. Who wants it exclusively takes it first and then
- *   looks for marks. So at least one of two that start at once sees the other, and gives way.
+ * - An ICL has the lock before its first save. Before a later save it has seen, within the last `recheckLockMs` of its own
+ *   monotonic clock, that it still has the lock.
+ * - An ICL that shares the lock first leaves its replica record and then takes the lock. An ICL that wants it exclusively
+ *   first takes it and then looks for records. So of two that start at once at least one sees the other, and gives way.
  *
  * Failure cases:
- * - A killed holder: the lock stays. Its next start has the same id, which is in the local copy.
- * - A local copy that is lost: the lock stays until `icl admin unlock`.
- * - Killed ICLs that shared it: their marks count for five minutes. Then an exclusive one takes the lock.
- * - One that shared it and was frozen for those minutes: it looks at the lock before it saves. A save that was frozen
- *   between the look and the send is judged by versions alone.
+ * - A holder is killed: the lock stays. The next start has the same id, which is in the local copy.
+ * - The local copy is lost: the lock stays until `icl admin unlock`.
+ * - ICLs that shared the lock are killed: their records count for five minutes. Then another ICL can take it exclusively.
+ * - An ICL that shared the lock was frozen for those minutes: it checks the lock before it saves. If it froze between the
+ *   check and the save, only versions protect the data.
  */
 
 import type { Clock } from '../../lib/clock.ts'
@@ -36,7 +36,7 @@ import {
   renewReplica,
 } from './replicas.ts'
 
-/** After how long without a look an ICL looks at the lock before it saves, in milliseconds. */
+/** How long a check of the lock is good for saves, in milliseconds. */
 export const recheckLockMs = 60_000
 
 const key = keyOf('database-lock')
@@ -46,7 +46,7 @@ type Keys = Pick<Store, 'save' | 'findKey' | 'listKeys'>
 
 /** An ICL that wants the lock of its database. */
 export type LockHolder = {
-  /** The same after a restart when `isExclusive`. */
+  /** The id of the replica, the same after a restart when `isExclusive`. */
   readonly id: string
   readonly isExclusive: boolean
 }
@@ -56,7 +56,7 @@ type Host = { readonly clock: Clock; readonly random: Random }
 const nameOf = ({ id, isExclusive }: LockHolder): string =>
   isExclusive ? `exclusive ${id}` : shared
 
-/** Takes the lock; `wasHeld` when this holder is known to have it. Throws SvcError `store-locked` while others keep it away. */
+/** Takes the lock; `wasHeld` when the local copy says that this holder has it. Throws SvcError `store-locked` beside another ICL. */
 export async function takeDatabaseLock(
   store: Keys,
   holder: LockHolder & { readonly wasHeld: boolean },
@@ -73,12 +73,12 @@ export const hasDatabaseLock = async (
   now: number,
 ): Promise<boolean> => (await store.findKey(key, now)) === nameOf(holder)
 
-/** Gives an exclusive lock back. */
+/** Releases an exclusive lock. */
 export async function releaseDatabaseLock(store: Keys, holder: LockHolder): Promise<void> {
   await store.save({ kind: 'release-key', key, value: nameOf(holder) })
 }
 
-/** Takes the lock from its holder, and forgets all marks; returns who held it. Throws SvcError `store-in-use` while an ICL runs. */
+/** Removes the lock and all replica records; returns the lock's value. Throws SvcError `store-in-use` while an ICL runs. */
 export async function breakDatabaseLock(store: Keys, now: number): Promise<string | undefined> {
   const replicas = await listReplicas(store, now)
   const running = replicas.find((one) => isLive(one, now))
@@ -97,7 +97,7 @@ async function takeShared(store: Keys, holder: LockHolder, { clock, random }: Ho
   const now = clock.now()
   await renewReplica(store, holder.id, version, now)
   if (await store.save({ kind: 'key', key, value: shared, now, expiresAt: forever })) {
-    // An exclusive holder that comes later sees that its copy is behind.
+    // The token shows a later exclusive holder that its copy is behind.
     await joinReplicas(store, toBase64Url(random.bytes(12)), now)
     return
   }

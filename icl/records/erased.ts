@@ -3,10 +3,10 @@ import type { Store } from '../store/store.ts'
 import { keyOf, prefixOf } from './keys.ts'
 
 const prefix = prefixOf('erased')
-/** As long as blobs are kept at most, unless the network says otherwise. */
+/** The default retention of blobs. */
 const notedMs = 30 * dayMs
 
-/** Notes that a blob is erased, for local copies of the database: they keep blobs that no list of the database names. */
+/** Records that a blob was erased, so that local copies of the database delete it, too: a fill does not remove their blobs. */
 export async function noteErased(
   store: Pick<Store, 'save'>,
   cid: string,
@@ -16,7 +16,7 @@ export async function noteErased(
   await store.save({ kind: 'key', key, value: '', now, expiresAt: now + notedMs })
 }
 
-/** The blobs that were erased. */
+/** Lists the CIDs of blobs that were erased within the last 30 days. */
 export async function listErased(
   store: Pick<Store, 'listKeys'>,
   now: number,

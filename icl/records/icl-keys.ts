@@ -12,12 +12,12 @@ import {
 import type { JsonWebKeySet } from '../../lib/schemas/network.ts'
 import { type SigningKey, signingKeyFromSeed } from '../../lib/session-key.ts'
 
-/** What an attestation certificate says of the evidence: for a TPM its endorsement key's hash, its attestation key's name and its count of machine starts. */
+/** The evidence in an attestation certificate. For a TPM: the endorsement key's hash, the attestation key's name and the reset count. */
 export type CertificateAttestation =
   | { readonly backend: 'mock' }
   | { readonly backend: 'tpm'; readonly ek: string; readonly ak: string; readonly reset: number }
 
-/** What an attestation certificate says (an ES256 JWS; times in Unix seconds). */
+/** The claims of an attestation certificate (an ES256 JWS; times in Unix seconds). */
 type CertificateClaims = {
   readonly iss: string
   readonly sub: string
@@ -28,7 +28,7 @@ type CertificateClaims = {
   readonly att: CertificateAttestation
 }
 
-/** What the ICL signs with for a time: rotated, see `keyring.ts`. */
+/** The signing keys of one generation; `keyring.ts` rotates them. */
 export type SigningKeys = {
   /** Signs tallies, lists and reputation events. */
   readonly tally: SigningKey
@@ -37,32 +37,32 @@ export type SigningKeys = {
   signCertificate(claims: CertificateClaims): Promise<string>
 }
 
-/** What only the ICL itself has to recognise again; made from the secret alone, whatever is rotated. */
+/** Seals tokens and makes tags that only the ICL itself checks. The keys depend on the secret alone, and do not rotate. */
 export type TokenKeys = {
-  /** A token that only this ICL can open. */
+  /** Returns a token that only this ICL can open. */
   sealToken(purpose: string, content: unknown): Promise<string>
-  /** The content of a token, undefined when it is not one of this ICL for this purpose. */
+  /** Returns the content of a token; undefined when this ICL did not seal it for this purpose. */
   openToken(purpose: string, token: string): Promise<unknown>
-  /** A tag that only this ICL can make. */
+  /** Returns a tag that only this ICL can make. */
   tag(purpose: string, message: Uint8Array): Promise<Uint8Array<ArrayBuffer>>
-  /** True when `tag` is that of the message, in constant time. */
+  /** True when `tag` is the message's tag; compares in constant time. */
   isTag(purpose: string, message: Uint8Array, tag: Uint8Array): Promise<boolean>
 }
 
-/** Everything that the ICL signs, seals or authenticates with; all of it is made from one secret. */
+/** All keys of the ICL, derived from one secret. */
 export type IclKeys = TokenKeys & {
-  /** The key that signs now; another one after a rotation, so it is read once for a signature and its key. */
+  /** The key that signs now. A rotation changes it, so a caller reads it once to get a signature and its matching key. */
   readonly tally: SigningKey
-  /** Every public key that a signature of this ICL may have been made with. */
+  /** Every public key that may verify a signature of this ICL. */
   readonly jwks: JsonWebKeySet
   signCertificate(claims: CertificateClaims): Promise<string>
-  /** Learns of rotations. */
+  /** Loads rotations from the store. */
   refresh(): Promise<void>
 }
 
 type PublicKey = JsonWebKeySet['keys'][number]
 
-/** The ICL's keys without rotation: the same secret (at least 32 bytes) gives the same keys. */
+/** Derives the ICL's keys without rotation: the same secret (at least 32 bytes) gives the same keys. */
 export async function deriveKeys(secret: Uint8Array): Promise<IclKeys> {
   const { tally, publicKeys, signCertificate } = await deriveSigningKeys(secret, 1)
   const tokens = await deriveTokenKeys(secret)
@@ -73,7 +73,7 @@ export async function deriveKeys(secret: Uint8Array): Promise<IclKeys> {
 const derive = (secret: Uint8Array, info: string, length = 32) =>
   hkdfSha256(secret, new Uint8Array(), info, length)
 
-/** The keys of one generation (1 and up), the same on every replica. */
+/** Derives the signing keys of one generation (1 and up), the same on every replica. */
 export async function deriveSigningKeys(
   secret: Uint8Array,
   generation: number,
@@ -103,7 +103,7 @@ export async function deriveSigningKeys(
   }
 }
 
-/** The keys of tokens and tags, the same on every replica. */
+/** Derives the keys of tokens and tags, the same on every replica. */
 export async function deriveTokenKeys(secret: Uint8Array): Promise<TokenKeys> {
   const tokenKey = await derive(secret, 'svc-icl-token-v1')
   const tagKey = await derive(secret, 'svc-icl-tag-v1')
@@ -123,7 +123,7 @@ export async function deriveTokenKeys(secret: Uint8Array): Promise<TokenKeys> {
         if (protectedHeader.typ !== purpose) return undefined
         return JSON.parse(new TextDecoder().decode(plaintext))
       } catch {
-        // Whatever cannot be opened was not sealed here.
+        // This ICL did not seal a token that it cannot open.
         return undefined
       }
     },
@@ -132,7 +132,7 @@ export async function deriveTokenKeys(secret: Uint8Array): Promise<TokenKeys> {
   }
 }
 
-/** A P-256 key from 48 uniform bytes (the extra 16 make the reduction's bias negligible). */
+/** Makes a P-256 key from 48 uniform bytes (the extra 16 make the reduction's bias negligible). */
 async function certificateKey(seed: Uint8Array) {
   const secretKey = p256.utils.randomSecretKey(seed)
   const publicKey = p256.getPublicKey(secretKey, false)
@@ -146,7 +146,7 @@ async function certificateKey(seed: Uint8Array) {
   return { key, publicJwk, kid: await calculateJwkThumbprint(publicJwk) }
 }
 
-/** The token with which a job is read: bound to the job, needing no store. */
+/** Returns a job's read token, which is computed from the job id and not stored. */
 export const readTokenOf = async (keys: Pick<TokenKeys, 'tag'>, jobId: string): Promise<string> =>
   toBase64Url(await keys.tag('read', utf8(jobId)))
 

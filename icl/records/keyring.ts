@@ -6,7 +6,7 @@ import type { Store } from '../store/store.ts'
 import { deriveSigningKeys, deriveTokenKeys, type IclKeys, type SigningKeys } from './icl-keys.ts'
 import { keyOf, parseHeld, prefixOf } from './keys.ts'
 
-/** How long every replica has to learn of a new generation, and to publish its keys, before any of them signs with it. */
+/** How long replicas have to load a new generation and publish its keys before any replica signs with it. */
 export const activationMs = 60_000
 
 const generationPrefix = prefixOf('keyring:generation')
@@ -19,12 +19,12 @@ const PublicKey = z.object({ jwk: JsonWebKeySet.shape.keys.element, since: z.num
 
 type Stored = Pick<Store, 'listKeys' | 'save'>
 
-/** A generation of signing keys; the first is there from the start, the others by rotation. Times in milliseconds. */
+/** A generation of signing keys. The first exists from the start, and each rotation adds one. Times in milliseconds. */
 export type KeyGeneration = { readonly generation: number; readonly activeAt: number }
 
 /**
- * Keys that rotate. The store holds the rotations and all public keys, also those of former secrets, never a private one: those are
- * made from the secret. A store that does not answer leaves the keys as they are.
+ * Makes keys that rotate. The store holds the rotations and all public keys, even those of former secrets, but no private key: private
+ * keys are derived from the secret. `refresh` throws when the store does not answer, and the keys stay as they are.
  */
 export async function createKeyring(
   { store, clock }: { readonly store: Stored; readonly clock: Clock },
@@ -72,7 +72,7 @@ export async function createKeyring(
   }
 }
 
-/** The generations that were made so far, the oldest first; throws SvcError `store-corrupt`. */
+/** Lists all generations, the oldest first; throws SvcError `store-corrupt`. */
 export async function listGenerations(
   store: Stored,
   clock: Clock,
@@ -91,7 +91,7 @@ export async function listGenerations(
   )
 }
 
-/** Every public key that was ever published, the newest first, and whether it was withdrawn; throws SvcError `store-corrupt`. */
+/** Lists every public key ever published, the newest first, and whether it was withdrawn; throws SvcError `store-corrupt`. */
 export async function listPublicKeys(store: Stored, clock: Clock) {
   const held = await store.listKeys(publicPrefix, clock.now())
   const withdrawn = await store.listKeys(withdrawnPrefix, clock.now())
@@ -102,7 +102,7 @@ export async function listPublicKeys(store: Stored, clock: Clock) {
     .sort((a, b) => b.since - a.since)
 }
 
-/** Ends the publication of a key that a thief may have, for good; false when no such key is published. */
+/** Withdraws a compromised public key for good; false when no such key is published. */
 export async function withdrawKey(store: Stored, clock: Clock, kid: string): Promise<boolean> {
   const known = (await listPublicKeys(store, clock)).find(({ jwk }) => jwk.kid === kid)
   if (!known || known.withdrawn) return false
@@ -111,7 +111,7 @@ export async function withdrawKey(store: Stored, clock: Clock, kid: string): Pro
   return store.save({ kind: 'key', key, value: 'withdrawn', now, expiresAt: forever })
 }
 
-/** Adds a generation; undefined when another replica did so at the same moment, or when the last one is not active yet. */
+/** Adds a generation; undefined when another process did so at the same moment, or when the last one is not active yet. */
 export async function rotateKeys(store: Stored, clock: Clock): Promise<KeyGeneration | undefined> {
   const now = clock.now()
   const last = (await listGenerations(store, clock)).at(-1)
@@ -127,7 +127,7 @@ export async function rotateKeys(store: Stored, clock: Clock): Promise<KeyGenera
   return saved ? next : undefined
 }
 
-/** Keeps public keys in the store for good; returns them with all that are there already and not withdrawn. */
+/** Stores public keys for good. Returns the new ones and all stored ones that are not withdrawn. */
 async function publish(store: Stored, clock: Clock, own: readonly Jwk[]): Promise<Jwk[]> {
   const known = await listPublicKeys(store, clock)
   const kids = new Set(known.map(({ jwk }) => jwk.kid))
@@ -135,7 +135,7 @@ async function publish(store: Stored, clock: Clock, own: readonly Jwk[]): Promis
   const now = clock.now()
   for (const jwk of fresh) {
     const value = JSON.stringify({ jwk, since: now })
-    // Refused when another replica was faster: then it is there, which is all that counts.
+    // The store refuses a key that another replica published first, which is just as good.
     await store.save({
       kind: 'key',
       key: keyOf('keyring:public', jwk.kid),

@@ -3,7 +3,7 @@ import { ProblemError } from '../../lib/problem.ts'
 import type { Store } from '../store/store.ts'
 import { claimKey } from './claim-key.ts'
 
-/** One request's use of the nonce that its wallet has signed: a key that no other request can have as well. */
+/** A request's use of the nonce that its wallet signed: a key that no other request can have. */
 export type NonceUse = {
   readonly key: string
   readonly value: string
@@ -15,12 +15,12 @@ type Held = { readonly store: Store; readonly clock: Clock }
 export const nonceReused = () =>
   new ProblemError('nonce-reused', 'The nonce of this signature was used before')
 
-/** Uses the nonce up; throws `nonce-reused` when another request has. */
+/** Claims the nonce; throws `nonce-reused` when another request has it. */
 export async function takeNonce(held: Held, { key, value, expiresAt }: NonceUse): Promise<void> {
   if ((await claimKey(held, key, value, expiresAt)) !== value) throw nonceReused()
 }
 
-/** Throws `nonce-reused` when another request has used the nonce up by now. */
+/** Throws `nonce-reused` when a request has claimed the nonce; claims nothing. */
 export async function checkNonce({ store, clock }: Held, { key }: NonceUse): Promise<void> {
   if ((await store.findKey(key, clock.now())) !== undefined) throw nonceReused()
 }

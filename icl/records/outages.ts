@@ -6,22 +6,22 @@ import type { Log } from '../telemetry/log.ts'
 import { keyOf, prefixOf } from './keys.ts'
 
 /**
- * How the ICL finds out that it was away. Every second each replica saves that the ICL is there: one mark for all of them. A replica
- * that could not do that for some seconds, as it was down, frozen or without its database, reads the mark before it does anything
- * else. If no other replica has renewed it either, the time since then is an outage, which is saved under its beginning: the first
- * replica to notice says when it ended, and all others hear it. `rules/outages.ts` says what an outage means.
+ * Detects outages of the ICL. Every second each replica renews one mark in the store, which all replicas share. A replica that could
+ * not renew it for some seconds, because it was down, frozen or without its database, reads the mark before `all` or `known` return.
+ * If no other replica has renewed it either, the time since the mark is an outage. The first replica to notice saves it under its start,
+ * with its end, and the others read it. `rules/outages.ts` defines what an outage changes.
  */
 export type Outages = {
-  /** The outages of the last hour; finds out first when this replica may have been away, and throws as the store does. */
+  /** Returns the outages of the last hour. Reads the mark first when this replica may have been away. Throws what the store throws. */
   all(): Promise<readonly Outage[]>
-  /** The same for those that change nothing: what is known already while the store takes no saves. */
+  /** The same for callers that change nothing: returns the outages known so far when the store fails. */
   known(): Promise<readonly Outage[]>
-  /** Says every second that the ICL is there, until the signal aborts. */
+  /** Renews the mark every second until the signal aborts. */
   keep(signal: AbortSignal): Promise<void>
 }
 
 const renewMs = 1_000
-/** A replica that has been silent for longer may have been away; shorter outages cost nothing that matters. */
+/** A replica that was silent for longer may have been away. Shorter outages do no harm. */
 const silentMs = 3_000
 
 const markKey = keyOf('icl-seen')
@@ -31,7 +31,7 @@ const outageLivesMs = 3_600_000
 
 type Held = { readonly store: Store; readonly clock: Clock; readonly log: Log }
 
-/** Outages of the ICL that has this store. */
+/** Creates the detection of outages over a store. */
 export function createOutages(held: Held): Outages {
   const { store, clock } = held
   let outages: readonly Outage[] = []
@@ -43,7 +43,7 @@ export function createOutages(held: Held): Outages {
     if (isSilent()) outages = await catchUp(held, now)
     const expiresAt = now + markLivesMs
     await store.save({ kind: 'key', key: markKey, value: 'seen', now, expiresAt })
-    // The mark says when it was asked for: a replica may have been frozen since.
+    // Counts from when the renewal began: the replica may have been frozen since.
     renewedAt = askedAt
   }
   const renewOnce = () => {
@@ -53,7 +53,7 @@ export function createOutages(held: Held): Outages {
     return renewing
   }
   const all = async () => {
-    // A renewal that began before the silence has not looked for an outage.
+    // Waits for a renewal that began before the silence, because it has not looked for an outage.
     if (isSilent()) await renewing?.catch(() => {})
     if (isSilent()) await renewOnce()
     return outages
@@ -65,12 +65,12 @@ export function createOutages(held: Held): Outages {
   }
 }
 
-/** Every outage up to now, the one included that ends now. */
+/** Saves the outage that ends now, if there is one, and returns all outages. */
 async function catchUp({ store, clock, log }: Held, now: number): Promise<readonly Outage[]> {
   const known = await listOutages(store, now)
   const [mark] = await store.listKeys(markKey, 0)
   if (!mark) return known
-  // The replica that noticed an outage may have been killed before it renewed the mark.
+  // The replica that saved the last outage may have been killed before it renewed the mark.
   const from = Math.max(mark.expiresAt - markLivesMs, ...known.map(({ until }) => until))
   if (now - from <= silentMs) return known
   const isFirst = await store.save({

@@ -2,15 +2,15 @@ import { forever } from '../store/forever.ts'
 import type { Store } from '../store/store.ts'
 import { keyOf, prefixOf } from './keys.ts'
 
-/** How often a replica says that it is there, in milliseconds. */
+/** How often a replica renews its record, in milliseconds. */
 export const renewReplicaMs = 5_000
-/** For how long a replica counts as running after it last said so, in milliseconds. */
+/** How long a replica counts as running after a renewal, in milliseconds. */
 const replicaLivesMs = 15_000
-/** For how long a replica that was not stopped in order is remembered, in milliseconds. */
+/** How long the record of a replica that did not stop in order is kept, in milliseconds. */
 const replicaExpiryMs = 300_000
 
 const prefix = prefixOf('replica')
-/** The key that the process that joined last has. */
+/** The key of the token of the process that joined last. */
 export const newestReplicaKey = keyOf('replica-newest')
 
 /** A process that uses the store; times in milliseconds. */
@@ -18,7 +18,7 @@ export type Replica = { readonly id: string; readonly seenAt: number }
 
 type Keys = Pick<Store, 'save' | 'findKey' | 'listKeys'>
 
-/** Says that a replica is there; its record outlives it for `replicaExpiryMs`. */
+/** Renews a replica's record, which expires after `replicaExpiryMs`. */
 export async function renewReplica(
   store: Keys,
   id: string,
@@ -29,24 +29,24 @@ export async function renewReplica(
   const expiresAt = now + replicaExpiryMs
   const record = { kind: 'key', key: keyOf('replica', id), value, now, expiresAt } as const
   if (await store.save(record)) return
-  // The record is of this replica as it was before an update.
+  // The record names the version that this replica had before an update.
   await releaseReplica(store, id, now)
   await store.save(record)
 }
 
-/** Says that a replica has stopped in order. */
+/** Removes the record of a replica that stops in order. */
 export async function releaseReplica(store: Keys, id: string, now: number): Promise<void> {
   const key = keyOf('replica', id)
   const value = await store.findKey(key, now)
   if (value !== undefined) await store.save({ kind: 'release-key', key, value })
 }
 
-/** Every replica that has said within `replicaExpiryMs` that it is there and not that it has stopped, by id. */
+/** Lists the replicas, by id, that renewed their record within `replicaExpiryMs` and have not removed it. */
 export async function listReplicas(store: Keys, now: number): Promise<readonly Replica[]> {
   const records = await store.listKeys(prefix, now)
   return records.map(({ key, expiresAt }) => ({
     id: key.slice(prefix.length),
-    // The expiry is the renewal's time and a constant, so that renewing does not change the value.
+    // The time of the renewal is in the expiry, so that a renewal does not change the value.
     seenAt: expiresAt - replicaExpiryMs,
   }))
 }
@@ -58,8 +58,8 @@ export const isLive = ({ seenAt }: Replica, now: number): boolean => now - seenA
 export const isAbout = ({ seenAt }: Replica, now: number): boolean => now - seenAt < replicaExpiryMs
 
 /**
- * Says before its first save that a process is new, by a token of its own: a process that holds in memory what the store holds sees that
- * it has to look again, however long the process then stays. Returns the tokens in whose place it came.
+ * Registers a new process by a token, before the process saves anything. An ICL with a local copy sees by the token that its copy is
+ * behind, even after the process has stopped. Returns the tokens that it replaced.
  */
 export async function joinReplicas(
   store: Keys,

@@ -8,16 +8,16 @@ import { revokeCertificate } from './bans.ts'
 import type { Nodes } from './change-node.ts'
 import { keyOf, prefixOf } from './keys.ts'
 
-/** What the operator can revoke besides a node: a TPM (`ek`, its hash), an attestation key (`ak`, its name) or one certificate (`jti`). */
+/** What the operator can revoke besides a node: a TPM (`ek`, by hash), an attestation key (`ak`, by name) or a certificate (`jti`). */
 export type Revocable = { readonly kind: 'ek' | 'ak' | 'jti'; readonly id: string }
 
 type Held = { readonly store: Store; readonly clock: Clock }
 
-/** The revocation list as requests are checked against it. */
+/** The revocation list that requests are checked against. */
 export type Revocations = {
-  /** True when the certificate, or the TPM behind it, is revoked; what another process revoked counts within a second. */
+  /** True when the certificate, its TPM or its attestation key is revoked. Sees revocations by other processes within a second. */
   covers(certificate: Certificate): Promise<boolean>
-  /** True when one of these is revoked; asks the store. */
+  /** True when one of these is revoked. Always asks the store, and throws what it throws. */
   includes(things: readonly Revocable[]): Promise<boolean>
 }
 
@@ -25,7 +25,7 @@ const prefix = prefixOf('revoked')
 const cachedMs = 1_000
 const nameOf = ({ kind, id }: Revocable) => `${kind}:${id}`
 
-/** The list in the store together with what the settings revoke (hashes and names in hex). */
+/** Creates the list from the store's revocations and those of the settings (hashes and names in hex). */
 export function createRevocations(held: Held, bySettings: ReadonlySet<string>): Revocations {
   const { store, clock } = held
   let last: ReadonlySet<string> = new Set()
@@ -34,7 +34,7 @@ export function createRevocations(held: Held, bySettings: ReadonlySet<string>): 
       const keys = await store.listKeys(prefix, clock.now())
       last = new Set(keys.map(({ key }) => key.slice(prefix.length)))
     } catch {
-      // A revocation has ended the certificate in the node's record, too, so that what is known may stand in for a while.
+      // The last list is good enough for a while, because a revocation also ends the certificate in the node's record.
     }
     return last
   }
@@ -68,11 +68,11 @@ const thingsOf = ({ id, tpm }: Certificate): readonly Revocable[] => [
     : []),
 ]
 
-/** Revokes a thing from now on and ends every certificate that stands on it; returns whose these were. */
+/** Revokes a thing, and ends every certificate that rests on it; returns the addresses of their nodes. */
 export async function revoke(held: Held & Nodes, thing: Revocable): Promise<readonly Address[]> {
   const now = held.clock.now()
   const key = keyOf('revoked', thing.kind, thing.id)
-  // First the list, then the certificates: an attestation under way sees one or is seen by the other.
+  // Adds to the list before it ends certificates: a concurrent attestation sees the list, or its certificate is found here.
   await held.store.save({ kind: 'key', key, value: 'revoked', now, expiresAt: forever })
   const nodes = await held.store.listNodes(-1)
   const ended: Address[] = []
@@ -83,6 +83,6 @@ export async function revoke(held: Held & Nodes, thing: Revocable): Promise<read
   return ended
 }
 
-/** Lets a TPM or an attestation key be used again; false when it was not revoked. */
+/** Ends a revocation, so that the TPM or attestation key can be used again; false when there is none. */
 export const unrevoke = ({ store }: Held, { kind, id }: Revocable): Promise<boolean> =>
   store.save({ kind: 'release-key', key: keyOf('revoked', kind, id), value: 'revoked' })
