@@ -1,15 +1,15 @@
 import { createKeyedMutex } from './mutex.ts'
 
-/** Does together what comes for one key at about the same time. */
+/** Processes items of one key together when they come at about the same time. */
 export type Batches = {
-  /** Has an item done by `work`, which gets with it all that came for the key before it began; it must not reject. */
+  /** Adds an item to the next batch of its key. The batch runs the `work` of its first item, which must not reject. */
   add<T>(key: string, item: T, work: (items: readonly T[]) => Promise<void>): void
 }
 
-/** Calls back once the process has seen to what has come in already. */
+/** Calls back once the process has handled what has arrived. */
 export type Defer = (work: () => void) => void
 
-/** Makes empty batches. Those of one key are done one after the other, and each waits for `defer` first, so that more may come. */
+/** Creates empty batches. Batches of one key run one at a time, and each waits for `defer` first, to collect more items. */
 export function createBatches(defer: Defer = queueMicrotask): Batches {
   const turns = createKeyedMutex()
   const waiting = new Map<string, unknown[]>()

@@ -1,16 +1,16 @@
 import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 
-/** The last value that was read, kept for a while. */
+/** The last value that was read, reused for a while. */
 export type Cached<T> = {
-  /** Reads anew when what is kept is too old, else gives that: so it reads rarely, however many ask. */
+  /** Returns the cached value, or reads a new one when it is too old. */
   read(): T
-  /** What was read last, however old. */
+  /** Returns the value that was read last, however old; undefined after `forget`. */
   last(): T | undefined
-  /** Has the next `read` read anew. */
+  /** Drops the value, so that the next `read` reads anew. */
   forget(): void
 }
 
-/** Caches what `read` returns for `ms`, by a clock that no one sets. A promise is kept as it is, also one that fails. */
+/** Caches what `read` returns for `ms` by the monotonic clock. It caches promises, too, even ones that reject. */
 export function cached<T>(clock: Pick<Clock, 'monotonic'>, ms: number, read: () => T): Cached<T> {
   let known: { readonly at: MonotonicMs; readonly value: T } | undefined
   return {

@@ -1,36 +1,36 @@
-// Thousands of nodes wait for news at a time, each for half a minute, and nearly all of them in vain. A timer, a signal and the frames of a
-// function for each would be most of the memory of an ICL. So who waits is a row, and one timer for all looks for those whose time is over. News
-// and the end of the time may come in either order and both be late: a row that has been woken is in the table no more, and is not woken twice.
+// Thousands of nodes wait for news at a time, each for half a minute, and nearly all in vain. A timer, a signal and the frames of an async
+// function for each would take most of the memory of an ICL. So each waiting caller is a row, and one timer wakes the rows that are due.
+// News and the timer may come in either order, and both late: a row leaves the table before it is woken, and is not woken twice.
 import { type Clock, elapsedSince } from '../../lib/clock.ts'
 
-/** A caller that waits for news under a key: the table adds what it needs to what its maker keeps there. */
+/** A caller that waits for news under a key. Its maker may keep fields of its own in it. */
 export type Row = {
   readonly key: string
-  /** In milliseconds since the table was made; set by it. */
+  /** In milliseconds since the table was made; the table sets it. */
   endsAt: number
-  /** Called once, as a method, unless the row is dropped first: one function serves all rows of a kind. */
+  /** Called once unless the row is dropped first, as a method, so that all rows of a kind can share one function. */
   readonly wake: () => void
-  /** The next who waits under this key; set by the table. */
+  /** The next row under this key; the table sets it. */
   next: Row | undefined
 }
 
-/** Who waits for news, until news come or their time is over. */
+/** Rows that wait until news come or their time is over. */
 export type HoldTable = {
-  /** Puts in a row that is in no table. */
+  /** Adds a row that is in no table, for `ms`. */
   hold(row: Row, ms: number): void
-  /** Takes out a row that waits no more. */
+  /** Removes a row without waking it. */
   drop(row: Row): void
-  /** Who waits under a key, the newest first. */
+  /** Returns the rows that wait under a key, the newest first. */
   waiting(key: string): readonly Row[]
   notify(key: string): void
   notifyAll(): void
   readonly size: number
 }
 
-/** Rows are woken by so many milliseconds before their time at most, so that not each of them has the timer set anew. */
+/** How early the timer wakes a row at most, in milliseconds, so that one timer serves many rows. */
 export const togetherMs = 100
 
-/** An empty table on a clock. */
+/** Creates an empty table. */
 export function createHoldTable(clock: Clock): HoldTable {
   const madeAt = clock.monotonic()
   const rows = new Map<string, Row>()
@@ -41,7 +41,7 @@ export function createHoldTable(clock: Clock): HoldTable {
     for (let row = first; row; ) {
       const { next } = row
       size -= 1
-      // Which may hold it again at once.
+      // The row may hold itself again at once.
       row.wake()
       row = next
     }

@@ -1,7 +1,7 @@
-/** Runs pieces of work that have a key in common one after the other, and others side by side. */
+/** Runs work of the same key one piece at a time, in order, and work of different keys concurrently. */
 export type KeyedMutex = <T>(key: string, work: () => Promise<T>) => Promise<T>
 
-/** Makes empty queues, one for each key; a piece that fails does not hold up the next. */
+/** Creates a mutex without queues. Work that fails does not stop the next. */
 export function createKeyedMutex(): KeyedMutex {
   const last = new Map<string, Promise<unknown>>()
   return async (key, work) => {

@@ -6,21 +6,21 @@ import { createHoldTable, type HoldTable } from './hold-table.ts'
 export interface Notifier {
   /** Resolves at the next `notify` of any of the keys, after `ms`, or when the signal aborts. Never rejects. */
   wait(keys: readonly string[], ms: number, signal?: AbortSignal): Promise<void>
-  /** Those who wait in a table, for as little as can be: `notify`, `notifyAll` and `close` wake them, too. */
+  /** A cheaper form of `wait` for very many callers. `notify`, `notifyAll` and `close` wake its rows, too. */
   readonly held: Pick<HoldTable, 'hold' | 'drop' | 'waiting'>
   notify(key: string): void
   /** Ends every wait for news of jobs and nodes. */
   notifyAll(): void
   /** True while a caller waits for news of a job or a node. */
   readonly isAwaited: boolean
-  /** Ends every wait, now and from now on: the process is stopping. */
+  /** Ends every wait, and every later `wait` at once, because the process is stopping. */
   close(): void
   readonly closed: boolean
 }
 
 const over = new Error('The wait is over')
 
-/** A notifier on a clock. */
+/** Creates a notifier. */
 export function createNotifier(clock: Clock): Notifier {
   const waiting = new Map<string, Set<() => void>>()
   const held = createHoldTable(clock)
@@ -72,7 +72,7 @@ export function createNotifier(clock: Clock): Notifier {
   }
 }
 
-// Ids of jobs are longer than addresses: no key stands for both, and none is a text of its own for each who waits.
+// Job ids are longer than addresses, so keys of both never collide. A key is the id itself, which costs a waiting caller no new string.
 /** News about a job's state. */
 export const jobKey = (jobId: JobId): string => jobId
 /** News about a node's offers. */

@@ -4,7 +4,7 @@ import type { Log } from '../telemetry/log.ts'
 
 type Logged = { readonly clock: Clock; readonly log: Log }
 
-/** Runs work that may fail, which is logged as `createFailures` does. */
+/** Returns a function that runs work and logs its failures as `createFailures` does. It never rejects. */
 export function logOnce(deps: Logged, what: string): (work: () => Promise<void>) => Promise<void> {
   const failures = createFailures(deps, `${what} failed`)
   return async (work) => {
@@ -17,7 +17,7 @@ export function logOnce(deps: Logged, what: string): (work: () => Promise<void>)
   }
 }
 
-/** Runs `body` now and every `ms` until the signal aborts; a failure does not end it. */
+/** Runs `body` now, and again `ms` after each run until the signal aborts. Logs failures and goes on. */
 export async function every(
   deps: Logged,
   ms: number,

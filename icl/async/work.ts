@@ -5,21 +5,21 @@ import type { Log } from '../telemetry/log.ts'
 const firstPauseMs = 500
 const longestPauseMs = 10_000
 
-/** Pieces of work that run side by side, each at most once at a time. */
+/** Named pieces of work that run concurrently, each at most once at a time. */
 export type Work = {
-  /** Starts a piece unless it is under way, or has failed a moment ago; resolves once it has ended, and never rejects. */
+  /** Starts a piece unless it is running, or pauses after a failure. Resolves once it has ended, and never rejects. */
   start(name: string, work: () => Promise<void>): Promise<void>
-  /** Pieces under way. */
+  /** The number of running pieces. */
   readonly size: number
-  /** Pieces that failed, and were not started again since. */
+  /** The number of pieces whose last run failed. A piece that is not retried within 10 s after its pause is forgotten. */
   readonly failed: number
-  /** Resolves once nothing is under way. */
+  /** Resolves once no piece is running. */
   idle(): Promise<void>
 }
 
 type Failure = { readonly times: number; readonly at: MonotonicMs; readonly pauseMs: number }
 
-/** Makes an empty set of work; what fails is logged as `createFailures` does, and may be started again after a pause that grows. */
+/** Creates an empty set of work. Logs failures as `createFailures` does. After a failure a piece pauses with exponential backoff. */
 export function createWork({ clock, log }: { readonly clock: Clock; readonly log: Log }): Work {
   const underWay = new Map<string, Promise<void>>()
   const failures = createFailures({ clock, log }, 'background work failed')

@@ -20,7 +20,7 @@ import { type Job, occupiesSlot } from '../rules/job.ts'
 import type { OccupiedSlots, Store } from '../store/store.ts'
 import type { KnownNode, Pool } from './pool.ts'
 
-/** What tells how nodes are. */
+/** The sources of what is known about nodes. */
 export type PoolSources = {
   readonly clock: Clock
   readonly store: Store
@@ -29,7 +29,7 @@ export type PoolSources = {
   readonly outages: Outages
 }
 
-/** What a job asks of a node. */
+/** Returns what a job requires of a node. */
 export const demandOf = ({ modelId, minTier, comparator, list }: Job): Demand => ({
   modelId,
   minTier,
@@ -37,7 +37,7 @@ export const demandOf = ({ modelId, minTier, comparator, list }: Job): Demand =>
   needs: list.terms.needs,
 })
 
-/** Every node that meets a demand now; throws when the chain does not answer, because a pool that only looks empty ends jobs. */
+/** Returns every node that meets a demand now. Throws when the chain does not answer: an empty result would end jobs. */
 export async function loadEligible(
   deps: PoolSources,
   demand: Demand,
@@ -49,7 +49,7 @@ export async function loadEligible(
   )
 }
 
-/** Every node that is active now, busy or not, with all that lists are drawn by. */
+/** Returns every node that is active now, busy or not, with everything that a draw depends on. */
 export async function loadPoolNodes(deps: PoolSources): Promise<readonly PoolNode[]> {
   return (await loadEligible(deps, { minTier: 0 })).flatMap(asPublished)
 }
@@ -80,7 +80,7 @@ function publishedTakes(model_id: string, takes: Takes | undefined): readonly Mo
   return saysNothing ? [] : [{ ...sizes, model_id, parts }]
 }
 
-/** How each member of a list is now, as far as is remembered of the pool; throws when the chain does not answer. */
+/** Returns the state of each member of a list, from the cached pool. Throws when the chain does not answer. */
 export async function memberStates(
   deps: PoolSources,
   members: readonly Address[],
@@ -104,7 +104,7 @@ export async function memberStates(
   })
 }
 
-/** Whether a node has room for one more job. */
+/** True when a node has a free slot. */
 export const hasFreeSlot = (
   { node }: KnownNode,
   busy: ReadonlyMap<Address, OccupiedSlots>,
@@ -114,9 +114,9 @@ export const hasFreeSlot = (
 }
 
 /**
- * The members of a list that cannot be offered work now, by position and with the first reason. Those who would be seated
- * first are looked at afresh, on chain as well: many lists may be asked for within the moment for which the pool is remembered, and their
- * clients believe no list that seats a node which is about to leave.
+ * Returns the members of a list that cannot get an offer now, by position, each with its first reason. Reads the members that would
+ * be seated first anew from the store and the chain, because many lists may be drawn while the pool is cached, and clients reject a
+ * list that seats a node which is about to leave.
  */
 export async function passedMembers(
   deps: PoolSources,
@@ -145,7 +145,7 @@ export async function passedMembers(
   }
 }
 
-/** Looks at one node afresh: has it a free slot, and does it still meet the demand? */
+/** Reads one node anew, and returns whether it has a free slot and still meets the demand. */
 export const checkFitness = async (
   deps: PoolSources,
   address: Address,
@@ -170,7 +170,7 @@ async function fitnessOf(
   return countAssignments(jobs, address, occupiesSlot) < node.capacity ? 'fit' : 'busy'
 }
 
-/** How many assignments of such a status a node has in these jobs. */
+/** Counts a node's assignments in these jobs whose status `counts`. */
 export const countAssignments = (
   jobs: readonly Job[],
   node: Address,

@@ -7,30 +7,30 @@ import type { OccupiedSlots, Store } from '../store/store.ts'
 import { createPublishedPools, type PublishedPools } from './published-pools.ts'
 
 const cachedMs = 1_000
-/** Questions for a pool that does not exist must not read all nodes each time. */
+/** Limits how often strangers can make the pool read all nodes. */
 const forgettingMs = 500
 
-/** A node with what the chain says of it. */
+/** A node with its state on chain. */
 export type KnownNode = { readonly node: Node; readonly chain: ChainNode }
 
 /**
- * What pools are made of, read at most once a second however many ask; what this process saves shows at once. A caller that acts on
- * it looks again at the nodes that it chose.
+ * The nodes that pools are made of. Cached for a second, but includes what this process saves at once. A caller that acts on it checks
+ * the nodes that it chose again.
  */
 export type Pool = {
-  /** Every node with a certificate; throws when the chain does not answer. */
+  /** Returns every node with a valid certificate that the chain knows. Throws when the chain or the store does not answer. */
   nodes(): Promise<readonly KnownNode[]>
-  /** How many slots of each node are occupied. */
+  /** Returns how many slots of each node are occupied. */
   busy(): Promise<ReadonlyMap<Address, OccupiedSlots>>
-  /** A node that was just saved. */
+  /** Adds a node that this process has just saved. */
   note(node: Node): void
-  /** Makes the next question read everything again; at most every half second, because strangers can bring it about. */
+  /** Makes the next call read everything again, at most every half second, because strangers can cause it. */
   forget(): void
-  /** What lists are drawn from. */
+  /** The published pools, from which lists are drawn. */
   readonly published: PublishedPools
 }
 
-/** The pool over a store and a chain. */
+/** Creates the pool over a store and a chain. */
 export function createPool({
   store,
   chain,
@@ -42,7 +42,7 @@ export function createPool({
 }): Pool {
   const readNodes = async (): Promise<Map<Address, Node>> =>
     new Map((await store.listNodes(clock.now())).map((node) => [node.address, node]))
-  // What was saved before a read began is in it, perhaps changed since by another process; what comes after it is noted.
+  // A read includes every save before it began, also by other processes. Later saves of this process are in `noted`.
   const documents = cached(clock, cachedMs, () => ({
     nodes: readNodes(),
     noted: new Map<Address, Node>(),

@@ -13,17 +13,17 @@ export type PublishedPool = {
   readonly parts: readonly string[]
 }
 
-/** What this process remembers of published pools; which there are is in the store (icl/operations/publish-pool.ts). */
+/** The published pools that this process remembers. The store has the list of all (icl/operations/publish-pool.ts). */
 export type PublishedPools = {
-  /** The current pool; `find` looks for it, once however many ask, when none is remembered or it is 30 s old. It is given the last one. */
+  /** Returns the current pool. If none is remembered or it is 30 s old, concurrent callers share one call of `find`, with the last pool. */
   current(find: (last: PublishedPool | undefined) => Promise<PublishedPool>): Promise<PublishedPool>
-  /** Makes this the current one. */
+  /** Makes a pool the current one. */
   replace(pool: PublishedPool): void
-  /** A pool by its CID, loaded once. */
+  /** Returns a pool by its CID. Loads it unless it is among the last 8 used. */
   get(cid: string, load: () => Promise<PublishedPool>): Promise<PublishedPool>
 }
 
-/** An empty memory. */
+/** Creates an empty memory of pools. */
 export function createPublishedPools(clock: Pick<Clock, 'monotonic'>): PublishedPools {
   const pools = new Map<string, Promise<PublishedPool>>()
   const keep = (cid: string, pool: Promise<PublishedPool>) => {
