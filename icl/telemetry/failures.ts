@@ -5,10 +5,10 @@ import type { Log } from './log.ts'
 
 const remindMs = 60_000
 
-/** Logs what fails and is tried again: when that begins, once a minute with a count, and when it is over. */
+/** Logs work that fails and is retried: at the first failure, once a minute with a count, and when the failures are over. */
 export type Failures = {
   failed(name: string, error: unknown): void
-  /** The work succeeded, or is not tried any more. */
+  /** Reports that the work succeeded, or is not retried any more. */
   passed(name: string): void
 }
 
@@ -19,7 +19,7 @@ type Spell = {
   loggedAt: MonotonicMs
 }
 
-/** True for a failure that waiting cures: the database, the chain or the disk does not answer now. */
+/** True for a failure that may pass: the database, the chain or the disk does not answer now. */
 export const isPassing = (error: unknown): boolean =>
   (error instanceof ProblemError && error.status === 503) ||
   (error instanceof SvcError && (error.retryable || error.code.startsWith('chain-')))
@@ -27,7 +27,7 @@ export const isPassing = (error: unknown): boolean =>
 const codeOf = (error: unknown): string =>
   error instanceof ProblemError || error instanceof SvcError ? error.code : ''
 
-/** Makes a log of failures. Those that waiting cures count together when they have one code; others are errors, each for itself. */
+/** Creates a log of failures. Failures that may pass are warnings, counted by code. Other failures are errors, counted by name. */
 export function createFailures(
   { clock, log }: { readonly clock: Clock; readonly log: Log },
   message: string,

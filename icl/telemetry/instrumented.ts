@@ -4,7 +4,7 @@ import { tracer } from './tracing.ts'
 
 type Method = (...args: unknown[]) => unknown
 
-/** A port whose asynchronous methods are timed, and shown as spans below the request that they serve. */
+/** Returns a port whose asynchronous methods are timed, and traced as spans of the request that they serve. */
 export function instrumented<T extends object>(
   port: 'store' | 'chain',
   target: T,
@@ -24,7 +24,7 @@ export function instrumented<T extends object>(
   })
 }
 
-/** A call that is timed, and shown as a span. */
+/** Returns a method with timed and traced calls. */
 export function timed(
   port: 'store' | 'chain',
   name: string,
@@ -33,13 +33,13 @@ export function timed(
 ): Method {
   return (...args) => {
     const startedAt = metrics.stopwatch()
-    // Background work has no request, and its many small calls would each be a trace of their own.
+    // Background work has no active span: each of its many small calls would be a trace of its own.
     const span = trace.getActiveSpan()
       ? tracer.startSpan(`${port} ${name}`, { kind: SpanKind.CLIENT })
       : undefined
     const end = (outcome: 'ok' | 'error') => {
       metrics.call(port, name, outcome, metrics.stopwatch() - startedAt)
-      // Never the message: it may show addresses of machines.
+      // Leaves out the error's message, which may contain addresses of machines.
       if (outcome === 'error') span?.setStatus({ code: SpanStatusCode.ERROR })
       span?.end()
     }

@@ -1,7 +1,7 @@
-/** Facts beside a message; never bodies, keys or tokens. */
+/** Fields of a log message; never bodies, keys or tokens. */
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>
 
-/** Where the ICL says what it does. */
+/** The log of the ICL. */
 export interface Log {
   debug(message: string, fields?: LogFields): void
   info(message: string, fields?: LogFields): void
@@ -9,7 +9,7 @@ export interface Log {
   error(message: string, fields?: LogFields): void
 }
 
-/** A log that puts the same facts beside every message. */
+/** Returns a log that adds the same fields to every message. */
 export const logWith = (log: Log, facts: LogFields): Log => ({
   debug: (message, fields) => log.debug(message, { ...facts, ...fields }),
   info: (message, fields) => log.info(message, { ...facts, ...fields }),

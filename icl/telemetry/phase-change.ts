@@ -2,7 +2,7 @@ import { isSettled, type Job } from '../rules/job.ts'
 import type { Metrics } from './metrics.ts'
 import { settledJob } from './settled-job.ts'
 
-/** Counts how long a job was in the phase that it left, to the second, as its events tell, and what it came to once it has settled. */
+/** Counts how long a job was in the phase that it left, to the second, from its events. Counts its figures when it settles. */
 export function notePhaseChange(
   metrics: Metrics,
   before: Job | undefined,
@@ -14,7 +14,7 @@ export function notePhaseChange(
   if (isSettled(job.phase) && !isSettled(before.phase)) metrics.settled(settledJob(job))
 }
 
-/** When a job entered its phase, in milliseconds: at the first of the events since which it has not changed. */
+/** Returns when a job entered its phase, in milliseconds: the time of the first of its last events with that phase. */
 function enteredAt({ events, phase, createdAt }: Job): number {
   const last = events.findLastIndex((event) => event.phase !== phase)
   const first = events[last + 1]

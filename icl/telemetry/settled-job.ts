@@ -4,20 +4,20 @@ import type { AgreementRule } from '../../lib/schemas/terms.ts'
 import { answersOf } from '../rules/agreed.ts'
 import type { Job } from '../rules/job.ts'
 
-/** What is counted of a job once it has settled: until then its course is nobody's business but its nodes'. */
+/** The figures of a settled job. A running job is not counted, because only its nodes may know its course. */
 export type SettledJob = {
   readonly rule: AgreementRule
   readonly phase: JobPhase
   readonly passed: readonly PassReason[]
-  /** Seats that were added to the quorum by need. */
+  /** Seats that were added to the quorum during the job. */
   readonly joined: number
-  /** What came of each turn to deliver, in order. */
+  /** The outcome of each turn to deliver, in order. */
   readonly deliveries: readonly (DeliveryReason | 'settled' | 'broken-off')[]
   /** Answers outside the agreement. */
   readonly dissents: number
 }
 
-/** The figures of a job that has settled. */
+/** Returns the figures of a settled job. */
 export function settledJob(job: Job): SettledJob {
   const { agreement, batches, list, passed, phase } = job
   const turns = agreement?.turns ?? []

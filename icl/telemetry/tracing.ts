@@ -11,12 +11,12 @@ import {
 } from '@opentelemetry/api'
 import { version } from '../version.ts'
 
-/** Spans of the ICL; it makes none until the operator loads an OpenTelemetry SDK. */
+/** The tracer of the ICL. It records no spans until the operator loads an OpenTelemetry SDK. */
 export const tracer = trace.getTracer('svc-icl', version)
 
 const none = new ProxyTracerProvider().getDelegate()
 
-/** False until the operator loads an SDK: until then no span is recorded, and none has to be carried along. */
+/** False until the operator loads an SDK: without one no span is recorded, and no context needs to be passed on. */
 export function isTraced(): boolean {
   const provider = trace.getTracerProvider()
   return !(provider instanceof ProxyTracerProvider) || provider.getDelegate() !== none
@@ -27,7 +27,7 @@ const headersGetter: TextMapGetter<Headers> = {
   keys: (headers) => [...headers.keys()],
 }
 
-/** The trace that a request belongs to: as the operator's propagator reads it, else by W3C `traceparent`. */
+/** Returns the trace context of a request: what the operator's propagator reads, or else W3C `traceparent`. */
 export function callerContext(headers: Headers): Context {
   const extracted = propagation.extract(ROOT_CONTEXT, headers, headersGetter)
   if (trace.getSpanContext(extracted) !== undefined) return extracted
@@ -46,7 +46,7 @@ export function callerContext(headers: Headers): Context {
   return isSpanContextValid(parent) ? trace.setSpanContext(extracted, parent) : extracted
 }
 
-/** The id of the trace that a span belongs to, for log lines; undefined when nobody traces. */
+/** Returns the trace id of a span, for log lines; undefined without tracing. */
 export function traceIdOf(span: Span): string | undefined {
   const spanContext = span.spanContext()
   return isSpanContextValid(spanContext) ? spanContext.traceId : undefined

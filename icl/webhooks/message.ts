@@ -7,14 +7,14 @@ import type { WebhookMessage } from './webhooks.ts'
 
 const base64 = (bytes: Uint8Array): string => btoa(String.fromCharCode(...bytes))
 
-/** What messages to a URL of a client are signed with: made from the ICL's secret again each time, and kept nowhere. */
+/** Returns the key that signs messages to a client's URL. It is derived from the ICL's secret each time, and stored nowhere. */
 export const webhookKeyOf = (
   keys: Pick<IclKeys, 'tag'>,
   client: Job['client'],
   url: string,
 ): Promise<Uint8Array<ArrayBuffer>> => keys.tag('webhook', utf8(`${client}\n${url}`))
 
-/** The key as a receiver's library takes it. */
+/** Returns the key in the text form that receivers' libraries take. */
 export const webhookSecretText = (key: Uint8Array): string => `whsec_${base64(key)}`
 
 type Sending = {
@@ -23,7 +23,7 @@ type Sending = {
   readonly network: Network
 }
 
-/** The message that a job has settled: nothing in it is secret, and nothing of it has to be believed without asking the ICL. */
+/** Makes the message that a job has settled. It contains no secret, and the receiver can check all of it by asking the ICL. */
 export async function settledMessage(
   { keys, clock, network }: Sending,
   job: Job,

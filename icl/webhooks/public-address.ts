@@ -1,7 +1,7 @@
 import ipaddr from 'ipaddr.js'
 import { type IpAddress, parseIpAddress } from '../../lib/ip-address.ts'
 
-/** The only global unicast addresses of IPv6: the rest is special or not assigned. */
+/** The global unicast addresses of IPv6; all others are special or not assigned. */
 const openIpv6 = ipaddr.IPv6.parseCIDR('2000::/3')
 /** NAT64: the IPv4 address is in the last 4 bytes. */
 const nat64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96')
@@ -9,8 +9,8 @@ const nat64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96')
 const metadataServer = '168.63.129.16'
 
 /**
- * True for the address of a server that anybody on the internet can reach. False for each range of IANA's special-purpose
- * registries, for what is not assigned, and for text that is no address.
+ * True for an address on the public internet. False for the ranges of IANA's special-purpose registries, for unassigned
+ * addresses, and for text that is no address.
  */
 export function isPublicAddress(text: string): boolean {
   const address = parseIpAddress(text)

@@ -1,7 +1,7 @@
 import { hostOf, parseIpAddress } from '../../lib/ip-address.ts'
 import { isPublicAddress } from './public-address.ts'
 
-/** Why messages are not sent to a URL; undefined when its form is well. Where its name leads is only known when it is used. */
+/** Returns why messages are not sent to a URL; undefined when its form is allowed. What its name resolves to is checked when it is used. */
 export function whyRefused(text: string, allowPrivate: boolean): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (!url) return 'it cannot be read'
