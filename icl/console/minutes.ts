@@ -3,7 +3,7 @@ import type { ConsoleJob, ConsoleMinute } from '../../lib/schemas/console.ts'
 const minuteSeconds = 60
 const shownMinutes = 60
 
-/** The jobs that settled in each minute of the last hour, the running minute last; `now` is in Unix seconds. */
+/** Counts the jobs that settled in each minute of the last hour, the current minute last; `now` is in Unix seconds. */
 export function minutesOf(jobs: Iterable<ConsoleJob>, now: number): readonly ConsoleMinute[] {
   const last = Math.floor(now / minuteSeconds)
   const first = last - shownMinutes
@@ -37,6 +37,6 @@ function minuteOf(at: number, jobs: readonly ConsoleJob[]): ConsoleMinute {
   }
 }
 
-/** The smallest of sorted values that is not below the given share of them. */
+/** Returns the quantile of sorted values by nearest rank; undefined without values. */
 const quantile = (sorted: readonly number[], share: number): number | undefined =>
   sorted[Math.max(Math.ceil(sorted.length * share) - 1, 0)]

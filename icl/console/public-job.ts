@@ -17,18 +17,18 @@ import { batchOf } from '../rules/seats.ts'
 import { shownJob } from '../rules/shown-job.ts'
 import { agreementOf } from '../rules/view-agreement.ts'
 
-/** What makes refs. */
+/** The keys that refs are made with. */
 type RefKeys = Pick<TokenKeys, 'tag'>
 
-/** What a job is called in the console before its id is shown: the chain names the ids of running jobs, so none but this ICL can tell by an id. */
+/** Returns the console's name of a job. Only this ICL can compute it from the job id, because the chain shows the ids of running jobs. */
 export async function refOf(keys: RefKeys, id: JobId): Promise<string> {
   const tag = await keys.tag('console', utf8(id))
   return Array.from(tag.slice(0, 8), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
 /**
- * A job as everybody may see it. Before it has settled, its id and its nodes are hidden: a known quorum of a running job could be
- * disturbed or bribed.
+ * Returns a job as everybody may see it. Hides the id and the nodes of a running job, because a known quorum could be disturbed or
+ * bribed.
  */
 export async function publicJob(keys: RefKeys, found: Job): Promise<ConsoleJob> {
   const job = shownJob(found)
@@ -55,7 +55,7 @@ export async function publicJob(keys: RefKeys, found: Job): Promise<ConsoleJob> 
   }
 }
 
-/** A job with what happened to it. */
+/** Returns the public form of a job, with its assignments, agreement, deliveries and timeline. */
 export async function publicJobDetail(keys: RefKeys, found: Job): Promise<ConsoleJobDetail> {
   const job = shownJob(found)
   const isOver = isSettled(job.phase)
@@ -132,7 +132,7 @@ const counted = /^\d (more|of \d answers match)$/
 function timelineOf({ events, assignments }: Job): ConsoleEvent[] {
   return events.map(({ seq, at, type, phase, node, role, fence, detail }) => {
     const seat = assignments.find((assignment) => assignment.fence === fence)?.seat
-    // What is neither a reason of the tables, nor a count of answers, nor a hash of the chain is not meant for everybody.
+    // Only reasons of the tables, counts of answers and hashes of the chain are public.
     const isMeant =
       detail !== undefined && (reasons.has(detail) || counted.test(detail) || hash.test(detail))
     return {

@@ -1,21 +1,21 @@
 /*
- * Problem: any number of viewers watch the newest jobs. Reading the store for each of them would let strangers
- * load it as they like, and a job must be found by its public ref, from which its id cannot be computed.
+ * Problem: any number of viewers watch the newest jobs. A read of the store for each viewer would let strangers
+ * overload it. A job must be found by its public ref, from which its id cannot be computed.
  *
- * Idea: one memory of the newest jobs, as the public may see them, for all viewers of the process. A look reads
- * the newest jobs once, then only what changed, at most once a second however many ask. Each change has a number;
- * a viewer asks for what changed after the number that it knows.
+ * Idea: one cache of the newest jobs, in their public form, for all viewers of the process. The first look reads the
+ * newest jobs, later looks read only what changed, at most once a second. Each change has a number, and a viewer asks
+ * for what changed after the number that it knows.
  *
  * Invariants:
- * - Nothing is read while nobody looks. After a minute without a look everything is read anew.
- * - Readers never see half of a change: public forms are made first, and put in together.
- * - At most 5,000 jobs are kept. wholeSince says from when on every job that settled is among them, and moves
- *   forward when old ones are dropped.
- * - The cursor of changes is taken before the jobs are read: what is saved in between is read twice and not
+ * - The store is not read while no viewer looks. After a minute without a look everything is read anew.
+ * - Readers never see half of a change: the public forms are made first, and then stored together.
+ * - At most 5,000 jobs are kept. From wholeSince on, every job that settled is among them. wholeSince moves forward when
+ *   old jobs are dropped.
+ * - The cursor of changes is taken before the jobs are read: a job that is saved in between is read twice, and not
  *   missed.
  *
- * Failure cases: when the store fails, the look throws as the store does, and the cursor stays where it was. When
- * more than 500 jobs changed at once, all is read anew, and earlier numbers get everything that is kept.
+ * Failure cases: when the store fails, the look throws the store's error, and the cursor stays where it was. When
+ * more than 500 jobs changed at once, everything is read anew, and a viewer with an earlier number gets all kept jobs.
  */
 
 import { elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
@@ -30,33 +30,33 @@ const lookMs = 1_000
 const staleMs = 60_000
 const pageSize = 100
 const batchSize = 50
-/** So many are read at first, so that each can be found by its ref, however old it is. */
+/** Jobs that the first look reads at least, however old, so that viewers can find them by ref. */
 const leastLoaded = 500
 const mostLoaded = 2_000
 const mostKept = 5_000
 const mostChanges = 500
-/** The minutes of an hour begin up to a minute before it. */
+/** The period that the console shows: an hour, and up to a minute before it, because it counts whole minutes. */
 const shownMs = 3_660_000
-/** Whatever settled within that time came within this. */
+/** Every job that settled within `shownMs` was created within this time. */
 const cachedMs = shownMs + jobMs
 
 type Entry = { readonly job: ConsoleJob; readonly createdAt: number; readonly change: number }
 
-/** The newest jobs as everybody may see them, for all viewers of this process. */
+/** The newest jobs in their public form, for all viewers of this process. */
 export type RecentJobs = {
-  /** Brings it up to date: one look at the store a second, however many ask; throws as the store does. */
+  /** Updates the jobs, with at most one look at the store a second. Throws what the store throws. */
   look(): Promise<void>
-  /** Grows with every change. */
+  /** Returns the number of the last change. */
   changeNow(): number
-  /** What changed after `change`, newest last. */
+  /** Returns the jobs that changed after `change`, in the order of their changes. */
   since(change: number): readonly ConsoleJob[]
   all(): readonly ConsoleJob[]
   idOf(ref: string): JobId | undefined
-  /** From when on (milliseconds) it has every job that settled. */
+  /** Returns the time (milliseconds) from which on every job that settled is here. */
   wholeSince(): number
 }
 
-/** Remembers nothing until the first viewer, and begins anew after a minute without any. */
+/** Creates an empty cache, which reads nothing until the first look. */
 export function createRecentJobs({ store, clock, keys }: Dependencies): RecentJobs {
   const kept = createKept((job) => publicJob(keys, job))
   let cursor: string | undefined
@@ -71,7 +71,7 @@ export function createRecentJobs({ store, clock, keys }: Dependencies): RecentJo
     const since = clock.now() - cachedMs
     const jobs = await newestJobs(store, since)
     const last = jobs.at(-1)
-    // A job settles within `jobMs`: of all that settled later than that after the oldest that was read, none is missing.
+    // A job settles within `jobMs`. So every job that settled later than `jobMs` after the oldest job's creation was read.
     const wholeFrom = jobs.length >= mostLoaded && last ? Math.max(last.createdAt, since) : since
     await kept.replace(jobs, wholeFrom + jobMs)
     cursor = start.cursor
@@ -110,7 +110,7 @@ export function createRecentJobs({ store, clock, keys }: Dependencies): RecentJo
   }
 }
 
-/** At least the newest 500 jobs, and all since `since`, but not more than 2,000. */
+/** Returns the newest 500 jobs at least, and all jobs since `since`, but at most 2,000. */
 async function newestJobs(store: Store, since: number): Promise<readonly Job[]> {
   const jobs: Job[] = []
   for (;;) {
@@ -126,7 +126,7 @@ async function newestJobs(store: Store, since: number): Promise<readonly Job[]> 
 const isSame = (one: ConsoleJob | undefined, other: ConsoleJob): boolean =>
   JSON.stringify(one) === JSON.stringify(other)
 
-/** What is remembered, at most 5,000 jobs. */
+/** Creates the map of kept jobs, at most 5,000. */
 function createKept(show: (job: Job) => Promise<ConsoleJob>) {
   const entries = new Map<JobId, Entry>()
   const ids = new Map<string, JobId>()
@@ -141,7 +141,7 @@ function createKept(show: (job: Job) => Promise<ConsoleJob>) {
     entries.set(id, { job, createdAt, change })
     ids.set(job.ref, id)
   }
-  // All are made before any is put: a reader would take a part of a change for the whole of it.
+  // Makes all public forms before any is stored: a reader would take a part of a change for all of it.
   const shownOf = (jobs: readonly Job[]) =>
     Promise.all(jobs.map(async (job) => [job, await show(job)] as const))
   const trim = () => {
@@ -161,11 +161,11 @@ function createKept(show: (job: Job) => Promise<ConsoleJob>) {
       wholeSince = since
       for (const [job, asShown] of shown) put(job, asShown)
     },
-    /** The jobs with these ids as they are now; undefined where there is none any more. */
+    /** Stores the current state of changed jobs; undefined for a job that was deleted. */
     change: async (changed: readonly JobId[], jobs: readonly (Job | undefined)[]) => {
       const shown = await shownOf(jobs.filter((job) => job !== undefined))
       change += 1
-      // A change that nobody is shown is no news: how many there are would say whether the answers of a running job agree.
+      // Changes that do not show are no news: their number would reveal whether the answers of a running job agree.
       const news = shown.filter(([{ id }, job]) => !isSame(entries.get(id)?.job, job))
       const left = new Set(shown.map(([{ id }]) => id))
       for (const id of changed) if (!left.has(id)) forget(id)

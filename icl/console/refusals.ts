@@ -4,7 +4,7 @@ import type { ProblemCode } from '../../lib/problem-codes.ts'
 const minuteMs = 60_000
 const shownMinutes = 60
 
-/** Refusals that say nothing of the request: the service was busy, or the caller had its share. */
+/** Refusals that the request itself does not cause: the service was busy, or the caller had used its share. */
 const counted: ReadonlySet<ProblemCode> = new Set([
   'not-enough-nodes',
   'too-many-jobs',
@@ -14,14 +14,14 @@ const counted: ReadonlySet<ProblemCode> = new Set([
   'unavailable',
 ])
 
-/** The requests that this process refused in the last hour for load, limits or want of nodes. */
+/** The requests that this process refused in the last hour for load, limits or lack of nodes. */
 export type Refusals = {
   note(code: ProblemCode): void
-  /** How many there were, by code. */
+  /** Returns how many there were, by code. */
   counts(): Readonly<Record<string, number>>
 }
 
-/** Counts by the minute, and forgets what is older than an hour. */
+/** Creates a count by the minute, which drops what is older than an hour. */
 export function createRefusals(clock: Pick<Clock, 'monotonic'>): Refusals {
   const minutes = new Map<number, Map<ProblemCode, number>>()
   const startedAt = clock.monotonic()

@@ -4,13 +4,13 @@ import type { Metrics } from '../telemetry/metrics.ts'
 const mostViewers = 256
 const mostPerAddress = 16
 
-/** Counts who follows the console. */
+/** Counts the viewers that follow the console. */
 export type Viewers = {
-  /** Counts one more; the function that it returns ends it. Throws `rate-limited` when as many follow as may. */
+  /** Adds a viewer, and returns a function that removes it, to be called once. Throws `rate-limited` at the limit. */
   enter(address: string): () => void
 }
 
-/** Lets 256 follow at once, 16 of one address. */
+/** Creates a count with room for 256 viewers at once, 16 of one address. */
 export function createViewers(metrics: Metrics): Viewers {
   const viewers = new Map<string, number>()
   let all = 0
