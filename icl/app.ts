@@ -16,24 +16,24 @@ import { createThrottle } from './http/throttle.ts'
 import { createRoutes } from './routes.ts'
 
 /**
- * The ICL as an HTTP application: the same on every runtime, which passes the connection's address as `peerAddress`. What
- * authentication costs is measured by leaving it out; nothing else does.
+ * Creates the ICL as an HTTP application, the same on every runtime. The runtime passes the connection's address as `peerAddress`. Only
+ * the benchmark of authentication replaces `authenticate`.
  */
 export function createApp(deps: Dependencies, authenticate = bySignature) {
   const app = new Hono<RequestEnv>({ getPath: pathOf })
   const throttle = createThrottle(createRateLimiter(deps.clock, deps.access.rates))
   app.use(requestContext(deps))
-  // No answer tells of what may still be lost.
+  // No answer rests on a save that may still be lost.
   app.use(async (c, next) => {
     const barrier = deps.store.commits.barrier()
     await next()
     await barrier().catch((error: unknown) => {
-      // A stream that is not given has to end, and the headers of the answer must not be those of the problem.
+      // Ends a stream that is not sent, and drops the answer's headers, which the problem must not have.
       void c.res.body?.cancel()
       c.res = undefined
       throw error
     })
-    // Nobody reads it: Hono makes a new response of its head.
+    // Ends the body, which nobody reads: Hono makes a new response of the head.
     if (c.req.method === 'HEAD') void c.res.body?.cancel()
   })
   app.use(async (c, next) => {
@@ -58,6 +58,6 @@ export function createApp(deps: Dependencies, authenticate = bySignature) {
 
 const whole = (response: Response): Response | Promise<Response> => laterOf(response) ?? response
 
-/** The path to route by. Where a caller names no host, or none that can be one, the runtime gives the path alone, which Hono would cut. */
+/** Returns the path to route by. Without a valid host header the runtime passes the path alone as the URL, which Hono would cut. */
 const pathOf = (request: Request): string =>
   getPath(request.url.startsWith('/') ? new Request(`http://icl${request.url}`) : request)

@@ -20,11 +20,11 @@ import type { Log } from './telemetry/log.ts'
 import type { Metrics } from './telemetry/metrics.ts'
 import type { Webhooks } from './webhooks/webhooks.ts'
 
-/** Everything that the ICL gets from outside. */
+/** Everything that the ICL is built on. */
 export type Dependencies = {
   readonly clock: Clock
   readonly random: Random
-  /** This process among those that share the store. */
+  /** The id of this process among those that share the store. */
   readonly replicaId: string
   readonly store: Store
   readonly blobs: Blobs
@@ -34,22 +34,22 @@ export type Dependencies = {
   readonly clockWatch: ClockWatch
   readonly keys: IclKeys
   readonly notifier: Notifier
-  /** Has this process change one node one change after the other: two that read the same version cannot both be saved. */
+  /** Runs the changes of one node in this process one at a time: of two that read the same version, only one can be saved. */
   readonly turns: KeyedMutex
-  /** The same for jobs, where changes that come at about the same time are saved together. */
+  /** The same for jobs, and saves changes together that come at about the same time. */
   readonly changes: Batches
   readonly log: Log
   readonly metrics: Metrics
   readonly network: Network
   readonly limits: JobLimits
   readonly access: Access
-  /** The operator's key for mock attestation; mock is refused without one. */
+  /** The operator's key for mock attestation; undefined refuses mock attestation. */
   readonly mockAttestationKey: Uint8Array | undefined
-  /** Which TPMs are accepted; none without it. */
+  /** Which TPMs are accepted; undefined accepts none. */
   readonly tpm?: TpmTrust | undefined
   readonly revocations: Revocations
-  /** A faster way to recover wallets' keys than viem's; undefined where the host has none. */
+  /** Recovers wallets' keys faster than viem; undefined where the host cannot. */
   readonly recover?: RecoverKey | undefined
-  /** Tells clients' servers of settled jobs; undefined when that is off. */
+  /** Sends webhooks for settled jobs; undefined when webhooks are off. */
   readonly webhooks?: Webhooks | undefined
 }

@@ -59,17 +59,17 @@ import { viewRecord } from './operations/view-record.ts'
 import type { Node } from './rules/eligibility.ts'
 import type { Gauges } from './telemetry/metrics.ts'
 
-/** How long the gauges of /metrics are remembered. */
+/** How long the gauges of /metrics are cached. */
 const gaugesMs = 2_000
-/** How long the console's overview is remembered. */
+/** How long the console's overview is cached. */
 const overviewMs = 1_000
 
 type Probes = ReturnType<typeof createProbes>
 
-/** One way to serve each endpoint: a missing one does not compile. */
+/** One handler for each endpoint: a missing one does not compile. */
 export type Routes = { [K in OperationId]: Serve<(typeof endpoints)[K]> }
 
-/** How every endpoint is served; each request brings dependencies of its own, with a log that names it. */
+/** Creates the handlers of all endpoints. Each request brings its own dependencies, with a log that names the request. */
 export const createRoutes = (deps: Dependencies, refusals: Refusals): Routes => {
   const queue = createDrawQueue(deps.clock, drawRoom(deps), (waitedMs) =>
     deps.metrics.turn(waitedMs / 1000),
@@ -95,7 +95,7 @@ const statusRoutes = (deps: Dependencies, refusals: Refusals, queue: DrawQueue) 
 
 const aboutRoutes = (deps: Dependencies, probes: Probes, gauges: () => Promise<Gauges>) => {
   let made: ReturnType<typeof openApiDocument> | undefined
-  // Made when it is first asked for: it takes a good part of a start.
+  // Made at the first request, because it would take a large part of the start.
   const document = () => {
     made ??= openApiDocument(deps.network.version, deps.network.public_url)
     return made
@@ -174,7 +174,7 @@ const clientRoutes = {
   },
 } satisfies Partial<Routes>
 
-/** Those that look at stored keys, and the way of a draw to its job. */
+/** Handlers that check stored keys, and handlers from the draw to the submission of its job. */
 const drawRoutes = ({ clock }: Dependencies, queue: DrawQueue) => {
   const keys = createStoredKeys(clock)
   return {
@@ -212,7 +212,7 @@ const nodeRoutes = {
   },
 } satisfies Partial<Routes>
 
-/** Those that keep a connection open. */
+/** Handlers that hold a connection open. */
 const heldRoutes = (connections: ConnectionLimit, base: Dependencies) =>
   ({
     followJob: async ({ params }, { caller, headers, signal, deps }) => {
@@ -227,7 +227,7 @@ const heldRoutes = (connections: ConnectionLimit, base: Dependencies) =>
         throw new ProblemError('forbidden', 'A node reads its own assignments only')
       }
       const waitMs = query.wait * 1000
-      // Those of the request would be kept with it.
+      // Uses `base`, because the request's dependencies would stay in memory during the wait.
       return laterWithinLimit(connections, address, waitMs, () =>
         listAssignments(base, address, query, signal),
       )
@@ -242,7 +242,7 @@ const heldRoutes = (connections: ConnectionLimit, base: Dependencies) =>
     ...stepRoutes(connections, base),
   }) satisfies Partial<Routes>
 
-/** What nodes post: each answer can be held until the node's next step. */
+/** Handlers of what nodes post. The ICL can hold each response until the node's next step. */
 function stepRoutes(connections: ConnectionLimit, base: Dependencies) {
   const stepping =
     <B, S extends AssignmentState>(take: (deps: Dependencies, node: Node, body: B) => Promise<S>) =>
@@ -253,9 +253,9 @@ function stepRoutes(connections: ConnectionLimit, base: Dependencies) {
       const node = nodeOf(caller)
       const begun = base.clock.monotonic()
       const state = await take(deps, node, body)
-      // What taking it took, of a slow chain, counts: the caller waits no longer for it.
+      // The time of `take`, which a slow chain may delay, counts as waiting: the caller waits no longer in all.
       const waitMs = Math.max(0, query.wait * 1000 - elapsedSince(base.clock, begun))
-      // What was taken is not refused for a wait that there is no room for.
+      // The post was taken, so it succeeds without a wait when there is no room for another connection.
       if (waitMs === 0 || connections.isFull(node.address)) return state
       return laterWithinLimit(connections, node.address, waitMs, () => ({
         later: withNext(base, node.address, state, waitMs, signal),
@@ -282,7 +282,7 @@ function nodeOf(caller: Caller) {
   throw new ProblemError('signature-missing', 'A node must sign this request')
 }
 
-/** A job for its client or the holder of its read token; for everybody else it does not exist. */
+/** Loads a job for its client or a holder of its read token. Throws `job-not-found` for every other caller. */
 async function readJob(deps: Dependencies, jobId: JobId, caller: Caller) {
   const job = await loadJob(deps, jobId)
   if (caller.kind === 'reader') return job
