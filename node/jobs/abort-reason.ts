@@ -16,7 +16,7 @@ const reasons: Readonly<Record<string, AbortReason>> = {
   'blob-unreadable': 'prompt-unreadable',
 }
 
-/** Why a job is given back, in the words of the wire; `node-failed` for what nobody foresaw (spec 7). */
+/** Returns the abort reason of the protocol for an error, `node-failed` for an unexpected one (spec 7). */
 export function abortReasonOf(error: unknown): AbortReason {
   if (!(error instanceof SvcError)) return 'node-failed'
   const parsed = AbortReason.safeParse(error.code)
@@ -32,11 +32,11 @@ const gone: readonly string[] = [
   'not-committed',
 ]
 
-/** True when the ICL has taken the assignment away or the job is over: there is nothing left to do or to give back. */
+/** True when the ICL has taken the assignment away or the job is over. The node has nothing left to do or to give back. */
 export const isGone = (error: unknown): boolean =>
   error instanceof ProblemError && gone.includes(error.code)
 
-/** True when the ICL is away or busy. A chain or a coprocessor that is away is this node's own trouble. */
+/** True when the ICL is away or busy. False when the chain or the coprocessor is away, which is this node's own failure. */
 export const isIclAway = (error: unknown): boolean =>
   isPassing(error) && (!(error instanceof SvcError) || error.code.startsWith('icl-'))
 

@@ -12,7 +12,7 @@ import type { AssignmentId, JobDeps } from './job-deps.ts'
 const tries = 3
 const againMs = 2_000
 
-/** What the ICL has to acknowledge: the commitment, or the hash of the statement. */
+/** What the acknowledgement must name. `bodyHash` is the commitment itself, or the hash of the statement. */
 type Expected = AssignmentId & {
   readonly step: z.output<typeof AckStep>
   readonly bodyHash: Hash32
@@ -21,9 +21,9 @@ type Expected = AssignmentId & {
 type Deps = Pick<JobDeps, 'address' | 'iclKeys' | 'acks' | 'clock' | 'log'>
 
 /**
- * Posts until the ICL has acknowledged it, and keeps the acknowledgement: without one the node could not show later that it was in time. An
- * answer without one, or with a wrong one, is asked for again; gives the next step if the answer has it. Throws SvcError `ack-invalid`, and what
- * `post` throws.
+ * Posts until the ICL acknowledges the statement, and keeps the acknowledgement, with which the node can prove later that it was in time.
+ * Posts again, up to 3 times in all, when the acknowledgement is missing or wrong. Returns the next step if the ICL names it. Throws
+ * SvcError `ack-invalid`, and what `post` throws.
  */
 export async function acknowledged(
   deps: Deps,
@@ -48,7 +48,7 @@ export async function acknowledged(
   }
 }
 
-// The second is an answer without an acknowledgement.
+// A response without an acknowledgement is an `icl-unexpected-answer`.
 const wrong: readonly string[] = ['ack-invalid', 'icl-unexpected-answer']
 
 async function check(
@@ -75,7 +75,7 @@ function keep({ acks, log }: Deps, ack: Ack): void {
   try {
     acks.keep(ack)
   } catch (error) {
-    // The job does not depend on it.
+    // The job does not depend on the acknowledgement.
     log.warning(messages.notRecorded(ack.body.jobId, errorText(error)))
   }
 }

@@ -1,17 +1,18 @@
 /*
- * Problem: what a node does after its commitment depends on the others: it reveals when all have committed, then delivers, checks, or says
- * how its answer differs, and it may have to do some of this again when another's delivery fails.
+ * Problem: what a node does after its commitment depends on the other nodes. It reveals when all have committed. Then it delivers, checks,
+ * or reports how its answer differs. It may repeat steps when another node's delivery fails.
  *
- * Idea: a loop. The ICL names the next step, in its answer to the last one or when it is asked, and the node does it, until it is over.
+ * Idea: a loop. The ICL names the next step, in its response to the last one or when the node asks. The node takes it, until the job is
+ * over.
  *
  * Invariants:
- * - Every statement is on disk before it is sent, and sent as it is on disk each time that the ICL asks for it.
- * - A turn or a check that this node cannot do is given back once, and not tried again: storing an output key costs gas. The job goes on.
- * - A commitment is opened as long as the ICL takes the answer.
- * - What the ICL has taken without this node having heard so is sent again, also when all is over: see fetch-acks.ts.
+ * - A statement is on disk before the node sends it. The node sends the same bytes each time that the ICL asks.
+ * - The node gives back a turn or a check that it cannot do, once, and does not retry it: storing an output key costs gas. The job goes on.
+ * - The node opens its commitment as long as the ICL takes the answer.
+ * - The node sends a statement again when the ICL has it but the acknowledgement was lost, also when the job is over (fetch-acks.ts).
  *
- * Failure cases: the ICL is away or another was faster (asks for the next step); this node cannot reveal (gives the assignment back); the job
- * does not end in the time of a job (job-time.ts gives it back).
+ * Failure cases: the ICL is away or another node was faster (the node asks for the next step); the node cannot reveal (it gives the
+ * assignment back); the job does not end within the longest time of a job (job-time.ts gives the assignment back).
  */
 
 import { errorText } from '../../lib/host/explain-error.ts'
@@ -34,7 +35,7 @@ import { openScore } from './score-delivery.ts'
 
 const pauseMs = 2_000
 
-/** A node's work after its commitment, step by step, until its part in the job is over; `told` is what the ICL said of the next one. */
+/** Takes a node's steps after its commitment until its part in the job is over. `told` is the next step if the ICL has named it already. */
 export async function afterCommit(
   deps: JobDeps,
   claim: ClaimResult,
@@ -53,7 +54,7 @@ export async function afterCommit(
   }
 }
 
-/** What became of a job of which nothing is left to do. */
+/** Logs and returns the outcome of a job in which the node has nothing left to do. */
 export function whenOver(
   deps: JobDeps,
   id: Pick<ClaimResult, 'jobId'>,
@@ -80,7 +81,7 @@ async function take(
     return await act(deps, claim, own, next, signal)
   } catch (error) {
     if (signal.aborted) {
-      // The others need not wait for a node that stops.
+      // The other nodes must not wait for a node that stops.
       await giveBackPart(deps, claim, next, signal.reason, signal)
       throw signal.reason
     }
@@ -93,7 +94,7 @@ async function take(
     if (isOwed) throw error
     refused.add(next.key)
     await giveBackPart(deps, claim, next, error, signal)
-    // An ICL may make up as many as it likes.
+    // A hostile ICL can make up any number of deliveries. The pause limits the rate.
     const isMadeUp = error instanceof SvcError && error.code === 'delivery-untrusted'
     if (isMadeUp) await deps.clock.sleep(pauseMs, signal)
     return undefined
@@ -118,7 +119,7 @@ async function act(
   signal: AbortSignal,
 ): Promise<OwnAssignment | undefined> {
   switch (next.step) {
-    // It has lost the commitment.
+    // The ICL has lost the commitment.
     case 'work':
       return await sendCommitment(deps, claim, own, signal)
     case 'reveal':
@@ -139,7 +140,7 @@ async function act(
   }
 }
 
-// Of a turn that has passed meanwhile.
+// The ICL refuses with these when the turn has passed in the meantime.
 const past: readonly string[] = ['not-your-turn', 'already-answered', 'statement-mismatch']
 
 const isPast = (error: unknown): boolean =>

@@ -22,23 +22,23 @@ import { noteAsked } from './note-asked.ts'
 
 const slowInferenceMs = 30_000
 
-/** What evidence of any text of a job is made with: secret, and nowhere on disk. */
+/** The secret inputs to the evidence of any text of a job. They are never written to disk. */
 export type EvidenceSecrets = Pick<EvidenceInput, 'prompt' | 'key'>
 
-/** The same, with the prompt as the client wrote it. */
+/** The same secrets, with the prompt document as the client wrote it. */
 export type JobSecrets = EvidenceSecrets & { readonly asked: PromptDocument }
 
-/** This node's own answer to a job, what compares it with others', and what made the comparison possible. */
+/** This node's answer to a job, its evidence, and the secrets that the evidence was made with. */
 export type Answer = {
   readonly text: string
   readonly evidence: Evidence
   readonly secrets: JobSecrets
 }
 
-/** What an inference has left, and who hears what it took. */
+/** The time that an inference has left, and the callback for the tokens it used. */
 type Inference = { readonly leftMs: LeftMs; readonly onUsage: (usage: Usage) => void }
 
-/** Checks that the client chose this node, decrypts the prompt, runs the inference and makes its evidence: the same in both roles (spec 4). */
+/** Checks that the client chose this node, decrypts the prompt, runs the inference and makes its evidence, in both roles (spec 4). */
 export async function produceAnswer(
   deps: JobDeps,
   claim: ClaimResult,
@@ -56,7 +56,7 @@ export async function produceAnswer(
   return { text, evidence, secrets }
 }
 
-/** What evidence of a job is made with, read once more from the chain and the prompt's blob: for a daemon that was restarted. */
+/** Recovers a job's evidence secrets from the chain and the prompt's blob, after a restart of the daemon. */
 export async function recoverSecrets(
   deps: JobDeps,
   claim: ClaimResult,
@@ -77,7 +77,7 @@ const secretsOf = async (
   key: await evidenceKey(promptKey, jobId),
 })
 
-/** The error of a claim that failed or gave no handles (spec 7). */
+/** The error when a claim fails or returns no key handles (spec 7). */
 export const keyHandlesMissing = (why: string, cause?: unknown): SvcError =>
   new SvcError(
     'key-handles-missing',
@@ -150,7 +150,7 @@ async function runInference(
   return text
 }
 
-/** No ICL has the node ask for more than its operator offers: what a question costs goes by its sizes. */
+/** Refuses a prompt larger than the operator offers, whatever the ICL says: the sizes decide what an inference costs. */
 function checkSizes(
   takes: Takes | undefined,
   prompt: PromptDocument,

@@ -6,15 +6,15 @@ import { isGone, isPassing } from './abort-reason.ts'
 import type { JobDeps } from './job-deps.ts'
 
 const holdSeconds = 20
-/** How long the ICL may hold the answer to a step until the next one: if either is lost, the time to reveal has room for another try. */
+/** How long the ICL may hold its response until the next step. If the response is lost, the time to reveal still allows another try. */
 const answerHoldSeconds = 10
 const pauseMs = 2_000
 const live: readonly JobPhase[] = ['open', 'running']
 
-/** When the ICL names no deadline. */
+/** Used when the ICL names no deadline. */
 const usualSeconds = 30
 
-/** Something to do now, and how long there is by the ICL's clock; `key` is the same for the same step on the same delivery. */
+/** A step to take now, and the seconds left for it by the ICL's clock. `key` is the same for the same step on the same delivery. */
 export type Step = {
   readonly key: string
   readonly step: 'work' | 'reveal' | 'deliver' | 'check' | 'open' | 'differ'
@@ -22,23 +22,23 @@ export type Step = {
   readonly secondsLeft: number
 }
 
-/** Has the ICL answer a step with the next one; for at most `seconds`. */
+/** Request options that make the ICL respond to a step with the next one, held for at most `seconds`. */
 export const withNext = (seconds = answerHoldSeconds) => {
   const wait = Math.max(0, Math.min(Math.floor(seconds), answerHoldSeconds))
   return { query: { wait }, timeoutMs: (wait + 10) * 1000 }
 }
 
-/** What was done before. */
+/** What the node knows from its previous steps. */
 export type Before = {
-  /** What the answer to it said to do next. */
+  /** The next step, if the response to the last step named it. */
   readonly known?: OwnAssignment | undefined
-  /** The key of the last step: when the ICL names it again at once, it may only not have seen it done yet. */
+  /** The key of the last step. If the ICL names it again at once, the ICL may not have seen yet that it is done. */
   readonly last?: string | undefined
-  /** Keys of steps that this node has given back: it waits instead. */
+  /** Keys of steps that this node has given back. It does not take them again. */
   readonly refused: ReadonlySet<string>
 }
 
-/** Asks, held by the ICL, until there is something to do, or says why there will be nothing. What is known of it already is not asked for. */
+/** Long-polls the ICL until there is a step to take, or returns why the job is over. Does not ask for a step that is known already. */
 export async function awaitStep(
   { api, clock }: JobDeps,
   { jobId, fence }: ClaimResult,
@@ -68,7 +68,7 @@ export async function awaitStep(
     } catch (error) {
       signal.throwIfAborted()
       if (isGone(error)) return { over: errorText(error) }
-      // A commitment that is never opened counts against the node: only a lasting refusal ends the wait.
+      // A commitment that the node never opens counts against it, so only a permanent refusal ends the wait.
       if (!isPassing(error)) throw error
     }
     if (isTold && !isSecond) continue
@@ -76,7 +76,7 @@ export async function awaitStep(
   }
 }
 
-/** Why nothing is left to do in an assignment; undefined while there may be something. */
+/** Returns why nothing is left to do in an assignment, undefined while there may be something. */
 export function overWith(view: OwnAssignment, fence: number): string | undefined {
   if (view.fence !== fence) return 'the assignment was offered again'
   if (!live.includes(view.phase)) return `the job is ${view.phase}`

@@ -1,12 +1,11 @@
 /*
- * Problem: a node looks at a delivery because the ICL asks for it. To look costs requests to the coprocessor and the gateways, and a signed
- * word. A hostile ICL could make deliveries up without end.
+ * Problem: a node checks a delivery because the ICL asks for it. A check costs requests to the coprocessor and the gateways, and produces a
+ * signed statement. A hostile ICL could make up deliveries without end.
  *
- * Idea: the statements have to be those of another member of this job's list, under session keys that its wallet has granted, and each
- * node delivers once in a job. Its evidence is looked at only then.
+ * Idea: the statements must come from another member of this job's list, signed by session keys that the member's wallet has granted. Each
+ * node delivers once in a job. Only then does this node look at the evidence.
  *
- * Failure cases: members of the list that work with the ICL sign what it wants: that is one delivery from each of them, and never more
- * than there are turns.
+ * Failure cases: list members that collude with the ICL sign what it wants: one delivery each, and never more than there are turns.
  */
 
 import { mostAnswers } from '../../lib/agreement-rule.ts'
@@ -20,12 +19,12 @@ import { statementBytes, statementHash } from '../../lib/statements.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { JobDeps } from './job-deps.ts'
 
-/** The deliveries that this node looked at, by who delivered. */
+/** The hash of the delivery that this node looked at, by the address of the deliverer. */
 export type Looked = Map<Address, Hash32>
 
 type Deps = Pick<JobDeps, 'address' | 'iclOrigin' | 'chainId'>
 
-/** Checks that a delivery is one that this node may have to look at, before anything is paid for it, and remembers it; throws SvcError `delivery-untrusted`. */
+/** Checks at no cost that a delivery is one that this node may have to check, and remembers it. Throws SvcError `delivery-untrusted`. */
 export async function checkDelivery(
   deps: Deps,
   claim: ClaimResult,
@@ -47,7 +46,7 @@ export async function checkDelivery(
   looked.set(by, hash)
 }
 
-/** A verdict is held against both of another node's statements: they have to belong together. */
+/** The delivery and the answer must belong together, because a verdict names both. */
 function checkPair(
   { jobId }: ClaimResult,
   { delivery: { body: delivery }, answer: { body: answer } }: DeliveryToCheck,
@@ -61,7 +60,7 @@ function checkPair(
   if (delivery.jobId !== jobId || answer.jobId !== jobId) throw untrusted('is of another job')
 }
 
-/** The answer has to be one to this very job: by a node of its list, with evidence that can be compared. */
+/** The answer must be for this very job, from a node of its list, with evidence that can be compared. */
 function checkAnswer(claim: ClaimResult, { answer: { body } }: DeliveryToCheck): void {
   const { list, comparator, model_id, parameters } = claim
   const isOfList = list[body.position] === body.address && body.list === listCommitment(claim)

@@ -7,9 +7,9 @@ import { grantPatienceMs, type JobDeps } from './job-deps.ts'
 const askAgainMs = 1_000
 
 /**
- * Checks that the client has chosen this node: it is on the list at its position, and PromptKeyStore holds the
- * commitment to this list. One that is not on chain yet is waited for as long as a grant. False when there is none: then
- * nobody but the key's owner can decrypt it, as the coprocessor will say. Throws SvcError `list-untrusted` or a chain error.
+ * Checks that the client chose this node: the node is on the list at its position, and PromptKeyStore holds the commitment to this list.
+ * Waits `grantPatienceMs` for a commitment that is not on chain yet. Returns false when there is none: then only the owner of the key can
+ * decrypt it, and the coprocessor will refuse. Throws SvcError `list-untrusted` or a chain error.
  */
 export async function checkList(
   { address, chain, clock }: Pick<JobDeps, 'address' | 'chain' | 'clock'>,

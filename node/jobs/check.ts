@@ -1,23 +1,23 @@
 /*
- * Problem: a member of the agreement has to say whether another member has delivered the answer that it revealed. The deliverer may
- * deliver another text than its evidence shows, or let nobody read it. The checker may also simply fail to read the
- * output, and must not blame the deliverer for its own trouble.
+ * Problem: a member of the agreement must say whether another member delivered the answer that it revealed. The deliverer may deliver
+ * another text than its evidence shows, or one that no other node can read. The checker itself may fail to read the output, and must not
+ * blame the deliverer for that.
  *
- * Idea: the answers match, or nobody would be asked. So only the output is looked at: download it, open it with the output key, make
- * evidence of it, and see that it reproduces the evidence that the deliverer signed.
+ * Idea: the ICL asks for a check only when the answers match, so only the output is left to check. The checker downloads it, opens it with
+ * the output key, makes evidence of it, and compares it with the evidence that the deliverer signed.
  *
  * Invariants:
- * - match is said only when the output was opened and reproduces the deliverer's evidence.
- * - output-unavailable and output-mismatch blame the deliverer. output-unavailable is said only when this node had
- *   its own key, and either 10 s to get at the output or a failure that more time would not change.
+ * - The verdict is match only when the output was opened and reproduces the deliverer's evidence.
+ * - output-unavailable and output-mismatch blame the deliverer. The verdict is output-unavailable only when this node had its own secrets,
+ *   and had either 10 s to get the output or a failure that more time would not change.
  * - Some seconds before the deadline are kept for posting the verdict.
  *
  * Failure cases:
- * - This node cannot have its own evidence key again, is late, cannot make evidence of the output, or cannot reach
- *   the coprocessor or the chain: deadline-too-close is thrown, and the check is given back.
- * - The output cannot be had although there was time: no-match, output-unavailable. It does not open, or shows
- *   other evidence: no-match, output-mismatch.
- * - Failures that may pass are tried again every 2 s until the time is over.
+ * - This node cannot recover its evidence secrets, has too little time, cannot make evidence of the output, or cannot reach the coprocessor
+ *   or the chain: it throws deadline-too-close, and the check is given back.
+ * - The node cannot get the output although there was time: no-match, output-unavailable. The output does not open, or shows other
+ *   evidence: no-match, output-mismatch.
+ * - Transient failures are retried every 2 s until the time is over.
  */
 
 import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
@@ -35,28 +35,30 @@ import { decryptKey } from './decrypt-key.ts'
 import type { JobDeps } from './job-deps.ts'
 
 const grantPatienceMs = 20_000
-// Left for posting the verdict, when there is that much.
+// Kept for posting the verdict, if the deadline allows it.
 const reserveSeconds = 10
-// An output that cannot be had in this time is the deliverer's fault, in less it may be lack of time.
+// If an output cannot be read in this time, the deliverer is at fault. In less, the checker may have lacked time.
 const fairTryMs = 10_000
 const againMs = 2_000
 
-/** What this node says of a delivery. */
+/** This node's verdict on a delivery. */
 export type Verification = {
   readonly verdict: Verdict
   readonly reason?: VerdictReason
-  /** With `match`, once the output was opened. */
+  /** The opened output, with `match`. */
   readonly output?: string
 }
 
-/** Gets what makes evidence of any text of the job. */
+/** Returns the secrets for evidence of any text of the job. */
 type Secrets = (signal: AbortSignal) => Promise<EvidenceSecrets>
 
-/** Where an output is, and the evidence that its node revealed. */
+/** The location of an output, and the evidence that its node revealed. */
 type Delivered = Pick<DeliveryPost, 'output_cid' | 'outHighHandle' | 'outLowHandle'> &
   Pick<AnswerPost, 'evidence'>
 
-/** Opens the output of a node whose answer matches this one's, and says whether it is that answer (spec 2.4); throws SvcError `deadline-too-close` when it is this node that cannot look. */
+/**
+ * Checks that the output of a node is its answer (spec 2.4). Throws SvcError `deadline-too-close` when this node itself is unable to check.
+ */
 export async function check(
   deps: JobDeps,
   claim: ClaimResult,
@@ -68,7 +70,7 @@ export async function check(
   const { clock, log } = deps
   const comparator = comparators[claim.comparator]
   const seconds = secondsLeft - Math.min(reserveSeconds, Math.floor(secondsLeft / 2))
-  // The deliverer answers only for what comes in between: that its output can be had and opened.
+  // The deliverer answers only for what happens from here on: that its output can be downloaded and opened.
   let triedFrom: MonotonicMs | undefined
   let hasOutput = false
   let trouble: SvcError | undefined
@@ -92,7 +94,7 @@ export async function check(
     log.error(messages.outputNotRead(claim.jobId, errorText(why)))
     if (triedFrom === undefined || hasOutput) throw notChecked()
     if (code === 'blob-unreadable') return mismatch
-    // Had the deliverer not let this node in, the coprocessor would refuse: that it cannot be reached is no fault of the deliverer's.
+    // Without a grant the coprocessor would refuse. That it cannot be reached is not the deliverer's fault.
     const wasShort = elapsedSince(clock, triedFrom) < fairTryMs
     const isOurs = code === lateCode && (wasShort || isUnreachable(trouble))
     if (isOurs) throw notChecked()
@@ -121,7 +123,7 @@ async function readOutput(
   return await unseal(blob, key, { kind: 'output', jobId })
 }
 
-/** Tries again while a failure may pass and `signal` leaves time: a short outage must not cost the deliverer its answer. */
+/** Retries transient failures until `signal` aborts: a short outage must not cost the deliverer its answer. */
 async function retryUntil<T>(
   clock: Clock,
   signal: AbortSignal,

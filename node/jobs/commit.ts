@@ -10,7 +10,7 @@ import { withNext } from './await-step.ts'
 import type { JobDeps } from './job-deps.ts'
 import type { Own } from './own.ts'
 
-/** Binds the node to its answer's evidence, on disk: all that is left of the work is to tell the ICL. */
+/** Binds the node to its answer's evidence, on disk. Only the ICL is left to be told. */
 export async function bindTo(
   deps: JobDeps,
   claim: ClaimResult,
@@ -34,7 +34,7 @@ export async function bindTo(
   }
 }
 
-/** Commits to the answer's evidence; the lease ends when the ICL has it (spec 4). Gives the next step if it is told. */
+/** Commits to the answer's evidence. The lease ends when the ICL has the commitment (spec 4). Returns the next step if the ICL names it. */
 export async function commit(
   deps: JobDeps,
   claim: ClaimResult,
@@ -46,7 +46,7 @@ export async function commit(
   } catch (error) {
     signal.throwIfAborted()
     if (!isIclAway(error)) throw error
-    // The ICL may have it. What it says next shows whether it has to be sent again.
+    // The ICL may have the commitment. The next step that it names shows whether the node must send it again.
     deps.log.warning(messages.stepFailed(claim.jobId, 'commit', errorText(error)))
     return undefined
   }
@@ -54,7 +54,7 @@ export async function commit(
 
 const commitAttempts = 5
 
-/** Sends a commitment; sending the same one again changes nothing. */
+/** Sends a commitment to the ICL. Idempotent. */
 export async function sendCommitment(
   deps: JobDeps,
   { jobId, fence }: Pick<ClaimResult, 'jobId' | 'fence'>,

@@ -8,10 +8,10 @@ import type { JobDeps } from './job-deps.ts'
 const retryMs = 1_000
 const minTries = 3
 
-/** The stored handles of both halves of a key. */
+/** The on-chain handles of both halves of a key. */
 export type KeyHandles = { readonly high: bigint; readonly low: bigint }
 
-/** Decrypts a key; a refusal is taken for final only after `patienceMs`, because a grant may be on its way (spec 4, spec 7). */
+/** Decrypts a key. A refusal is final only after `patienceMs`, because the grant may not be on chain yet (spec 4, spec 7). */
 export async function decryptKey(
   deps: Pick<JobDeps, 'coprocessor' | 'clock' | 'log'>,
   jobId: JobId,

@@ -17,7 +17,7 @@ import type { Own } from './own.ts'
 import { sideBySide } from './side-by-side.ts'
 import { noteSigned } from './signed-before.ts'
 
-/** Posts where the client and the checkers can read the answer (spec 4), the same bytes each time. Gives the next step if it is told. */
+/** Posts the signed delivery (spec 4), the same bytes each time. Returns the next step if the ICL names it. */
 export async function postDelivery(
   deps: JobDeps,
   { jobId, fence }: ClaimResult,
@@ -36,7 +36,7 @@ export async function postDelivery(
   return next
 }
 
-/** Puts the answer where the client and the `checkers` (positions on the list) can read it, and signs where that is. */
+/** Stores the answer where the client and the `checkers` (positions on the list) can read it, and signs the delivery. */
 export async function makeDelivery(
   deps: JobDeps,
   claim: ClaimResult,
@@ -51,7 +51,7 @@ export async function makeDelivery(
   if (answer === undefined) throw notRevealed()
   own.output ??= await sealedOutput(deps, jobId, text, signal)
   const { output } = own
-  // The upload does not depend on the key's place on chain. An upload that fails costs no second key: that takes gas.
+  // The upload does not depend on the key being on chain. A failed upload must not cost a second key, which takes gas.
   const [stored, outputCid] = await sideBySide(
     signal,
     async (shared) => {
@@ -73,7 +73,7 @@ export async function makeDelivery(
     },
     sessionKey,
   )
-  // From here on a restart sends these very bytes again.
+  // After a restart the node sends these same bytes again.
   noteSigned(deps.journal, { step: 'delivery', jobId, fence, delivery })
   return delivery
 }
@@ -95,7 +95,7 @@ async function storeOutputKey(
   checkers: readonly number[],
   signal: AbortSignal,
 ) {
-  // From here on it costs gas.
+  // The next call costs gas.
   signal.throwIfAborted()
   const stored = await chain.storeOutputKey(
     {

@@ -3,7 +3,7 @@ import type { ClaimResult } from '../../lib/schemas/assignments.ts'
 import type { Evidence } from '../../lib/schemas/evidence.ts'
 import type { VerdictReason } from '../../lib/schemas/jobs.ts'
 
-/** How two answers differ, from their evidence alone: what anybody can recompute. Undefined when they match. */
+/** Returns how two answers differ, by their evidence alone, so that anyone can recompute it. Undefined when they match. */
 export function differenceOf(
   { comparator }: Pick<ClaimResult, 'comparator'>,
   theirs: Evidence,

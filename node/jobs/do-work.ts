@@ -13,7 +13,7 @@ import type { JobDeps, JobSteps } from './job-deps.ts'
 import type { Ending } from './job-end.ts'
 import { firstLeaseOf, leaseOf, longestAwayMs } from './lease.ts'
 
-/** Claims an assignment unless a poll has claimed it, answers and commits; then its slot is free, and the steps after the commitment follow. `onUsage` hears what each question to the provider took. */
+/** Claims an assignment unless a poll has claimed it, answers it, commits, frees the slot and takes the later steps. */
 export async function workOn(
   deps: JobDeps,
   assignment: Pick<AssignmentOffer, 'jobId' | 'fence'>,
@@ -25,7 +25,7 @@ export async function workOn(
   const { onUsage } = steps
   const claim = byPoll ?? (await claimJob(deps, assignment, signal).finally(steps.onClaimed))
   steps.onClaimed()
-  // What is signed names the claim's assignment: it must be the one that was looked up in the journal.
+  // The node signs for the claim's assignment, which must be the one that it looked up in the journal.
   if (claim.jobId !== jobId || claim.fence !== fence) {
     throw keyHandlesMissing('the ICL returned another assignment for the claim')
   }
@@ -40,7 +40,7 @@ export async function workOn(
   const own = await lease.within(signal, async (leased, leftMs) =>
     bindTo(deps, claim, await produceAnswer(deps, claim, leased, { leftMs, onUsage }), onUsage),
   )
-  // The ICL may answer the commitment only when the others have committed, too.
+  // The ICL may hold its response to the commitment until the others have committed, too.
   steps.onSlotFree()
   return await afterCommit(deps, claim, own, signal, await commit(deps, claim, own, signal))
 }
@@ -63,7 +63,7 @@ async function claimJob(
       signal.throwIfAborted()
       if (isGone(error)) throw error
       log.warning(messages.claimFailed(jobId, errorText(error)))
-      // An ICL that went away, or whose database did, may have saved the claim, and claiming again changes nothing.
+      // An ICL or a database that went away may have saved the claim. Claiming again is idempotent.
       const isAway =
         error instanceof ProblemError
           ? error.code === 'unavailable'

@@ -9,8 +9,9 @@ import type { Own } from './own.ts'
 import { reveal } from './reveal.ts'
 
 /**
- * Sends again, the same bytes, what the ICL has by the step that it names, while its acknowledgement is missing: the response was lost, or the daemon
- * was killed before it came. Without it the node could not show that it was in time. A refusal is noted, and not asked for again.
+ * Sends a statement again, the same bytes, when the ICL has it (as the step that it names shows) but this node lacks the acknowledgement.
+ * The response was lost, or the daemon was killed. Without it the node could not prove that it was in time. A refused statement is not sent
+ * again.
  */
 export async function fetchAcks(
   deps: JobDeps,
@@ -22,7 +23,7 @@ export async function fetchAcks(
   const { answer, delivery, acknowledged } = own
   const again = async (body: typeof delivery) =>
     body && (await postDelivery(deps, claim, own, body, signal))
-  // The ICL asks for what it does not have.
+  // The ICL lacks a statement that it asks for.
   const sent = [
     ['commit', next !== 'work', () => sendCommitment(deps, claim, own, signal)],
     ['reveal', answer && !early.includes(next), () => reveal(deps, claim, own, signal)],

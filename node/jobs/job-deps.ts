@@ -18,15 +18,15 @@ import type { OutputKeys } from './output-keys.ts'
 /** One assignment of a job. */
 export type AssignmentId = Pick<AssignmentOffer, 'jobId' | 'fence'>
 
-/** What running jobs needs. */
+/** The dependencies of a running job. */
 export type JobDeps = {
   readonly address: Address
   readonly sessionKey: SigningKey
-  /** For which sessions are granted. */
+  /** The origin that session grants name. */
   readonly iclOrigin: string
   readonly chainId: number
   readonly api: Omit<NodeApi, 'postHeartbeat' | 'getAssignments'>
-  /** Whose acknowledgements count. */
+  /** The keys whose acknowledgements count. */
   readonly iclKeys: IclKeys
   readonly coprocessor: Coprocessor
   readonly outputKeys: Pick<OutputKeys, 'take'>
@@ -41,16 +41,16 @@ export type JobDeps = {
   readonly log: Log
 }
 
-/** How a job reports to its starter. */
+/** Callbacks from a job to its starter. */
 export type JobSteps = {
-  /** The claim was answered, well or badly, or none is needed. */
+  /** The ICL has responded to the claim, or refused it, or no claim is needed. */
   readonly onClaimed: () => void
-  /** The job holds no slot any more, though it may go on. */
+  /** The job no longer holds a slot, though it may go on. */
   readonly onSlotFree: () => void
 }
 
-/** Tries for one call of a job while the ICL is away, some minutes' worth: every call may be repeated, and the job's deadline ends the tries. */
+/** Tries per call while the ICL is away, some minutes' worth. Every call is idempotent, and the job's deadline ends the tries. */
 export const callAttempts = 60
 
-/** The client's commitment to a list, and a grant, may be on their way when a claim is answered: how long one waits for them, in milliseconds. */
+/** Milliseconds to wait for the list commitment and the grant, which may not be on chain yet when the ICL answers a claim. */
 export const grantPatienceMs = 8_000

@@ -15,21 +15,21 @@ import { type AssignmentId, callAttempts, type JobDeps } from './job-deps.ts'
 
 const abortCallMs = 4_000
 
-/** Which job it is, for the history; times in Unix seconds. */
+/** The job, for the history. Times are Unix seconds. */
 type Ended = Pick<AssignmentOffer, 'jobId' | 'fence' | 'role' | 'model_id'> & {
   readonly startedAt: number
 }
 
-/** What became of a job. */
+/** The outcome of a job. */
 export type Ending = Pick<JobRecord, 'outcome' | 'reason'>
 
-/** The reason with which the daemon ends its jobs when it stops. */
+/** The abort reason of the jobs that the daemon ends when it stops. */
 export const nodeStopping = (): SvcError =>
   new SvcError('node-stopping', 'the node is stopping', {
     hint: 'Start it again with `svc-node run`.',
   })
 
-/** Runs `work` and records what became of it, and what it took at the provider; never rejects: a failure gives the assignment back and is logged. */
+/** Runs `work` and records the outcome and the tokens used. Never rejects: on a failure it gives the assignment back and logs the error. */
 export async function toItsEnd(
   deps: JobDeps,
   assignment: Ended,
@@ -40,7 +40,7 @@ export async function toItsEnd(
   const record = { jobId, fence, role, model_id, started_at: assignment.startedAt }
   remember(deps, { ...record, outcome: 'running' })
   let usage: Usage | undefined
-  // Recorded at once: it is paid, whatever becomes of the job or this process.
+  // Recorded at once: the operator pays for the tokens whatever happens to the job or this process.
   const onUsage = (more: Usage): void => {
     usage = usage ? sumOf([usage, more]) : more
     remember(deps, { ...record, outcome: 'running', usage: more })
@@ -56,7 +56,7 @@ export async function toItsEnd(
   try {
     deps.journal.note({ step: 'ended', jobId, fence })
   } catch (error) {
-    // After a restart the ICL will say that it is over.
+    // After a restart the ICL says that the job is over.
     deps.log.warning(messages.notRecorded(jobId, errorText(error)))
   }
 }
@@ -71,12 +71,12 @@ function remember({ history, log }: JobDeps, record: JobRecord): void {
   try {
     history.append(record)
   } catch (error) {
-    // The history is for the operator: no job fails for it.
+    // The history is for the operator. A job does not fail when it cannot be written.
     log.warning(messages.notRecorded(record.jobId, errorText(error)))
   }
 }
 
-/** Gives an assignment back and says why: an ICL that is away is waited for until `signal` aborts. */
+/** Gives an assignment back with the reason. While the ICL is away it retries until `signal` aborts. */
 export async function giveBack(
   deps: JobDeps,
   { jobId, fence }: AssignmentId,
@@ -91,7 +91,7 @@ export async function giveBack(
   return { outcome: 'aborted', reason }
 }
 
-/** Gives back this node's part in a turn of the agreement, under its signature: the ICL's word alone says nothing of a node. */
+/** Gives back this node's part in a turn of the agreement. The node signs it, so that the ICL cannot make up an abort. */
 export async function giveBackTurn(
   deps: JobDeps,
   { jobId, fence, turn }: AssignmentId & Pick<TurnAbortStatement, 'turn'>,
@@ -119,7 +119,7 @@ async function sendAbort(
   log.error(messages.aborted(jobId, errorText(error)))
   const timeoutMs = abortCallMs
   try {
-    // The job's own signal may have ended the job: this call has to be made all the same.
+    // The job's own signal may have aborted already. The ICL must hear of it all the same.
     const lastTry = () => send({ attempts: 2, timeoutMs })
     await (signal.aborted
       ? lastTry()

@@ -2,10 +2,10 @@ import type { Clock } from '../../lib/clock.ts'
 import { withDeadline } from '../../lib/deadline.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 
-/** Ten minutes of a job, ten more for outages of the ICL, and one in which it says that the job is over. */
+/** Ten minutes of a job, ten more for outages of the ICL, and one for the ICL to say that the job is over. */
 export const longestJobMs = 1_260_000
 
-/** Works on an assignment for no longer than any job lasts, whatever its ICL says; throws SvcError `node-failed` after that. */
+/** Works on an assignment for `longestJobMs` at most, whatever deadlines the ICL names. Then throws SvcError `node-failed`. */
 export const inJobTime = <T>(
   clock: Clock,
   signal: AbortSignal,

@@ -17,8 +17,9 @@ import { noteSigned } from './signed-before.ts'
 const minPostMs = 5_000
 
 /**
- * Says what this node finds of another's delivery, once, and the same bytes each time: by the evidence alone where the answers differ, else by
- * the output if it is to `check` it, else nothing. Gives the next step if it is told. So no word of this node is ever against what both answers show, whatever the ICL asks for.
+ * Signs and posts this node's verdict on another node's delivery, once, and sends the same bytes each time. Where the answers differ, the
+ * evidence decides, else the output if the step is `check`, else there is no verdict. So a verdict never contradicts what both answers
+ * show. Returns the next step if the ICL names it.
  */
 export async function judge(
   deps: JobDeps,
@@ -89,7 +90,7 @@ async function signVerdict(
     },
     sessionKey,
   )
-  // From here on a restart sends these very bytes again.
+  // After a restart the node sends these same bytes again.
   noteSigned(journal, { step: 'verdict', jobId, fence, verdict: post })
   return post
 }

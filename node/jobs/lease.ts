@@ -8,34 +8,35 @@ import { isPassing } from './abort-reason.ts'
 import type { AssignmentId, JobDeps } from './job-deps.ts'
 import { longestJobMs } from './job-time.ts'
 
-// The ICL has to hear of a job given back before it takes it away itself.
+// The node must give a job back before the ICL takes it away.
 const reserveMs = 2_000
 const askMs = 5_000
 const askAgainMs = 2_000
-// The work looks at what is left of its lease shortly before the end: a question has to be under way by then.
+// The node asks the ICL for the lease's deadline so long before the end: a request must be under way by then.
 const askAheadMs = 7_000
-// An answer that is there sooner needs no claim of its own.
+// A node that answers sooner needs no claim of its own.
 const claimsAfterMs = 8_000
-// What is left of a poll's claim for that: of its 20 s some may have passed with an answer that was lost.
+// Kept of the 20 s of a poll's claim for the node's own claim. Some of the 20 s may have passed if a response was lost.
 const toClaimMs = 12_000
-// What that claim gives.
+// The lease that the node's own claim gives.
 const leaseSeconds = 120
-/** An ICL that is away for longer takes a job away all the same. */
+/** If the ICL is away for longer, it takes the job away when it comes back. */
 export const longestAwayMs = 330_000
 
 type Deps = Pick<JobDeps, 'api' | 'clock' | 'log'>
 
-/** Milliseconds until a lease ends, by what is known when it is called: an outage of the ICL makes them more. */
+/** Returns the milliseconds until a lease ends, as known at the call. An outage of the ICL extends it. */
 export type LeftMs = () => number
 
 /**
- * A lease of `seconds` from now, for work that ends with it. The ICL adds time in which it was away, so that it is asked before the
- * work is given up; the lease goes on while the ICL does not answer. A lease for one `step` ends with ProblemError `not-your-turn` when the ICL names another.
+ * A lease of `seconds` from now. Work under it is aborted when it ends. The ICL extends leases by the time that it was away, so the node
+ * asks for the deadline before it gives up. The lease goes on while the ICL does not respond. A lease for one `step` ends with ProblemError
+ * `not-your-turn` when the ICL names another step.
  */
 export const leaseOf = (deps: Deps, id: AssignmentId, seconds: number, step?: NextStep) =>
   leaseFor(deps, { ...id, step }, seconds)
 
-/** The lease of what a poll has claimed: that of an offer, which a claim makes a whole one unless the work is done before. */
+/** The lease of an assignment that a poll claimed. It starts short. The node's own claim extends it, unless the work is done before. */
 export function firstLeaseOf(
   deps: Deps,
   { jobId, fence, claimDeadline, server_time }: ClaimResult,
@@ -69,7 +70,7 @@ function leaseFor(deps: Deps, id: LeaseId, seconds: number) {
         () => {},
       )
       try {
-        // The race ends the wait even for work that does not heed its signal.
+        // The race ends the wait even when the work ignores its signal.
         return await Promise.race([body(leased, term.leftMs), aborted])
       } finally {
         done.abort()
@@ -80,9 +81,9 @@ function leaseFor(deps: Deps, id: LeaseId, seconds: number) {
 
 type Term = ReturnType<typeof termOf>
 
-/** When a lease ends: as the ICL said last, and not while it is asked or away. */
+/** Tracks when a lease ends: by the ICL's last word, but not while the node is asking or the ICL is away. */
 function termOf(clock: Clock, seconds: number) {
-  // No timer takes all that an ICL may say.
+  // Limited, because a timer cannot take every number that an ICL may send.
   const toldOf = (seconds: number) => ({
     ms: Math.min(seconds * 1000, longestJobMs) - reserveMs,
     at: clock.monotonic(),
@@ -110,7 +111,7 @@ function termOf(clock: Clock, seconds: number) {
   }
 }
 
-/** Resolves with the reason once the lease is over, also by what the ICL says. */
+/** Resolves with the reason once the lease is over, by time or by the ICL's word. */
 async function endOf(
   { api, clock, log }: Deps,
   { jobId, fence, step, claimsAfterMs }: LeaseId,

@@ -3,12 +3,12 @@ import type { Journal } from '../journal/journal.ts'
 import type { AssignmentId } from './job-deps.ts'
 
 /**
- * Every question to the provider is paid, and the ICL says how often a job comes back. An honest one gives a node three turns at a seat, of which
- * each may be begun anew after a restart, and up to six deliveries to score.
+ * Limits the paid calls to the provider for one job, because the ICL decides how often a job comes back. An honest ICL gives a node up to
+ * three turns at a seat, each of which may start again after a restart, and six deliveries to score.
  */
 export const mostQuestions = 12
 
-/** Puts on disk that the provider is about to be asked; throws SvcError `asked-enough` when it was asked as often as any job may need, under whatever fences. */
+/** Notes on disk that the node is about to ask the provider. Throws SvcError `asked-enough` after `mostQuestions`, under any fence. */
 export function noteAsked(journal: Journal, { jobId, fence }: AssignmentId): void {
   if (journal.askedFor(jobId) >= mostQuestions) throw askedEnough()
   journal.note({ step: 'asked', jobId, fence })

@@ -16,15 +16,15 @@ const againMs = 60_000
 /** A key that seals one output, and its encrypted halves, ready to be stored on chain. */
 export type OutputKey = EncryptedHalves & { readonly key: Uint8Array<ArrayBuffer> }
 
-/** Output keys: their encryption takes some 10 s, which a deliverer should not spend. */
+/** A stock of output keys. Encrypting one takes some 10 s, which a deliverer should not spend. */
 export type OutputKeys = {
-  /** A key that nobody else gets: the one in stock, or one that is made now; throws what `Coprocessor.encrypt` throws. */
+  /** Returns a key that is given out once: the one in stock, or a new one. Throws what `Coprocessor.encrypt` throws. */
   take(signal: AbortSignal): Promise<OutputKey>
-  /** Keeps one key in stock, in memory only, until `signal` aborts; a failure is logged, and tried again after a minute. */
+  /** Keeps one key in stock, in memory only, until `signal` aborts. Logs a failure and retries after a minute. */
   keepReady(signal: AbortSignal): Promise<void>
 }
 
-/** Makes the stock, empty. */
+/** Makes an empty stock. */
 export function createOutputKeys(deps: {
   readonly coprocessor: Pick<Coprocessor, 'encrypt'>
   readonly random: Random
@@ -39,7 +39,7 @@ export function createOutputKeys(deps: {
       log.debug(`Encrypting an output key: ${describeEncryption(news)}`)
     return { key, ...(await coprocessor.encrypt(halves.high, halves.low, { signal, onStep })) }
   }
-  // Made, or in the making: who takes it early waits for what is left of it.
+  // Ready or in the making. A caller that takes it early waits for the rest of the encryption.
   let stock: Promise<OutputKey> | undefined
   let taken = Promise.withResolvers<void>()
   return {

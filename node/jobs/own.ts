@@ -18,15 +18,15 @@ type AckStep = AckStatement['step']
 type Statements = {
   answer?: AnswerPost | undefined
   delivery?: DeliveryPost | undefined
-  /** One for each delivery, oldest first. */
+  /** One verdict for each delivery, oldest first. */
   verdicts: readonly VerdictPost[]
 }
 
-/** What of a node's statements the ICL has acknowledged: after a restart only what it is known to have. */
+/** The statements that the ICL has acknowledged. After a restart only those that it is known to have. */
 export type Taken = {
   answer?: AnswerPost | undefined
   delivery?: DeliveryPost | undefined
-  /** The last one. */
+  /** The last verdict. */
   verdict?: VerdictPost | undefined
 }
 
@@ -36,26 +36,26 @@ type SealedOutput = {
   stored?: { readonly highHandle: bigint; readonly lowHandle: bigint } | undefined
 }
 
-/** What a node has of its own in a job after its commitment; it grows with each statement that it signs. */
+/** The node's own state in a job after its commitment. It grows with each statement that the node signs. */
 export type Own = Statements & {
   readonly taken: Taken
-  /** The steps of which this run has the ICL's acknowledgement, or a refusal. */
+  /** The steps for which this run has an acknowledgement or a refusal of the ICL. */
   readonly acknowledged: Set<AckStep>
   readonly committed: Commitment
   readonly looked: Looked
-  /** What its verdict on a delivery commits to: gone after a restart, and then left out. */
+  /** The score that its verdict commits to. Lost in a restart, and then left out. */
   scored?: OpenedScore | undefined
-  /** The answer, nowhere but in memory: gone after a restart. */
+  /** The text of the answer, in memory only, so lost in a restart. */
   readonly text?: string | undefined
-  /** The sealed answer with its key, and where that stands on chain: made once, however often the ICL asks. */
+  /** The sealed answer, its key, and the key's handles on chain. Made once, however often the ICL asks. */
   output?: SealedOutput | undefined
-  /** Hears what a question to the provider took. */
+  /** Receives the tokens of each call to the provider. */
   readonly onUsage: (usage: Usage) => void
-  /** What makes evidence of the output of another node. */
+  /** Returns the secrets for evidence of another node's output. */
   readonly secrets: (signal: AbortSignal) => Promise<JobSecrets>
 }
 
-/** What became of a job that is over, by what the ICL took of the node. */
+/** Returns the outcome of a job that is over, by the last of the node's statements that the ICL has. */
 export function endingOf({ answer, delivery, verdict }: Readonly<Taken>, why: string): Ending {
   if (verdict) {
     return { outcome: verdict.verdict, ...(verdict.reason && { reason: verdict.reason }) }

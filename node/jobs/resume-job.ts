@@ -1,20 +1,20 @@
 /*
- * Problem: a daemon was killed in the middle of a job. Doing the job again could cost a second answer at the
- * provider, and could make the node sign two answers to one assignment.
+ * Problem: a daemon was killed in the middle of a job. If it repeated the job, it could pay for a second answer at the provider, and sign
+ * two answers to one assignment.
  *
- * Idea: the journal says how far the job got, the ICL says what is left of it. With a commitment in the journal the job goes on
- * with the step that the ICL names next; without one it is worked on from the claim on.
+ * Idea: the journal says how far the job got, and the ICL says what is left of it. With a commitment in the journal, the node goes on with
+ * the step that the ICL names next. Without one, it starts again from the claim.
  *
  * Invariants:
- * - A signed statement is never made anew. It is sent as it is in the journal.
- * - A commitment is opened with the evidence and salt of the journal. Prompt and key are not on disk: a checker
- *   fetches and decrypts them again. The answer's text is not on disk either: this node delivers it no more.
- * - The provider is asked at most twice for one assignment.
- * - The function never rejects: a failure gives the assignment back and is logged.
+ * - A statement is signed once. The node sends it as it is in the journal.
+ * - The node opens a commitment with the evidence and salt of the journal. Prompt and key are not on disk: a checker fetches and decrypts
+ *   them again. The answer's text is not on disk either, so this node does not deliver it any more.
+ * - The node runs at most two inferences for the answer to one assignment.
+ * - The function never rejects: on a failure it gives the assignment back and logs the error.
  *
- * Failure cases: the ICL does not answer (asks again, with growing waits up to 30 s); the assignment lapsed, was
- * offered again under a higher fence, or the job has settled (it is left as it is); the ICL has a commitment that
- * the journal has not, or the daemon ended twice while it worked (the assignment is given back).
+ * Failure cases: the ICL does not respond (the node retries with a backoff of up to 30 s); the assignment expired or was offered again
+ * under a higher fence, or the job has settled (the node leaves it); the ICL has a commitment that the journal lacks, or the daemon ended
+ * twice while it worked (the node gives the assignment back).
  */
 
 import { errorText } from '../../lib/host/explain-error.ts'
@@ -37,10 +37,10 @@ import type { Own, Taken } from './own.ts'
 
 const firstRetryMs = 2_000
 const maxRetryMs = 30_000
-// A job that killed the daemon twice must not do it for ever, nor cost a third answer.
+// A job that killed the daemon twice must not do so for ever, nor cost a third answer.
 const maxAsked = 2
 
-/** Goes on with a job that a killed daemon left unfinished: finishes it while the ICL holds its place, else ends it with the reason; never rejects. */
+/** Resumes a job that a killed daemon left unfinished, or ends it when the ICL no longer holds its place. Never rejects. */
 export async function resumeJob(
   deps: JobDeps,
   entry: JournalEntry,
@@ -59,7 +59,7 @@ export async function resumeJob(
           const own = { ...ownOf(deps, entry, { claim, committed }, onUsage), taken }
           await fetchAcks(deps, claim, own, 'over', signal)
         }
-        // Of what the killed daemon sent last, the ICL tells only whether it has the answer.
+        // Of the killed daemon's last statement, the ICL tells only whether it has the answer.
         return whenOver(deps, assignment, taken, found.over)
       }
       return await inJobTime(deps.clock, signal, (ended) =>
@@ -92,7 +92,7 @@ async function goOn(
   return await workOn(deps, assignment, signal, steps)
 }
 
-/** What the journal kept. Neither the prompt nor the key of the evidence is on disk: both are had again from the prompt key. */
+/** Restores the state from the journal. The prompt and the evidence key are not on disk and are recovered from the prompt key. */
 const ownOf = (
   deps: JobDeps,
   { answer, delivery, verdicts }: JournalEntry,
@@ -106,7 +106,7 @@ const ownOf = (
   acknowledged: new Set(),
 })
 
-/** Where the node's assignment stands, or why nothing is left of it; asks with growing waits until the ICL answers. */
+/** Returns the state of the node's assignment, or why nothing is left of it. Retries with a growing backoff until the ICL responds. */
 async function ownAssignmentOf(
   { api, clock, random, log }: JobDeps,
   { assignment: { jobId, fence } }: JournalEntry,

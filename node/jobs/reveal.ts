@@ -9,7 +9,7 @@ import { callAttempts, type JobDeps } from './job-deps.ts'
 import type { Own } from './own.ts'
 import { noteSigned } from './signed-before.ts'
 
-/** Opens the commitment: posts the signed answer, the same bytes each time. Gives the next step if it is told. */
+/** Opens the commitment: posts the signed answer, the same bytes each time. Returns the next step if the ICL names it. */
 export async function reveal(
   deps: JobDeps,
   claim: ClaimResult,
@@ -51,7 +51,7 @@ async function signAnswer(
     },
     sessionKey,
   )
-  // From here on a restart sends these very bytes again.
+  // After a restart the node sends these same bytes again.
   noteSigned(journal, { step: 'answer', jobId, fence, answer })
   return answer
 }

@@ -7,7 +7,7 @@ import { giveBack, toItsEnd } from './job-end.ts'
 import { inJobTime } from './job-time.ts'
 import { signedBefore } from './signed-before.ts'
 
-/** Runs one assignment, which a poll may have claimed, to its end (spec 3.3); never rejects: a failure gives the assignment back and is logged. */
+/** Runs an assignment, which a poll may have claimed, to its end (spec 3.3). Never rejects: logs a failure and gives the job back. */
 export async function runJob(
   deps: JobDeps,
   assignment: AssignmentOffer,
@@ -19,7 +19,7 @@ export async function runJob(
   const at = unixSeconds(deps.clock)
   deps.log.step(messages.jobStarting(jobId, role))
   try {
-    // An ICL that has lost its jobs offers them anew; a second signed answer would contradict the first.
+    // An ICL that has lost its jobs offers them again. A second signed answer would contradict the first.
     if (deps.journal.isSigned(assignment)) {
       await giveBack(deps, assignment, signedBefore(), signal)
       return

@@ -11,7 +11,7 @@ import { callAttempts, type JobDeps } from './job-deps.ts'
 import { noteAsked } from './note-asked.ts'
 import type { Own } from './own.ts'
 
-// Left for signing and posting the verdict, which counts more.
+// Kept for signing and posting the verdict, which counts more.
 const reserveMs = 8_000
 
 /** A delivery that this node found to be the revealed answer. */
@@ -23,8 +23,8 @@ type Delivered = {
 }
 
 /**
- * Asks the own model how likely a delivered text is, where the job's terms ask for it, and keeps the numbers until they may be opened. Resolves
- * with the commitment to them; undefined without numbers: no verdict waits for them or fails by them.
+ * Asks this node's model how likely a delivered text is, if the job's terms ask for it, and keeps the score until the node opens it.
+ * Returns the commitment to the score, or undefined without one: no verdict waits for a score or fails by it.
  */
 export async function scoreDelivery(
   { address, models, journal, random, log }: JobDeps,
@@ -38,7 +38,7 @@ export async function scoreDelivery(
   if (check !== 'teacher/1' || output === undefined || !offered?.provider.weigh) return undefined
   try {
     const { asked: prompt, key } = await own.secrets(signal)
-    // A call of a tool is sealed in another form than the model wrote it.
+    // A tool call is sealed in another form than the model wrote it.
     if (isStructured(prompt)) return undefined
     const left = () => leftMs() - reserveMs
     const given = {
@@ -64,7 +64,7 @@ export async function scoreDelivery(
   }
 }
 
-/** Opens the numbers that the verdict commits to. Gives the next step if it is told. */
+/** Opens the score that the verdict commits to. Returns the next step if the ICL names it. */
 export async function openScore(
   { api }: JobDeps,
   { jobId, fence }: ClaimResult,

@@ -1,4 +1,4 @@
-/** Runs two parts at the same time; when one fails the other is told to end. */
+/** Runs two functions concurrently. When one fails, it aborts the other. */
 export async function sideBySide<A, B>(
   signal: AbortSignal,
   first: (signal: AbortSignal) => Promise<A>,
