@@ -5,7 +5,7 @@ import { ProviderFault } from './provider-fault.ts'
 type Request = Anthropic.MessageCreateParamsNonStreaming
 type Turn = Exclude<PromptMessage, { readonly role: 'system' }>
 
-/** A prompt as Anthropic's interface takes it; throws ProviderFault `prompt-not-supported` for what it has no place for. */
+/** Converts a prompt to Anthropic's request. Throws ProviderFault `prompt-not-supported` for a part that the API does not take. */
 export function anthropicPrompt(prompt: PromptDocument): Omit<Request, 'model' | 'max_tokens'> {
   const { messages, tools, tool_choice: choice, response_format: format, stop, seed } = prompt
   if (seed !== undefined) throw cannotTake('a seed')
@@ -47,7 +47,7 @@ function splitSystem(messages: readonly PromptMessage[]) {
   return { system, turns }
 }
 
-/** Results of tools that follow one another are one turn of the user. */
+/** Consecutive results of tools become one user message. */
 function turnsOf(turns: readonly Turn[]): Anthropic.MessageParam[] {
   const params: Anthropic.MessageParam[] = []
   let results: Anthropic.ToolResultBlockParam[] = []
@@ -90,7 +90,7 @@ function choiceOf(choice: NonNullable<PromptDocument['tool_choice']>): Anthropic
   return { type: choice === 'required' ? 'any' : choice }
 }
 
-// There is no other place for what the schema is for.
+// The API has no other field for the description.
 const schemaOf = ({
   schema,
   description,

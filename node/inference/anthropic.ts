@@ -17,7 +17,7 @@ import { sealedText } from './sealed-text.ts'
 
 const Count = z.int().min(0).max(1e9)
 
-// Only what is used; other kinds of blocks have no text.
+// Only the fields in use. Other kinds of blocks have no text.
 const Answer = z.object({
   content: z.array(
     z.object({
@@ -31,7 +31,7 @@ const Answer = z.object({
   usage: z.object({ input_tokens: Count, output_tokens: Count }).optional().catch(undefined),
 })
 
-/** Anthropic's messages; the API takes neither a temperature nor a seed, so answers differ from call to call. */
+/** The adapter for Anthropic's messages. The API takes neither a temperature nor a seed, so answers differ from call to call. */
 export function createAnthropic(options: ProviderOptions): InferenceProvider {
   const client = new Anthropic({
     apiKey: options.apiKey ?? null,
@@ -39,9 +39,9 @@ export function createAnthropic(options: ProviderOptions): InferenceProvider {
     // The SDK appends /v1 itself.
     baseURL: options.baseUrl.replace(/\/v1$/, ''),
     maxRetries: 0,
-    // callProvider ends a try; the SDK's own timer must not come before it.
+    // callProvider ends a try. The SDK's own timer must not fire first.
     timeout: 2 * (options.attemptMs ?? 100_000),
-    // The SDK would print requests with prompts in them.
+    // Otherwise the SDK would log requests with prompts in them.
     logLevel: 'off',
     fetch: providerFetch(options.fetch),
   })

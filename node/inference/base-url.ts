@@ -1,4 +1,4 @@
-/** A base URL with `path` when it has none of its own. */
+/** Returns a base URL, with `path` if it has no path of its own. */
 export function withDefaultPath(baseUrl: string, path: string): string {
   const url = new URL(baseUrl)
   return url.pathname === '/' ? `${url.origin}${path}` : baseUrl

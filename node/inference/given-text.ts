@@ -1,13 +1,13 @@
 /*
- * Problem: a model is to say how likely the tokens of a given text are. Servers that can have no common way: vLLM has `prompt_logprobs`,
- * others `echo`, and what they send has three forms.
+ * Problem: a model must say how likely the tokens of a given text are. The servers that support this have no common API: vLLM has
+ * `prompt_logprobs`, others `echo`, and their replies have three forms.
  *
- * Idea: the prompt with the text as the beginning of the model's own answer, and one more token that nobody reads. What comes back covers the
- * whole prompt. The text is found in it from the end, because a chat template surrounds it with tokens of its own.
+ * Idea: send the prompt with the text as the beginning of the model's own answer, and generate one more token, which is ignored. The reply
+ * covers the whole prompt. The text is searched from the end, because a chat template surrounds it with tokens of its own.
  *
- * Failure cases, each ProviderFault `provider-protocol-wrong`: no likeliest tokens come with the log-probabilities; the text is not found, as when
- * tokens split a character or the template changes the text. A long prompt makes a reply that is not read (`maxAnswerBytes`). Then
- * the node reports no numbers.
+ * Failure cases: the log-probabilities come without the likeliest tokens, or the text is not found, as when tokens split a character or the
+ * template changes the text (ProviderFault `provider-protocol-wrong`); the reply for a long prompt exceeds `maxAnswerBytes`
+ * (`provider-answer-too-large`). Then the node reports no score.
  */
 
 import { z } from 'zod'
@@ -16,10 +16,10 @@ import type { TokenTold } from '../../lib/teacher.ts'
 import { ProviderFault } from './provider-fault.ts'
 import { notOfProtocol } from './provider-fetch.ts'
 
-/** As many as Fireworks gives; vLLM and Together give up to 20. */
+/** Fireworks gives up to 5, vLLM and Together up to 20. */
 const likeliest = 5
 
-/** What a chat completion has besides its messages, of which the last is the given text. */
+/** The fields of a chat completion besides the model and the messages. The last message is the given text. */
 export const givenTextFields: Readonly<Record<TeacherApi, object>> = {
   prompt_logprobs: {
     prompt_logprobs: likeliest,
@@ -30,7 +30,7 @@ export const givenTextFields: Readonly<Record<TeacherApi, object>> = {
   echo: { echo: true, logprobs: likeliest },
 }
 
-/** What was told of one token of the prompt, the given text included; the first has nothing before it. */
+/** What the reply says of one token of the prompt, the given text included. The first token has no log-probability. */
 type Told = { readonly token: string } & Partial<TokenTold>
 
 const Entry = z.object({ logprob: z.number(), decoded_token: z.string().nullish() })
@@ -39,7 +39,7 @@ const PromptLogprobs = z.object({
   prompt_token_ids: z.array(z.int()),
 })
 
-/** vLLM's: an entry for each token by its id, in which the token itself is not marked. */
+/** vLLM's form: one entry per token, keyed by token id. The entry does not mark the token itself. */
 const ofPromptLogprobs = PromptLogprobs.transform(
   ({ prompt_logprobs: places, prompt_token_ids: ids }): readonly Told[] =>
     ids.map((id, at) => {
@@ -82,7 +82,7 @@ const Content = z
   )
 
 const Echoed = z.object({ logprobs: z.union([Columns, Content]) })
-/** Together's has the prompt beside the choices, that of others is at the beginning of the choice. */
+/** Together puts the prompt beside the choices, others put it at the beginning of the choice. */
 const ofEcho = z.union([
   z.object({ prompt: z.tuple([Echoed]) }).transform(({ prompt: [{ logprobs }] }) => logprobs),
   z.object({ choices: z.tuple([Echoed]) }).transform(({ choices: [{ logprobs }] }) => logprobs),
@@ -93,7 +93,7 @@ const forms: Readonly<Record<TeacherApi, z.ZodType<readonly Told[]>>> = {
   echo: ofEcho,
 }
 
-/** What a reply tells of each token of the given text; throws ProviderFault. */
+/** Returns the log-probabilities of each token of the given text. Throws ProviderFault. */
 export function toldOf(reply: unknown, api: TeacherApi, text: string): readonly TokenTold[] {
   const parsed = forms[api].safeParse(reply)
   if (!parsed.success) throw notOfProtocol()
@@ -107,7 +107,7 @@ export function toldOf(reply: unknown, api: TeacherApi, text: string): readonly 
   const tokens: TokenTold[] = []
   let at = 0
   for (const { token, logprob, top = [] } of told) {
-    // The template's last token may run into the text, or the text's last one out of it.
+    // The template's last token may reach into the text, or the text's last token past its end.
     const isInside = token !== '' && at >= from && at + token.length <= from + text.length
     at += token.length
     if (!isInside) continue

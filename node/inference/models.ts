@@ -11,7 +11,7 @@ import { keyOf, type Provider, type ProviderSettings, providersOf } from './prov
 type OfferedModel = {
   readonly provider: InferenceProvider
   readonly model: string
-  /** What of a prompt it takes; a short conversation when left out. */
+  /** The parts and sizes of prompts that it takes, a short conversation if left out. */
   readonly takes?: Takes
 }
 
@@ -21,7 +21,7 @@ export type OfferedModels = ReadonlyMap<string, OfferedModel>
 /** A model that cannot be served because its provider's key variable is not set. */
 export type MissingKey = { readonly modelId: string; readonly variable: string }
 
-/** Makes the providers of the configured models; a model without a key that its provider needs is not offered (spec 7). */
+/** Makes the providers of the configured models. Does not offer a model whose provider lacks the key that it needs (spec 7). */
 export async function offerModels(
   config: ProviderSettings & { readonly supported_model_ids: readonly string[] },
   environment: Environment,

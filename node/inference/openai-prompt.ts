@@ -3,7 +3,7 @@ import type { PromptDocument, PromptMessage } from '../../lib/schemas/prompt.ts'
 
 type Request = OpenAI.Chat.ChatCompletionCreateParamsNonStreaming
 
-/** A prompt as OpenAI's interface takes it, without its seed. */
+/** Converts a prompt to OpenAI's request, without its seed. */
 export const openAiPrompt = ({
   messages,
   tools,
@@ -39,7 +39,7 @@ function formatOf(format: NonNullable<PromptDocument['response_format']>) {
 
 const parts = ['tools', 'tool_choice', 'response_format', 'stop', 'seed'] as const
 
-/** The part of a prompt that an error says a model or a server does not take: OpenAI names it as `param`, others in words. */
+/** Returns the part of the prompt that the model or server refuses. OpenAI names it in `param`, others in the message. */
 export function partRefusedIn(error: unknown, prompt: PromptDocument): string | undefined {
   if (!(error instanceof OpenAI.APIError) || ![400, 422].includes(error.status)) return undefined
   const { param, message } = error

@@ -22,12 +22,12 @@ const Call = z.object({ function: z.object({ name: z.string(), arguments: z.stri
 
 const Count = z.int().min(0).max(1e9)
 
-// Other servers may count otherwise, or not at all.
+// Other servers may count differently, or not at all.
 const Counted = z.object({
   usage: z.object({ prompt_tokens: Count, completion_tokens: Count }).optional().catch(undefined),
 })
 
-// Only what is used; a content in parts belongs to another protocol.
+// Only the fields in use. A content in parts belongs to another protocol.
 const Answer = Counted.extend({
   choices: z
     .array(
@@ -44,25 +44,25 @@ const Answer = Counted.extend({
 
 type Sampling = { readonly temperature?: 0 | undefined; readonly seed?: 0 | undefined }
 
-/** OpenAI's chat completions, or any server that speaks them; temperature 0, and a fixed seed where the prompt has none, where the model takes them. */
+/** Adapts OpenAI's chat completions. Temperature 0, and a fixed seed if the prompt has none, if the model takes them. */
 export function createOpenAi(options: ProviderOptions): InferenceProvider {
   const { apiKey, baseUrl } = options
   const isOpenAi = new URL(baseUrl).hostname === 'api.openai.com'
   const client = new OpenAI({
-    // Left out, the SDK would take OpenAI's from the environment.
+    // If it were left out, the SDK would take OpenAI's key from the environment.
     apiKey: apiKey ?? 'none',
     ...(apiKey === undefined && { defaultHeaders: { authorization: null } }),
-    // They name an account at OpenAI, which is no other server's business.
+    // They name an account at OpenAI. No other server may learn it.
     ...(!isOpenAi && { organization: null, project: null }),
     baseURL: baseUrl,
     maxRetries: 0,
-    // callProvider ends a try; the SDK's own timer must not come before it.
+    // callProvider ends a try. The SDK's own timer must not fire first.
     timeout: 2 * (options.attemptMs ?? 100_000),
-    // The SDK would print requests with prompts in them.
+    // Otherwise the SDK would log requests with prompts in them.
     logLevel: 'off',
     fetch: providerFetch(options.fetch),
   })
-  // New models of the one take only the new name, other servers often only the old.
+  // New OpenAI models take only the new name, other servers often only the old one.
   const limitName = isOpenAi ? 'max_completion_tokens' : 'max_tokens'
 
   const ask = async (
@@ -110,7 +110,7 @@ export function createOpenAi(options: ProviderOptions): InferenceProvider {
       const { messages } = openAiPrompt(prompt)
       const body = {
         ...{ model, messages: [...messages, { role: 'assistant', content: text }] },
-        // One token has to be generated, and says nothing.
+        // The API generates at least one token, which is ignored.
         ...{ max_tokens: 1, temperature: 0 },
         ...givenTextFields[api],
       }
@@ -139,7 +139,7 @@ function tellUsage({ usage }: z.output<typeof Counted>, { onUsage }: Pick<Comple
   onUsage?.({ input_tokens, output_tokens })
 }
 
-/** What an error says that a model or a server does not take: OpenAI names it as `param`, others in words. */
+/** Returns the sampling parameter that the model or server refuses. OpenAI names it in `param`, others in the message. */
 function refusedIn(error: unknown, sampling: Sampling): keyof Sampling | undefined {
   if (!(error instanceof OpenAI.APIError) || ![400, 422].includes(error.status)) return undefined
   const { param, message } = error

@@ -8,28 +8,28 @@ import { SvcError } from '../../lib/svc-error.ts'
 import type { Provider } from './providers.ts'
 
 /*
- * Whether a provider's API is where the configuration says, asked before any job needs it and without running a model. Models are listed;
- * a server that lists none gets an empty request for a completion, which an API refuses as invalid and anything else does not know.
- * What only the operator can mend is an error that is not retryable: another thing answers there, nothing is at that path, the key is
- * refused. A server that is away, unknown to the DNS, slow, failing or at its rate limit may come back: retryable.
+ * Checks that a provider's API is where the configuration says, before a job needs it and without running a model. Lists the models. A
+ * server without a list gets an empty completion request, which an API refuses as invalid and another kind of server does not know. An
+ * error that only the operator can mend is not retryable: another server responds, nothing is at the path, the key is refused. An error of
+ * a server that is away, unknown to the DNS, slow, failing or at its rate limit is retryable.
  */
 
 const patienceMs = 15_000
 const maxListBytes = 4 * 1_048_576
 const maxModels = 10_000
 
-/** How a provider is asked. */
+/** The dependencies of a probe. */
 export type ProbeDeps = { readonly fetch: Fetch; readonly clock: Clock }
 
 type Reply = {
   readonly status: number
-  /** The media type, as far as it is one. */
+  /** The media type, if it is well-formed. */
   readonly type: string
-  /** Undefined when it is no JSON. */
+  /** Undefined when the body is not JSON. */
   readonly json: unknown
 }
 
-/** The models that a provider lists, undefined when it lists none; throws SvcError `provider-...` with what the operator has to do. */
+/** Returns the models that a provider lists, undefined without a list. Throws SvcError `provider-...` with what the operator must do. */
 export async function probeProvider(
   provider: Provider,
   apiKey: string | undefined,
@@ -48,7 +48,7 @@ export async function probeProvider(
       method: 'POST',
       body: '{}',
     })
-    // As some refuse an empty request.
+    // Some servers answer an empty request with status 500.
     if (tried.status === 500 && tried.json !== undefined) return undefined
     checkReply(provider, apiKey, tried)
     if (tried.json !== undefined && ![404, 405].includes(tried.status)) return undefined
@@ -57,11 +57,11 @@ export async function probeProvider(
   })
 }
 
-/** True for an error that a key can mend. */
+/** True for an error that another key can mend. */
 export const isKeyRefused = (error: unknown): boolean =>
   error instanceof SvcError && error.code === 'provider-key-refused'
 
-/** Whether the provider knows a model that it does not list, such as another name for one; throws SvcErrors as `probeProvider`. */
+/** Returns whether the provider knows a model that it does not list, such as an alias. Throws as `probeProvider` does. */
 export async function knowsModel(
   provider: Provider,
   model: string,
@@ -102,7 +102,7 @@ async function askOnce(
   { fetch }: ProbeDeps,
 ): Promise<Reply> {
   const headers = { ...(apiKey && headersOf(apiKey)), 'content-type': 'application/json' }
-  // The key is for this host: it does not follow a redirect elsewhere.
+  // The key is for this host. It must not follow a redirect to another.
   const response = await fetch(new Request(url, { ...init, headers, redirect: 'manual' }))
   const bytes = await readLimited(response, maxListBytes)
   const [type = ''] = response.headers.get('content-type')?.toLowerCase().split(';') ?? []
@@ -116,7 +116,7 @@ function idOf(model: unknown): string | undefined {
   return typeof model.id === 'string' && model.id.length <= 256 ? model.id : undefined
 }
 
-/** Most wrap the list in `data`, some do not. */
+/** Most servers wrap the list in `data`, some do not. */
 function modelsIn({ status, json }: Reply): readonly string[] | undefined {
   const list =
     typeof json === 'object' && json !== null && 'data' in json ? (json.data ?? []) : json
@@ -124,7 +124,7 @@ function modelsIn({ status, json }: Reply): readonly string[] | undefined {
   return list.slice(0, maxModels).flatMap((model) => idOf(model) ?? [])
 }
 
-/** Throws for what a list of models and a completion have in common: a refused key, another server, a failure. */
+/** Throws for a refused key, another kind of server, or a failure, which a list of models and a completion report alike. */
 function checkReply(provider: Provider, apiKey: string | undefined, reply: Reply): void {
   const { status, type } = reply
   const isPage = type === 'text/html'
@@ -158,7 +158,7 @@ function isForeign(provider: Provider, { status, type }: Reply): SvcError {
   })
 }
 
-/** Nothing is at the path: most often /v1 is missing, so it is tried. */
+/** The error when nothing is at the path. Most often /v1 is missing, so the probe tries it. */
 async function isElsewhere(
   provider: Provider,
   ask: (url: string) => Promise<Reply>,
@@ -205,7 +205,7 @@ function isUnreachable(provider: Provider, error: unknown): SvcError {
   return unreachable(`cannot be reached${named}`, `Check the network and the base URL (${place}).`)
 }
 
-/** The system's name for a failed connection, wherever in the chain of causes it is. */
+/** Returns the system's code for a failed connection, from anywhere in the chain of causes. */
 function codeIn(error: unknown): string {
   for (let cause = error, depth = 0; cause instanceof Error && depth < 8; depth++) {
     if ('code' in cause && typeof cause.code === 'string') return cause.code

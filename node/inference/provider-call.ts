@@ -12,48 +12,48 @@ import type { Log } from '../log.ts'
 import type { Completion } from './provider.ts'
 import { faultIn, ProviderFault } from './provider-fault.ts'
 
-/** How a provider is reached; times in milliseconds. */
+/** How to reach a provider. Times are milliseconds. */
 export type ProviderOptions = {
-  /** In model ids and in messages. */
+  /** The name in model ids and in messages. */
   readonly name: string
   /** The root of its API, without a slash at the end. */
   readonly baseUrl: string
-  /** Undefined for a server that takes none. */
+  /** Undefined for a server that takes no key. */
   readonly apiKey: string | undefined
   /** The environment variable of the key, for messages. */
   readonly keyVariable: string
   readonly clock: Clock
   readonly log: Pick<Log, 'debug'>
-  /** How it says what it makes of a given text; undefined when it cannot. */
+  /** The API that returns log-probabilities of a given text, undefined if it has none. */
   readonly teacher?: TeacherApi | undefined
-  /** How to reach it; the runtime's own by default. */
+  /** The fetch to use, the runtime's own by default. */
   readonly fetch?: Fetch
-  /** For one try, answer included. */
+  /** The limit for one try, the answer included. */
   readonly attemptMs?: number
   readonly firstBackoffMs?: number
 }
 
-/** What an SDK's error says, without the SDK. */
+/** The content of an SDK's error, independent of the SDK. */
 export type ProviderFailure = {
   readonly status?: number | undefined
-  /** What is wrong with the answer itself; no other member counts then. */
+  /** What is wrong with the answer itself. If set, no other field counts. */
   readonly fault?: ProviderFault | undefined
   /** The provider's own name for the kind of error. */
   readonly code?: string | null | undefined
-  /** May quote the prompt. */
+  /** The message, which may quote the prompt. */
   readonly words: string
   readonly retryAfterMs?: number | undefined
-  /** The account has no money left: no wait helps. */
+  /** The account has no money left, so waiting does not help. */
   readonly isQuota?: boolean
 }
 
 const tries = 3
-// While a lease lasts, a passing failure is worth more tries than a job given back.
+// While a lease lasts, more tries are cheaper than giving the job back.
 const triesInLease = 8
 const longestWaitMs = 30_000
-// Too little for any answer.
+// No answer comes in less.
 const shortestAnswerMs = 3_000
-// What a try leaves of the lease: the provider's silence is told, not the lease's end.
+// A try ends before the lease, so that the error names the silent provider and not the lease.
 const untilLeaseEndsMs = 500
 const maxBackoffMs = 10_000
 const maxShownCharacters = 300
@@ -63,8 +63,8 @@ type Call<T> = (signal: AbortSignal) => Promise<T>
 type FailureOf = (error: unknown, clock: Clock) => ProviderFailure
 
 /**
- * Calls a provider until it answers, refuses for good, or no try could end before the lease does (without a lease: 3 tries); waits as
- * long as Retry-After asks; throws SvcError `provider-...` that names the base URL (spec 7).
+ * Calls a provider until it answers, refuses permanently, or no further try could end before the lease does (without a lease: 3 tries).
+ * Waits as long as Retry-After asks. Throws SvcError `provider-...` that names the base URL (spec 7).
  */
 export async function callProvider<T>(
   options: ProviderOptions,
@@ -111,7 +111,7 @@ async function tryOnce<T>(
   }
 }
 
-/** A model's answer, neither empty nor longer than what can be sealed; throws ProviderFault. */
+/** Returns a model's answer. Throws ProviderFault when it is empty, or longer than what can be sealed. */
 export function wholeText(text: string): string {
   if (text.trim() === '') {
     throw new ProviderFault('provider-answer-empty', 'gave an empty answer')
@@ -125,7 +125,7 @@ export function wholeText(text: string): string {
   return text
 }
 
-/** Whether another try after a wait can still be of use. */
+/** Whether another try after the wait can still succeed. */
 function isWorthATry(leftMs: Completion['leftMs'], attempts: number, waitMs: number): boolean {
   if (leftMs === undefined) return attempts < tries && waitMs <= longestWaitMs
   return attempts < triesInLease && waitMs + shortestAnswerMs <= leftMs()
@@ -170,7 +170,7 @@ function codeOf({ fault, status, isQuota }: ProviderFailure): ProviderCode {
 const within = ({ attempt, ms }: { readonly attempt: number; readonly ms: number }): string =>
   ` within ${Math.round(ms / 1000)} s${attempt === 1 ? '' : ` and ${attempt} tries`}`
 
-/** What may be said above DEBUG: nothing that could quote the prompt. */
+/** The part of a failure that may be logged above DEBUG. It must not quote the prompt. */
 function kindOf({ status, code }: ProviderFailure, apiKey: string | undefined): string {
   const isName =
     typeof code === 'string' &&
@@ -183,13 +183,13 @@ function kindOf({ status, code }: ProviderFailure, apiKey: string | undefined): 
 const askedWait = ({ retryAfterMs }: ProviderFailure): string =>
   retryAfterMs === undefined ? '' : `, asks to wait ${Math.ceil(retryAfterMs / 1000)} s`
 
-/** The system's name for why a connection failed, such as ECONNREFUSED. */
+/** Returns the system's code for a failed connection, such as ECONNREFUSED. */
 export const networkCodeOf = ({ cause }: Error): string | undefined =>
   cause instanceof Error && 'code' in cause && typeof cause.code === 'string'
     ? cause.code
     : undefined
 
-/** Milliseconds that a provider asks to wait, by Retry-After or by its `retry-after-ms`. */
+/** Returns the milliseconds that a provider asks to wait, by Retry-After or by its `retry-after-ms`. */
 export function askedWaitMsOf(headers: Headers | undefined, clock: Clock): number | undefined {
   const ms = Number(headers?.get('retry-after-ms') ?? Number.NaN)
   return Number.isFinite(ms) && ms > 0 ? ms : retryAfterMsOf(headers, clock.now())

@@ -1,6 +1,6 @@
 import type { AbortReason } from '../../lib/schemas/jobs.ts'
 
-/** What is wrong with a provider's answer itself, or what of a prompt it cannot take; `said` quotes nothing of either. */
+/** A provider's answer is wrong, or the provider does not take a part of the prompt. `said` quotes neither. */
 export class ProviderFault extends Error {
   readonly code: Extract<AbortReason, `provider-${string}` | 'prompt-not-supported'>
 
@@ -10,7 +10,7 @@ export class ProviderFault extends Error {
   }
 }
 
-/** The fault in an error of an SDK, which wraps what its fetch throws. */
+/** Returns the fault within an SDK's error, which wraps what its fetch throws. */
 export function faultIn(error: unknown): ProviderFault | undefined {
   for (let cause = error, depth = 0; cause instanceof Error && depth < 8; depth++) {
     if (cause instanceof ProviderFault) return cause

@@ -4,17 +4,18 @@ import { parseJson } from '../../lib/parse-json.ts'
 import { readLimited } from '../../lib/read-limited.ts'
 import { ProviderFault } from './provider-fault.ts'
 
-/** The largest body that is read of a provider: several times the largest output, since JSON escapes characters and says more than the text. */
+/** The largest response body that is read: several times the largest output, because JSON escapes characters and has more fields. */
 export const maxAnswerBytes = 4 * maxBlobBytes
 
 /**
- * A fetch for a provider's SDK, which would read any body whole: it reads at most `maxAnswerBytes` and lets the connection go. Throws
- * ProviderFault when the body is longer, when a success is no JSON, and when what answers is not the provider's interface.
+ * A fetch for a provider's SDK that reads at most `maxAnswerBytes` and then closes the connection. The SDK itself would read any body
+ * whole. Throws ProviderFault when the body is longer, when a successful response is not JSON, and when the server does not have the
+ * provider's API.
  */
 export const providerFetch =
   (own: Fetch = (request) => fetch(request)) =>
   async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
-    // The key and the prompt are for this address: they do not follow a redirect elsewhere.
+    // The key and the prompt are for this address. They must not follow a redirect to another.
     const response = await own(new Request(input, { ...init, redirect: 'manual' }))
     const { status, headers } = response
     if (status < 400 && !response.ok) {
@@ -36,7 +37,7 @@ export const providerFetch =
     return new Response(errorBodyOf(body) ?? bytes, { status, headers })
   }
 
-/** JSON that is not what the provider's protocol promises. */
+/** The fault when the JSON does not follow the provider's protocol. */
 export const notOfProtocol = () => foreign('sent JSON of another form')
 
 const foreign = (said: string) => new ProviderFault('provider-protocol-wrong', said)
@@ -47,7 +48,7 @@ const brokeOff = 'broke off in the middle of its answer'
 const tooLarge = () =>
   new ProviderFault('provider-answer-too-large', `sent more than ${maxAnswerBytes} bytes`)
 
-// The SDKs read a body by its content type: an answer in JSON that is called otherwise is none to them.
+// The SDKs read a body by its content type, and ignore JSON under another type.
 function checkAnswer(bytes: Uint8Array, contentType: string | null): void {
   const type = contentType?.split(';')[0]?.trim().toLowerCase() ?? ''
   if (bytes.length === 0) throw foreign('sent an empty body')
@@ -56,16 +57,16 @@ function checkAnswer(bytes: Uint8Array, contentType: string | null): void {
     throw foreign(`sent ${named} in place of JSON`)
   }
   if (parseJson(bytes) !== undefined) return
-  // Bun's fetch gives what came of a body whose connection broke.
+  // When a connection breaks, Bun's fetch returns the part of the body that has arrived.
   if (bytes[0] === openingBrace) throw new ProviderFault('provider-unreachable', brokeOff)
   throw foreign('sent JSON that cannot be read')
 }
 
-// Who does not know the model says so in an error of the protocol; who does not know the path is something else.
+// A provider that does not know the model says so in an error of the protocol. Any other 404 means that the path is wrong.
 const isErrorOfProvider = (body: unknown): boolean =>
   typeof body === 'object' && body !== null && ('error' in body || 'message' in body)
 
-// The SDKs read what a failure is from `error`; other servers write it beside, or in a `detail`.
+// The SDKs read the failure from `error`. Other servers put it at the top level or in `detail`.
 const errorBodyOf = (body: unknown): string | undefined =>
   typeof body === 'object' && body !== null && !('error' in body)
     ? JSON.stringify({ error: 'message' in body ? body : { message: JSON.stringify(body) } })

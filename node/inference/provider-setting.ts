@@ -18,7 +18,7 @@ const isBaseUrl = (text: string): boolean => {
 
 const urlMistake = 'must be an address such as https://host.example/v1, without a password or query'
 
-// Never a variable of svc-node itself: its value would be sent to the server.
+// A variable of svc-node itself is refused, because its value would be sent to the server.
 const isKeyVariable = (name: string): boolean =>
   /^[A-Z][A-Z0-9_]{0,63}$/.test(name) && !name.startsWith('SVC_')
 
@@ -32,7 +32,7 @@ const Setting = z.strictObject(
     base_url: z
       .string(urlMistake)
       .max(2_048, urlMistake)
-      // What follows reads the address.
+      // The checks that follow parse the address.
       .refine(isBaseUrl, { error: urlMistake, abort: true })
       .transform((text) => text.replace(/\/+$/, ''))
       .optional(),
@@ -59,13 +59,13 @@ const Setting = z.strictObject(
   },
 )
 
-/** How the configuration says to reach a provider. */
+/** A provider as the configuration describes it. */
 export type ProviderSetting = z.output<typeof Setting>
 
 const isName = (name: string): boolean =>
   /^[a-z0-9][a-z0-9-]{0,31}$/.test(name) && isKeyVariable(defaultKeyVariable(name))
 
-/** The servers of the configuration, by the name that stands before the colon of their models. */
+/** The configured servers, by the provider name in front of the colon in model ids. */
 export const ProviderSettingsField = z
   .record(z.string(), Setting, 'must map names to servers')
   .superRefine((providers, context) => {

@@ -1,7 +1,7 @@
 import type { PromptDocument } from '../../lib/schemas/prompt.ts'
 import type { TokenTold } from '../../lib/teacher.ts'
 
-/** Tokens as the provider counted them. */
+/** Tokens, as the provider counted them. */
 export type Usage = { readonly input_tokens: number; readonly output_tokens: number }
 
 /** One inference: an already decrypted prompt for one model. */
@@ -9,22 +9,22 @@ export type Completion = {
   readonly model: string
   readonly prompt: PromptDocument
   readonly maxOutputTokens: number
-  /** Milliseconds until an answer is too late, which may become more: no try begins that could not end before. */
+  /** Milliseconds until an answer is too late. May grow. A try begins only if it can end before. */
   readonly leftMs?: (() => number) | undefined
   readonly signal?: AbortSignal | undefined
-  /** Hears of a try that failed and is repeated after `waitMs`. */
+  /** Called when a try has failed and is repeated after `waitMs`. */
   readonly onFailedTry?: ((why: string, waitMs: number) => void) | undefined
-  /** Hears what an answer took, useful or not, where the provider counts it. */
+  /** Receives the tokens of an answer, useful or not, if the provider counts them. */
   readonly onUsage?: ((usage: Usage) => void) | undefined
 }
 
-/** A text that a model did or did not write, as the answer to a prompt. */
+/** A text to score as the answer to a prompt, whether or not a model wrote it. */
 export type GivenText = Omit<Completion, 'maxOutputTokens'> & { readonly text: string }
 
-/** A hosted LLM provider (spec 4); its errors are SvcErrors whose codes are abort reasons, `provider-...` or `prompt-not-supported`. */
+/** A hosted LLM provider (spec 4). Throws SvcErrors whose codes are abort reasons, `provider-...` or `prompt-not-supported`. */
 export interface InferenceProvider {
-  /** The model's answer as it is sealed (`writeAnswer`), never empty and never invented. */
+  /** Returns the model's answer as it is sealed (`writeAnswer`), never empty and never invented. */
   complete(completion: Completion): Promise<string>
-  /** How likely each token of a given text is, without an answer; undefined where the provider does not tell. */
+  /** Returns how likely each token of a given text is. Left out if the provider does not tell. */
   weigh?(given: GivenText): Promise<readonly TokenTold[]>
 }

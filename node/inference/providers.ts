@@ -14,14 +14,14 @@ import type { InferenceProvider } from './provider.ts'
 import type { ProviderOptions } from './provider-call.ts'
 import type { ProviderSetting } from './provider-setting.ts'
 
-/** How a server is spoken to. */
+/** How the node talks to a server. */
 type Protocol = {
   /** The root of the API, from a base URL as operators write it. */
   readonly rootOf: (baseUrl: string) => string
-  /** Where completions are asked for, below the root; models are listed at `/models`. */
+  /** The path for completions, below the root. Models are listed at `/models`. */
   readonly completions: `/${string}`
   readonly headersOf: (apiKey: string) => Readonly<Record<string, string>>
-  /** Loads the adapter and its SDK, which only the nodes that use it need. */
+  /** Loads the adapter and its SDK. Only the nodes that use it need them. */
   readonly load: () => Promise<(options: ProviderOptions) => InferenceProvider>
 }
 
@@ -41,29 +41,29 @@ const protocols: Readonly<Record<ProviderApi, Protocol>> = {
   },
 }
 
-/** A provider as this node is configured to reach it. */
+/** A provider, as this node is configured to reach it. */
 export type Provider = Protocol & {
   readonly name: string
-  /** What people call it. */
+  /** The name for people. */
   readonly label: string
   /** The root of its API. */
   readonly baseUrl: string
   /** The environment variable that holds its key. */
   readonly keyVariable: string
-  /** False for a server that may be asked without a key. */
+  /** False for a server that works without a key. */
   readonly needsKey: boolean
-  /** How it says how likely a given text is; undefined when it cannot. */
+  /** The API that returns log-probabilities of a given text, undefined if it has none. */
   readonly teacher: TeacherApi | undefined
-  /** Models to suggest. */
+  /** Suggested models. */
   readonly models: readonly string[]
 }
 
-/** The part of a configuration that providers are made of. */
+/** The part of the configuration that describes providers. */
 export type ProviderSettings = {
   readonly providers: Readonly<Record<string, ProviderSetting>>
 }
 
-/** The provider of that name; throws SvcError `provider-unknown` that names those there are. */
+/** Returns the provider with that name. Throws SvcError `provider-unknown` that names the known ones. */
 export function findProvider(name: string, { providers }: ProviderSettings): Provider {
   const known = Object.hasOwn(builtIn, name) ? builtIn[name] : undefined
   const settings: Partial<ProviderSetting> = providers[name] ?? {}
@@ -83,18 +83,18 @@ export function findProvider(name: string, { providers }: ProviderSettings): Pro
   }
 }
 
-/** The providers of all models, each once. */
+/** Returns the providers of all models, each once. */
 export const providersOf = (
   modelIds: readonly string[],
   settings: ProviderSettings,
 ): readonly Provider[] =>
   [...new Set(modelIds.map(providerNameOf))].map((name) => findProvider(name, settings))
 
-/** The key of a provider, undefined when none is set. */
+/** Returns the key of a provider, undefined when none is set. */
 export const keyOf = ({ keyVariable }: Provider, environment: Environment): string | undefined =>
   environment[keyVariable] || undefined
 
-/** What is wrong with a provider that is not configured, and what to do. */
+/** Says that a provider is not configured, and what to do. */
 export const unknownProviderText = (name: string, configured: readonly string[]): string =>
   `the provider ${name} is not known. Known are ${[...new Set([...builtInNames, ...configured])].join(', ')}. ` +
   `For an OpenAI-compatible server set its base URL: ${baseUrlVariable(name)}, or providers.${name}.base_url`

@@ -3,7 +3,7 @@ import type { PromptDocument } from '../../lib/schemas/prompt.ts'
 import { ProviderFault } from './provider-fault.ts'
 import { notOfProtocol } from './provider-fetch.ts'
 
-/** What is sealed of a model's answer, empty when it said nothing; throws ProviderFault when it calls a tool that it may not call. */
+/** Returns the text of a model's answer to seal, empty if the answer is. Throws ProviderFault when it calls a tool that it may not. */
 export function sealedText(prompt: PromptDocument, said: Said): string {
   const { toolCalls = [] } = said
   if (toolCalls.length > 0 && !mayCallTools(prompt)) {

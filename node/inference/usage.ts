@@ -8,24 +8,23 @@ const PerMillion = z.number(mistake).min(0, mistake).max(1e6, mistake)
 const Price = z.strictObject({ input: PerMillion, output: PerMillion }, mistake)
 type Price = z.output<typeof Price>
 
-/** What a million tokens of each model cost, in whatever currency the operator counts. */
+/** The price of a million tokens of each model, in any currency. */
 export const Prices = z.record(ModelId, Price, mistake)
 
-/** Nothing used. */
 export const noUsage: Usage = { input_tokens: 0, output_tokens: 0 }
 
-/** All of some usages together. */
+/** Returns the sum of usages. */
 export const sumOf = (all: readonly Usage[]): Usage => ({
   input_tokens: all.reduce((sum, { input_tokens }) => sum + input_tokens, 0),
   output_tokens: all.reduce((sum, { output_tokens }) => sum + output_tokens, 0),
 })
 
-/** What tokens cost, to a millionth; undefined without a price. */
+/** Returns the cost of tokens, rounded to a millionth. Undefined without a price. */
 export const costOf = (usage: Usage, price: Price | undefined): number | undefined =>
   price &&
   Math.round(usage.input_tokens * price.input + usage.output_tokens * price.output) / 1_000_000
 
-/** Tokens of prompts and of answers, and what they cost: `120 + 30 tokens, cost 0.000036`. */
+/** Formats input and output tokens and their cost: `120 + 30 tokens, cost 0.000036`. */
 export function usageText(usage: Usage, price: Price | undefined): string {
   const cost = costOf(usage, price)
   const tokens = `${usage.input_tokens} + ${usage.output_tokens} tokens`

@@ -3,12 +3,12 @@ import type { NodeChain } from '../chain/chain.ts'
 import type { Log } from '../log.ts'
 import { messages } from '../log-messages.ts'
 
-/** How often the chain is asked whether a heartbeat is due. */
+/** How often the node checks on chain whether a heartbeat is due. */
 export const chainHeartbeatCheckMs = 3_600_000
 
 const dueAfterSeconds = 10 * 24 * 3_600
 
-/** One pass: sends `NodeRegistry.heartbeat()` when the last one is 10 days old (spec 8); throws chain errors. */
+/** Makes one pass of the loop: it sends `NodeRegistry.heartbeat()` when the last one is 10 days old (spec 8). Throws chain errors. */
 export function createChainHeartbeat(options: {
   readonly chain: Pick<NodeChain, 'registration' | 'sendHeartbeat'>
   readonly clock: Clock

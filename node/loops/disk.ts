@@ -3,21 +3,21 @@ import type { Journal } from '../journal/journal.ts'
 import type { Log } from '../log.ts'
 import { messages } from '../log-messages.ts'
 
-/** How often the disk is looked at. */
+/** How often the node checks the disk. */
 export const diskPeriodMs = 60_000
 
-/** Whether the journal can be written, without which no work may be taken. */
+/** Tells whether the journal can be written. Without it the node takes no work. */
 export type DiskWatch = {
   readonly isWritable: () => boolean
-  /** One pass: looks whether the disk takes files. */
+  /** One pass: checks whether files can be written. */
   readonly pass: () => Promise<void>
-  /** The same journal, whose failures are noticed at once. */
+  /** Wraps the journal, so that a failed write is noticed at once. */
   readonly watched: (journal: Journal) => Journal
 }
 
-/** Makes the watch; `onChange` hears that work stops, or goes on. */
+/** Makes the watch. Calls `onChange` when the disk becomes unwritable, or writable again. */
 export function createDiskWatch(options: {
-  /** Rejects when the disk takes no files. */
+  /** Rejects when no file can be written. */
   readonly checkDisk: () => Promise<void>
   readonly log: Log
   readonly onChange: () => void

@@ -1,6 +1,6 @@
 import type { Clock } from '../../lib/clock.ts'
 
-/** Runs `body` at once and then `periodMs` after each pass until `signal` aborts; a pass that fails is reported and the loop goes on. */
+/** Runs `body` at once and again `periodMs` after each pass, until `signal` aborts. Reports a pass that fails, and goes on. */
 export async function every(
   clock: Clock,
   periodMs: number,
@@ -12,7 +12,7 @@ export async function every(
     try {
       await body()
     } catch (error) {
-      // What an abort breaks off has not failed.
+      // An aborted pass has not failed.
       if (!signal.aborted) onError(error)
     }
     await clock.sleep(periodMs, signal).catch(() => {})

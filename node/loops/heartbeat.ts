@@ -6,15 +6,15 @@ import type { Log } from '../log.ts'
 import { messages } from '../log-messages.ts'
 import type { NodeApi } from '../node-api.ts'
 
-/** How often the ICL gets a sign of life (spec 8). */
+/** How often the node sends a heartbeat to the ICL (spec 8). */
 export const heartbeatPeriodMs = 60_000
 
-/** What a heartbeat tells. */
+/** The dependencies of a heartbeat, and what it reports. */
 export type HeartbeatOptions = {
   readonly api: Pick<NodeApi, 'postHeartbeat'>
   readonly address: Address
   readonly version: string
-  /** The models that are offered now, and what each takes of a prompt. */
+  /** The models that the node offers now, and what each takes of a prompt. */
   readonly models: () => ReadonlyMap<string, { readonly takes?: Takes }>
   readonly comparators: readonly ComparatorId[]
   readonly freeSlots: () => number
@@ -22,13 +22,13 @@ export type HeartbeatOptions = {
   readonly log: Log
 }
 
-/** Sends one heartbeat; `final` is the last word of a node that stops. */
+/** Sends one heartbeat. A `final` one tells the ICL that the node stops. */
 export type SendHeartbeat = (options?: {
   readonly final?: boolean
   readonly signal?: AbortSignal
 }) => Promise<void>
 
-/** Makes the heartbeat: it says why the ICL does not consider the node, once per change. */
+/** Makes the function that sends heartbeats. It logs why the ICL does not consider the node eligible, once per change. */
 export function createHeartbeat(options: HeartbeatOptions): SendHeartbeat {
   const { api, log } = options
   let lastTimestamp = 0

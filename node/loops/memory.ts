@@ -1,12 +1,12 @@
 import type { Log } from '../log.ts'
 import { messages } from '../log-messages.ts'
 
-/** How often memory is looked at. */
+/** How often the node checks its memory. */
 export const memoryPeriodMs = 60_000
 
 const warningBytes = 2 * 2 ** 30
 
-/** One pass: warns when the process holds more than 2 GB, once until it holds less again (spec 8). */
+/** Makes one pass of the loop: it warns when the process holds more than 2 GiB, once until it holds less again (spec 8). */
 export function createMemoryWatch(options: {
   readonly residentBytes: () => number
   readonly log: Log

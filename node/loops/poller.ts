@@ -14,53 +14,53 @@ import { messages } from '../log-messages.ts'
 import type { NodeApi } from '../node-api.ts'
 import type { Slots } from '../slots.ts'
 
-/** How often assignments are asked for (spec 8). */
+/** How often the node polls for assignments (spec 8). */
 const pollPeriodMs = 5_000
 
 const holdSeconds = 20
 const mostClaims = 32
-/** The pool is whole again so long after an ICL was away: 10,000 nodes make 4,000 requests a second meanwhile. */
+/** The longest wait while the ICL is away, without Retry-After. With it, 10,000 nodes make 4,000 requests a second. */
 const maxAwayMs = 5_000
-/** For refusals, which a node's operator has to look after. */
+/** The longest wait after a refusal, which takes the operator to mend. */
 const maxBackoffMs = 60_000
 const warnAgainMs = 60_000
 const quietMs = 60_000
 const claimPatienceMs = 10_000
 
-/** What polling needs. */
+/** The dependencies of the poller. */
 export type PollerOptions = {
   readonly api: Pick<NodeApi, 'getAssignments'>
   readonly address: Address
   readonly slots: Slots
-  /** Starts a job in its slot, which the poll may have claimed; the promise settles as soon as its claim was answered. */
+  /** Starts a job, which the poll may have claimed, in its slot. The promise settles when the ICL has responded to the claim. */
   readonly spawn: (assignment: AssignmentOffer, claim?: ClaimResult) => Promise<void>
-  /** The ICL has answered again after a poll that failed. */
+  /** Called when the ICL responds again after a poll that failed. */
   readonly onBack: () => void
-  /** False while there is no valid certificate: then no work is taken. */
+  /** False while there is no valid certificate. Then the node takes no work. */
   readonly mayWork: () => boolean
   readonly clock: Clock
   readonly random: Random
   readonly log: Log
 }
 
-/** Polls until `signal` aborts; a poll is held by the ICL while there are free slots, and claims as much, so that work arrives at once. */
+/** Polls until `signal` aborts. The ICL holds a poll while there are free slots, and claims work for them, so that it arrives at once. */
 export async function pollAssignments(options: PollerOptions, signal: AbortSignal): Promise<void> {
   const { clock, log, slots } = options
   let failures = 0
   const warnedAt = new Map<string, MonotonicMs>()
   let quietSince = clock.monotonic()
-  // What polls claimed for a daemon that was killed, the first one brings.
+  // A poll without a name. The first one brings what polls claimed for a daemon that was killed.
   let name = ''
 
   const pass = async (): Promise<'more' | 'wait'> => {
     const most = Math.min(slots.free(), mostClaims)
     const { assignments, claims = [] } = await fetchAssignments(options, most, name, signal)
-    // One whose answer is lost is asked again by its name.
+    // A poll whose response is lost is sent again under the same name.
     name = toBase64Url(options.random.bytes(12))
     if (failures > 0) options.onBack()
     failures = 0
     warnedAt.clear()
-    // No ICL has this node do more at once than it asked for.
+    // The ICL cannot make this node do more at once than it asked for.
     const claimed = claims.filter((claim) => !slots.isTaken(claim)).slice(0, most)
     const fresh = assignments.filter((assignment) => !slots.isTaken(assignment))
     if (fresh.length + claimed.length === 0) {
@@ -82,7 +82,7 @@ export async function pollAssignments(options: PollerOptions, signal: AbortSigna
       ...claimed.map((claim) => start(offerIn(claim), claim)),
       ...takeable.map((assignment) => start(assignment)),
     ]
-    // What has been claimed is not offered again; a claim that hangs must not stop the polls.
+    // The ICL does not offer claimed assignments again. A claim that hangs must not stop the polls.
     const late = () => new Error('a claim hangs')
     await withDeadline(clock, claimPatienceMs, signal, late, () =>
       Promise.allSettled(starting),
@@ -110,7 +110,7 @@ export async function pollAssignments(options: PollerOptions, signal: AbortSigna
   }
 }
 
-/** What a minute's warnings are counted by: the words may differ each time. */
+/** The key under which warnings are limited to one a minute. The text of an error may differ each time. */
 const causeOf = (error: unknown): string =>
   error instanceof ProblemError || error instanceof SvcError ? error.code : ''
 
@@ -135,7 +135,7 @@ function fetchAssignments(
   )
 }
 
-/** The offer that a claim was made of. */
+/** Returns the offer that a claim was made of. */
 const offerIn = (claim: ClaimResult): AssignmentOffer => ({
   jobId: claim.jobId,
   role: claim.role,
