@@ -9,24 +9,24 @@ import { openRotatingFile, type RotatingFile } from '../rotating-file.ts'
 import { parseLines } from './json-lines.ts'
 import { readText } from './read-text.ts'
 
-/** Keeps what the ICL has acknowledged. */
+/** Keeps the ICL's acknowledgements. */
 export interface Acks {
   /** Adds an acknowledgement; throws what the file system throws. */
   keep(ack: Ack): void
 }
 
 const daySeconds = 86_400
-/** How long an acknowledgement is kept: as long as an ICL keeps the job at least. */
+/** How long an acknowledgement is kept, at least as long as an ICL keeps the job. */
 const keptSeconds = 30 * daySeconds
-/** Of one file, of which there are two: about 65,000 acknowledgements. */
+/** The limit of each of the two files, about 65,000 acknowledgements. */
 const maxFileBytes = 32 * 1_048_576
 
-/** The place of the acknowledgements: beside the configuration. */
+/** Returns the path of the acknowledgements, beside the configuration. */
 export const acksPathOf = (configPath: string): string => join(dirname(configPath), 'acks.jsonl')
 
 /**
- * Opens the file of acknowledgements (mode 0600), one a line, and drops those older than 30 days now and once a day. A full file becomes `.1` in place of
- * the one before. Throws SvcError `acks-unusable`.
+ * Opens the file of acknowledgements (mode 0600, one a line), and drops those older than 30 days, now and once a day. A full file replaces
+ * `.1`. Throws SvcError `acks-unusable`.
  */
 export function openAcks(
   path: string,

@@ -2,10 +2,10 @@ import type { JobId } from '../../lib/codecs.ts'
 import type { JournalStep } from './steps.ts'
 import { rememberedStatements } from './write-journal.ts'
 
-/** How often the provider was asked for a job, by job: the one that was asked for last is the last. */
+/** How often the provider was asked, by job. The job asked for last comes last. */
 export type Asked = Map<JobId, number>
 
-/** Counts a step that says so; as many jobs are kept in mind as signed answers. */
+/** Counts a step that notes a question. Remembers as many jobs as signed assignments. */
 export function countAsked(asked: Asked, step: JournalStep): void {
   if (step.step !== 'asked' && step.step !== 'asked-before') return
   const { jobId } = step
@@ -16,7 +16,7 @@ export function countAsked(asked: Asked, step: JournalStep): void {
   if (asked.size > rememberedStatements && oldest !== undefined) asked.delete(oldest)
 }
 
-/** The steps that tell of the questions of which the `live` ones do not. */
+/** Returns the steps that note the questions that the `live` steps do not. */
 export function askedBefore(asked: Asked, live: readonly JournalStep[]): readonly JournalStep[] {
   const told: Asked = new Map()
   for (const step of live) countAsked(told, step)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { errorMessage } from '../../lib/error-message.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 
-// More than any step of the journal takes.
+// More than any step of the journal needs.
 const bytes = Buffer.alloc(64 * 1024)
 
 /** Writes a small file into a folder, syncs it and removes it; throws SvcError `disk-unwritable`. */

@@ -27,28 +27,28 @@ const JobRecord = z.object({
     'aborted',
     'given-up',
   ]),
-  /** The abort reason, the verdict's reason, or why it was given up or came to no more than an answer. */
+  /** The abort reason, the verdict's reason, or why the node gave the job up or got no further than an answer. */
   reason: z.string().max(1_000).optional(),
-  /** What an answer took at the provider, as that counted it; all of them once they are read. */
+  /** Tokens as the provider counted them. A line holds those of one answer, and reading adds them up. */
   usage: z.object({ input_tokens: Count, output_tokens: Count }).optional(),
 })
 
-/** One job that this node took part in; times in Unix seconds. */
+/** One job that this node took part in. Times are Unix seconds. */
 export type JobRecord = Readonly<z.output<typeof JobRecord>>
 
-/** Keeps what became of the node's jobs. */
+/** Keeps the outcomes of the node's jobs. */
 export interface History {
-  /** Adds a line: the latest one of a job and fence counts. */
+  /** Adds a line. The latest line of a job and fence counts. */
   append(record: JobRecord): void
 }
 
 const maxBytes = 1024 * 1024
 const oldFiles = 1
 
-/** The history's place: beside the configuration. */
+/** Returns the path of the history, beside the configuration. */
 export const historyPathOf = (configPath: string): string => join(dirname(configPath), 'jobs.jsonl')
 
-/** Opens the history for the daemon (mode 0600, at most 2 files of 1 MiB); throws SvcError `history-unusable`; `append` throws what the file system throws. */
+/** Opens the history (mode 0600, at most 2 files of 1 MiB). Throws SvcError `history-unusable`. `append` throws file system errors. */
 export function openHistory(path: string): History & { close(): void } {
   const file = open(path)
   return {
@@ -57,7 +57,7 @@ export function openHistory(path: string): History & { close(): void } {
   }
 }
 
-/** The node's own jobs, oldest first, the last `limit` of them; lines that cannot be read are skipped and told to `onSkipped`; throws SvcError `history-unusable`. */
+/** Returns the last `limit` jobs, oldest first. Reports skipped unreadable lines to `onSkipped`. Throws SvcError `history-unusable`. */
 export async function readHistory(
   path: string,
   limit = Number.POSITIVE_INFINITY,
@@ -65,7 +65,7 @@ export async function readHistory(
 ): Promise<readonly JobRecord[]> {
   const texts = await Promise.all([`${path}.1`, path].map(readText))
   const { records, skipped } = parseLines(texts.join(''), JobRecord)
-  // A job keeps its place: the order is that of the starts.
+  // A job keeps its place in the map, so jobs are in the order of their starts.
   const latest = new Map<string, JobRecord>()
   for (const record of records) {
     const key = `${record.jobId}:${record.fence}`

@@ -10,14 +10,14 @@ import { orUnwritable, rememberedStatements, replaceJournal } from './write-jour
 
 /** A journal in a file. */
 export type JournalFile = Journal & {
-  /** Whether the last line was cut off, as by a kill. */
+  /** Whether the last line is incomplete, as after a kill. */
   readonly wasTorn: boolean
   close(): void
 }
 
 const compactAfterLines = 512
 
-/** Opens the journal (mode 0600): what has ended is dropped but for the last 10,000 signed and the last 10,000 asked for, so that the file stays small; throws SvcError `journal-unwritable` or `journal-damaged`. */
+/** Opens the journal (mode 0600), without most of what has ended. Throws SvcError `journal-unwritable` or `journal-damaged`. */
 export function openJournal(path: string): JournalFile {
   return orUnwritable(path, () => {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
@@ -27,9 +27,9 @@ export function openJournal(path: string): JournalFile {
     let lines = 0
     let linesToCompact = 0
     let file = -1
-    // Where the steps end when a write that failed may have left something behind them.
+    // The end of the last whole step, while a failed write may have left bytes behind it.
     let cutAt: number | undefined
-    // A file with a new content has its place in the folder only once the folder is on disk.
+    // A replaced file has its name on disk only after its folder is synced.
     let isMoved = false
     const settle = () => {
       if (isMoved) syncFolder(dirname(path))
@@ -79,7 +79,7 @@ export function openJournal(path: string): JournalFile {
           try {
             append(lineOf(step))
           } catch (error) {
-            // What is left of it, if this fails too, is cut off before the next step.
+            // If this fails too, the rest is cut off before the next step.
             attempt(cut)
             throw error
           }
@@ -93,7 +93,7 @@ export function openJournal(path: string): JournalFile {
         try {
           compact()
         } catch {
-          // The step is on disk: the file is only longer than it need be, until there is room again.
+          // The step is on disk. The file only stays longer than needed until the disk has room again.
           linesToCompact = lines + compactAfterLines
         }
       },
@@ -113,9 +113,9 @@ function add(jobs: Jobs, step: JournalStep): void {
   else steps.push(step)
 }
 
-/** Keeps in mind what was signed for an assignment, for so many of the latest. */
+/** Remembers what was signed for an assignment, for the latest `rememberedStatements` assignments. */
 function remember(signed: Signed, step: JournalStep): void {
-  // Nothing more is signed for a job that has ended.
+  // The node signs nothing more for a job that has ended.
   if (step.step === 'ended') signed.get(nameOf(step))?.statements.add('signed')
   const statement = signedIn(step)
   if (statement === undefined) return
@@ -127,7 +127,7 @@ function remember(signed: Signed, step: JournalStep): void {
   if (signed.size > rememberedStatements && oldest !== undefined) signed.delete(oldest)
 }
 
-/** The steps by job, the assignments for which something was signed, and how often the provider was asked. */
+/** Sums up the steps: the jobs, the assignments signed for, and the questions to the provider. */
 function summary(steps: readonly JournalStep[]) {
   const jobs: Jobs = new Map()
   const signed: Signed = new Map()
@@ -144,6 +144,6 @@ function attempt(work: () => void): void {
   try {
     work()
   } catch {
-    // As said where it is called.
+    // The caller says why this may fail.
   }
 }

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { parseJson } from '../../lib/parse-json.ts'
 
-/** The records of a text with one JSON document a line, and how many lines are none of theirs: a line may have been cut off. */
+/** Parses a text with one JSON document a line. Returns the records, and the number of other lines: a line may be incomplete. */
 export function parseLines<T>(
   text: string,
   schema: z.ZodType<T>,

@@ -2,11 +2,11 @@ import { dirname, join } from 'node:path'
 import { takeFileLock } from '../../lib/host/file-lock.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 
-/** The path of the lock that a daemon holds: beside the configuration. */
+/** Returns the path of the daemon's lock, beside the configuration. */
 export const lockPathOf = (configPath: string): string => join(dirname(configPath), 'run.lock')
 
 /**
- * Takes a configuration for this process, and gives what releases it: two daemons would finish the same jobs and sign
+ * Locks a configuration for this process, and returns the function that releases it. Two daemons would finish the same jobs and sign
  * statements that contradict one another. Throws SvcError `already-running` or `lock-unusable`.
  */
 export async function takeLock(path: string): Promise<() => void> {

@@ -5,26 +5,26 @@ import { readText } from './read-text.ts'
 import { stepIn } from './step-lines.ts'
 import type { JournalStep } from './steps.ts'
 
-/** The journal's place: beside the configuration. */
+/** Returns the path of the journal, beside the configuration. */
 export const journalPathOf = (configPath: string): string =>
   join(dirname(configPath), 'journal.jsonl')
 
 /** One assignment of a job. */
 export type AssignmentId = Pick<JournalStep, 'jobId' | 'fence'>
 
-/** A line that holds no step, or not the one that was written, counted from 1. */
+/** A line that holds no step, or whose checksum is wrong. Counted from 1. */
 type DamagedLine = { readonly line: number; readonly text: string }
 
-/** What a journal holds. */
+/** The content of a journal. */
 export type JournalContent = {
   readonly steps: readonly JournalStep[]
-  /** A killed process may leave the last line without its end: nobody has acted on its step yet. */
+  /** A killed process may leave the last line incomplete. The node has not acted on its step yet. */
   readonly isTorn: boolean
-  /** Everything else that cannot be read. */
+  /** All other unreadable lines. */
   readonly damaged: readonly DamagedLine[]
 }
 
-/** Reads a journal; none is an empty one; throws what the file system throws. */
+/** Reads a journal, an empty one if there is no file. Throws file system errors. */
 export function readJournal(path: string): JournalContent {
   const lines = readText(path).split('\n')
   const steps: JournalStep[] = []
@@ -40,7 +40,7 @@ export function readJournal(path: string): JournalContent {
   return { steps, isTorn, damaged }
 }
 
-/** Throws SvcError `journal-damaged` when there is more than a torn end that cannot be read. */
+/** Throws SvcError `journal-damaged` when a line other than an incomplete last one is unreadable. */
 export function checkWhole(path: string, { damaged }: JournalContent): void {
   const [first] = damaged
   if (first === undefined) return
@@ -53,7 +53,7 @@ export function checkWhole(path: string, { damaged }: JournalContent): void {
   )
 }
 
-/** The assignments that can still be made out in lines that hold no step. */
+/** Returns the assignments that are still legible in damaged lines. */
 export const assignmentIdsIn = (damaged: readonly DamagedLine[]): readonly AssignmentId[] =>
   damaged.flatMap(({ text }) =>
     [...text.matchAll(/"jobId":"(0x[0-9a-f]{64})","fence":(\d{1,15})\b/g)].map(

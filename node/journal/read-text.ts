@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** The text of a file; empty when there is none; throws what the file system throws. */
+/** Reads a file, empty when there is none. Throws file system errors. */
 export function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8')

@@ -6,19 +6,19 @@ import { type AssignmentId, assignmentIdsIn, readJournal } from './read-journal.
 import { entryOf, type JournalStep } from './steps.ts'
 import { orUnwritable, rememberedStatements, replaceJournal } from './write-journal.ts'
 
-/** What became of a damaged journal. */
+/** The result of a repair. */
 export type Repaired = {
   readonly damagedLines: number
-  /** Where the damaged file is kept. */
+  /** The path of the copy of the damaged file. */
   readonly copy: string
-  /** To so many assignments the node signs no new answer. */
+  /** The number of assignments for which the node signs no new answer. */
   readonly guarded: number
 }
 
 /**
- * Makes a damaged journal usable; undefined when it is whole. Anything may have been signed for every assignment that is
- * `known` or that the damaged file names: none of them is signed for anew, and a job goes on only where its answer is
- * there to be sent again. Throws SvcError `journal-unwritable`.
+ * Repairs a damaged journal. Returns undefined when it is not damaged. The node may have signed for every assignment that is `known` or
+ * that the damaged file names, so it signs for none of them again. A job goes on only if its signed answer is in the journal to be sent
+ * again. Throws SvcError `journal-unwritable`.
  */
 export function repairJournal(path: string, known: readonly AssignmentId[]): Repaired | undefined {
   return orUnwritable(path, () => {
@@ -30,13 +30,13 @@ export function repairJournal(path: string, known: readonly AssignmentId[]): Rep
     const guarded = new Map<string, JournalStep>()
     for (const { jobId, fence } of [...known, ...assignmentIdsIn(damaged), ...steps]) {
       const name = nameOf({ jobId, fence })
-      // The latest stay when they are too many.
+      // When there are too many, the latest stay.
       guarded.delete(name)
       guarded.set(name, { step: 'signed', jobId, fence })
     }
     const kept = [...guarded].slice(-rememberedStatements).flatMap(([name, signed]) => {
       const own = jobs.get(name) ?? []
-      // In front, so that the job goes on.
+      // The `signed` step comes first, because after it `started` begins the entry anew.
       return entryOf(own)?.answer === undefined ? [signed] : [signed, ...own]
     })
     const asked: Asked = new Map()
@@ -49,7 +49,7 @@ export function repairJournal(path: string, known: readonly AssignmentId[]): Rep
 
 const nameOf = ({ jobId, fence }: AssignmentId): string => `${jobId}:${fence}`
 
-/** Copies the file beside itself, over no earlier copy. */
+/** Copies the file beside itself. Overwrites no earlier copy. */
 function keepCopy(path: string): string {
   for (let number = 1; ; number++) {
     const copy = `${path}.damaged-${number}`

@@ -6,14 +6,14 @@ import { AnswerPost, DeliveryPost, VerdictPost } from '../../lib/schemas/stateme
 
 const id = { jobId: JobId, fence: CommitRequest.shape.fence }
 
-/** One step of a job, written down before its message is sent; never plaintext, keys or halves of keys. */
+/** One step of a job, on disk before its message is sent. Never holds plaintext, keys or halves of keys. */
 export const JournalStep = z.discriminatedUnion('step', [
   /** The assignment is about to be claimed. */
   z.object({ step: z.literal('started'), ...id, at: UnixSeconds, assignment: AssignmentOffer }),
   z.object({ step: z.literal('claimed'), ...id, claim: ClaimResult }),
   /** The provider is about to be asked. */
   z.object({ step: z.literal('asked'), ...id }),
-  /** So often the provider was asked for assignments of the job that have ended, this one among them. */
+  /** How often the provider was asked for the job in steps that were dropped. The fence is always 1. */
   z.object({ step: z.literal('asked-before'), ...id, times: z.int().min(1) }),
   /** The node is about to commit to its answer. */
   z.object({
@@ -30,15 +30,15 @@ export const JournalStep = z.discriminatedUnion('step', [
   /** The node is about to post this verdict. */
   z.object({ step: z.literal('verdict'), ...id, verdict: VerdictPost }),
   z.object({ step: z.literal('ended'), ...id }),
-  /** Anything may have been signed for this assignment: what is kept of an ended job. */
+  /** All that is kept of an ended job: anything may have been signed for this assignment. */
   z.object({ step: z.literal('signed'), ...id }),
 ])
 export type JournalStep = z.output<typeof JournalStep>
 
-/** A step that has a signed statement. */
+/** A step with a signed statement. */
 export type SignedStep = Extract<JournalStep, { step: 'answer' | 'delivery' | 'verdict' }>
 
-/** What a step says to be signed for its assignment: a second statement of the same name would contradict the first. */
+/** Names the statement that a step shows to be signed for its assignment. A second one of the same name would contradict it. */
 export function signedIn(step: JournalStep): string | undefined {
   switch (step.step) {
     case 'answer':
@@ -52,20 +52,20 @@ export function signedIn(step: JournalStep): string | undefined {
   }
 }
 
-/** A node's own evidence and the salt that hides it: what its commitment binds. */
+/** A node's own evidence, the salt that hides it, and the commitment to both. */
 export type Commitment = {
   readonly evidence: Evidence
   readonly salt: string
   readonly commitment: Hash32
 }
 
-/** A job that has started and not ended, as far as it got. */
+/** A job that has started and not ended, as far as the journal knows it. */
 export type JournalEntry = {
   readonly assignment: AssignmentOffer
   /** Unix seconds. */
   readonly startedAt: number
   readonly claim?: ClaimResult
-  /** How often the provider was asked. */
+  /** How often the provider was asked under this fence. */
   readonly asked: number
   readonly committed?: Commitment
   readonly answer?: AnswerPost
@@ -74,7 +74,7 @@ export type JournalEntry = {
   readonly verdicts: readonly VerdictPost[]
 }
 
-/** What the steps of one job add up to; undefined when it has ended or its start is missing. */
+/** Folds the steps of one job into an entry. Undefined when it has ended or its start is missing. */
 export function entryOf(steps: readonly JournalStep[]): JournalEntry | undefined {
   let entry: JournalEntry | undefined
   for (const step of steps) {

@@ -5,18 +5,17 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { lineOf } from './step-lines.ts'
 import type { JournalStep } from './steps.ts'
 
-// About 1 MB. An ICL that has lost its jobs may offer one of them again as if it were new.
-/** So many of the latest signed answers are kept in mind. */
+/** The latest assignments signed for that are remembered, about 1 MB: an ICL that has lost its jobs may offer one of them again as new. */
 export const rememberedStatements = 10_000
 
-/** Puts a file with these steps in the place of the old one, and gives it open. The folder is still to be synced. */
+/** Replaces the journal with a file of these steps, and returns it open. The caller syncs the folder. */
 export function replaceJournal(path: string, steps: readonly JournalStep[]): number {
   const draft = `${path}.new`
   rmSync(draft, { force: true })
   return replaceWhole(path, steps.map(lineOf).join(''), { mode: ownerOnly, draft })
 }
 
-/** Names the journal in what goes wrong with it; throws SvcError `journal-unwritable`. */
+/** Runs `work` and names the journal in its errors. Throws SvcError `journal-unwritable`. */
 export function orUnwritable<T>(path: string, work: () => T): T {
   try {
     return work()
