@@ -17,7 +17,7 @@ function declare(cli: CAC, spec: CommandSpec): void {
   const command = cli.command([name, ...places].join(' '), summary)
   command.usage([name, ...args, ...(flags.length > 0 ? ['[flags]'] : [])].join(' '))
   for (const [usage, meaning] of flags) command.option(usage, meaning)
-  // Flags are checked here, where the nearest name is known.
+  // `readFlags` checks the flags, because it suggests the nearest name.
   command.allowUnknownOptions()
   command.action(async (...given: readonly unknown[]) => {
     const raw = process.argv.slice(2)
@@ -49,7 +49,7 @@ function commandLineOf(program: string, commands: readonly CommandSpec[]): CAC {
     const [, ...rest] = sections.map(({ title, body }) => ({
       ...(title !== undefined && { title }),
       body: fitHelp(body)
-        // Two letters less: what follows in columns stays where it was.
+        // The name is two letters shorter. The columns after it stay in place.
         .replaceAll(/<verify>(.*?)( {2,})/g, 'verify$1  $2')
         .replaceAll('<verify>', 'verify')
         .replaceAll(/ +$/gm, ''),
@@ -87,7 +87,7 @@ function noCommand(
 }
 
 async function reportFailure(program: string, error: unknown): Promise<number> {
-  // Behind it is the schema library, which takes as long to load as all the rest of `--version`.
+  // Loaded late: it imports the schema library, which takes as long to load as the rest of `--version`.
   const { exitCodeOf, explainError } = await import('../lib/host/explain-error.ts')
   const exitCode = exitCodeOf(error)
   const { message, hint = exitCode === exitCodes.usage ? `see \`${program} --help\`` : undefined } =
@@ -97,7 +97,7 @@ async function reportFailure(program: string, error: unknown): Promise<number> {
   return exitCode
 }
 
-/** Runs the command that this process was started with, and ends it. */
+/** Runs the command of this process's arguments, and exits. */
 export async function runCommandLine(
   program: string,
   commands: readonly CommandSpec[],
@@ -105,6 +105,6 @@ export async function runCommandLine(
   const exitCode = await runMatched(program, commands).catch((error: unknown) =>
     reportFailure(program, error),
   )
-  // What an abandoned job still waits for must not keep the process.
+  // An abandoned job may still be waiting. It must not keep the process alive.
   process.exit(exitCode)
 }

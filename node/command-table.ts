@@ -6,7 +6,7 @@ const json: FlagSpec = ['--json', 'Print JSON']
 const backends = ['mock', 'tpm']
 const yes: FlagSpec = ['--yes', 'Ask nothing but the password']
 
-/** Every command of `svc-node`, in the order in which an operator needs them (spec 4). */
+/** All commands of `svc-node`, in the order in which an operator needs them (spec 4). */
 export const commands: readonly CommandSpec[] = [
   {
     name: 'init',

@@ -6,11 +6,11 @@ import { type Config, parseConfig } from './config.ts'
 import { withDeployment } from './deployment.ts'
 import type { Environment } from './environment.ts'
 
-/** Where the configuration is: SVC_CONFIG_PATH, else `~/.svc/config.json` (spec 2.4). */
+/** Returns the path of the configuration: SVC_CONFIG_PATH, else `~/.svc/config.json` (spec 2.4). */
 export const configPathOf = (environment: Environment): string =>
   resolve(environment.SVC_CONFIG_PATH || join(homedir(), '.svc', 'config.json'))
 
-/** A configuration and the files that belong to it. */
+/** A configuration, and the paths of the files that belong to it. */
 export type LoadedConfig = {
   readonly config: Config
   readonly configPath: string
@@ -18,18 +18,18 @@ export type LoadedConfig = {
   readonly attestationPath: string
 }
 
-/** The keystore's place: as configured, relative to the configuration's folder. */
+/** Returns the path of the keystore. A configured one is relative to the configuration's folder. */
 export const keystorePathOf = (configPath: string, configured: string | undefined): string =>
   resolve(dirname(configPath), configured ?? 'keystore.json')
 
-/** Reads what stands in a configuration; undefined when there is none; throws SvcError `file-unreadable`. */
+/** Reads the JSON of a configuration, undefined when there is no file. Throws SvcError `file-unreadable`. */
 export const readConfigFile = (configPath: string): Promise<unknown> =>
   readJson(configPath, 'Correct the file, or make a new one with `svc-node init --force`.')
 
 /**
- * Reads and checks the configuration and the address file that it may name. With `onUnknown`, which only looking commands
- * give, a field that does not exist is told to it; else it is a mistake: it may be a limit, or the contracts to trust,
- * misspelt. Throws SvcError `config-missing`, `config-invalid`, `deployment-unreadable` or `deployment-invalid`.
+ * Reads and checks the configuration and the address file that it may name. An unknown field is an error, because it may be a misspelt
+ * limit or address of a contract to trust. Read-only commands pass `onUnknown`, which receives it instead. Throws SvcError
+ * `config-missing`, `config-invalid`, `deployment-unreadable` or `deployment-invalid`.
  */
 export async function loadConfig(
   environment: Environment,

@@ -32,7 +32,7 @@ const Origin = ServiceUrl.refine(
   'must be scheme, host and port only, such as https://icl.example',
 )
 
-// A list is a JSON array in the file and comma-separated text in the environment.
+// A list is a JSON array in the file, and comma-separated text in the environment.
 const split = (value: unknown): unknown =>
   typeof value === 'string'
     ? value
@@ -120,7 +120,7 @@ const Config = z.strictObject(fields).transform((config, context) => ({
   }),
 }))
 
-/** What is wrong with a model of the list, by what it stands for. */
+/** Returns what is wrong with a model of the list. `modelId` is what its name stands for. */
 function modelMistake(
   name: string,
   modelId: string | undefined,
@@ -138,10 +138,10 @@ function modelMistake(
 /** Everything the operator configures (spec 2.4). */
 export type Config = z.output<typeof Config>
 
-/** The configuration as it stands in the file. */
+/** The configuration as in the file. */
 export type ConfigFile = Partial<Record<keyof typeof fields, unknown>>
 
-/** Joins the file with the environment, which wins; throws SvcError `config-invalid` that lists every mistake, but for fields that do not exist when `onUnknown` hears of them. */
+/** Merges the environment over the file. Throws SvcError `config-invalid` with every mistake. `onUnknown` gets unknown fields instead. */
 export function parseConfig(
   file: unknown,
   environment: Environment,
@@ -176,7 +176,7 @@ export function parseConfig(
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** A configuration file with the base URLs of the environment; only names that a model or the file uses count, so that a stranger's variable is no mistake. */
+/** Adds the base URLs of the environment. Ignores a variable whose provider neither a model nor the file names: it is another program's. */
 export function withBaseUrls(
   given: Record<string, unknown>,
   environment: Environment,

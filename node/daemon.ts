@@ -23,22 +23,22 @@ import { sayStart } from './start-banner.ts'
 
 const finalHeartbeatMs = 5_000
 
-/** Everything the daemon touches, so that it runs whole on a virtual clock. */
+/** All dependencies of the daemon, so that it runs whole on a virtual clock. */
 export type DaemonDeps = Omit<JobDeps, 'api' | 'chain' | 'outputKeys'> & {
-  /** Signed by the session key. */
+  /** The client of the ICL, which signs with the session key. */
   readonly api: NodeApi
   readonly chain: NodeChain
   readonly version: string
   readonly backend: string
-  /** When the certificate of this run expires, in Unix seconds; 0 when it has none yet. */
+  /** When this run's certificate expires, in Unix seconds. 0 without one. */
   readonly expiresAt: number
-  /** Attests once, keeps the record, and gives the new expiry in Unix seconds. */
+  /** Attests once, stores the record, and returns the new expiry in Unix seconds. */
   readonly attest: (signal: AbortSignal) => Promise<number>
   readonly maxConcurrentJobs: number
   readonly drainMs: number
-  /** Rejects while the disk of the journal takes no files. */
+  /** Rejects while the journal's disk is not writable. */
   readonly checkDisk: () => Promise<void>
-  /** Memory that the process holds. */
+  /** The resident memory of the process. */
   readonly residentBytes: () => number
 }
 
@@ -50,19 +50,19 @@ type Daemon = {
   readonly slots: Slots
   readonly disk: DiskWatch
   readonly beat: SendHeartbeat
-  /** Aborts when no new work is taken. */
+  /** Aborts when the daemon stops taking work. */
   readonly stopping: AbortController
-  /** Aborts when the jobs are given up. */
+  /** Aborts when the daemon gives its jobs back. */
   readonly jobs: AbortController
-  /** Aborts when everything is over. */
+  /** Aborts when the daemon ends. */
   readonly ended: AbortController
-  /** Ends the daemon because it cannot go on. */
+  /** Ends the daemon, with the error. */
   readonly fail: (why: unknown) => void
-  /** Why it cannot go on, once that is so. */
+  /** The error that ends the daemon, if any. */
   readonly failure: () => { readonly why: unknown } | undefined
 }
 
-/** Runs the node until `signal` aborts, then drains its jobs until they end, the drain time is over or `abandon` aborts (spec 3.2); throws ProblemError `run-superseded` or `run-conflict`. */
+/** Runs the node until `signal` aborts, then drains it until `abandon` at most (spec 3.2). Throws `run-superseded` or `run-conflict`. */
 export async function runDaemon(
   deps: DaemonDeps,
   signal: AbortSignal,
@@ -80,11 +80,11 @@ export async function runDaemon(
     await Promise.race([recovered.catch(() => {}), abortOf(stopping.signal)])
   }
   await sayStart(deps, modelIds, certificate.secondsLeft(), stopping.signal)
-  // A loop ends only with the daemon: one that breaks takes it down rather than leave it half alive.
+  // A loop ends only with the daemon. If one fails, it ends the daemon: a half-working node is worse than none.
   const loops = daemon.failure() === undefined && runLoops(daemon).catch(daemon.fail)
   await abortOf(stopping.signal)
   deps.log.info(messages.daemonStopping(slots.running().length))
-  // Else the ICL would offer work until the next heartbeat.
+  // Otherwise the ICL would offer work until the next heartbeat.
   if (slots.running().length > 0) beatNow(daemon)
   await drain(deps, slots, jobs, abandon)
   if (daemon.failure() === undefined) await sayGoodbye(daemon)
@@ -141,7 +141,7 @@ function assemble(deps: DaemonDeps): Daemon {
   return daemon
 }
 
-/** The loops side by side (spec 4); the first poll comes after the first heartbeat. */
+/** Runs the loops concurrently (spec 4). The first poll comes after the first heartbeat. */
 async function runLoops(daemon: Daemon): Promise<void> {
   const { deps, certificate, beat, stopping, ended, disk } = daemon
   const { clock, log } = deps
@@ -163,11 +163,11 @@ async function runLoops(daemon: Daemon): Promise<void> {
   const onHeartbeatError = (error: unknown) =>
     log.warning(messages.heartbeatFailed(errorText(error)))
   certificate.onRenewed(() => {
-    // The one that found the certificate lost is sent again by itself.
+    // A heartbeat that found the certificate lost is retried by `keepAttested`.
     if (isBeating) return
     beat({ signal: ended.signal }).catch(onHeartbeatError)
   })
-  // The ICL draws no node that it has not heard of for long.
+  // The ICL does not draw a node without a recent heartbeat.
   const onBack = () => {
     if (!isHeard && !isBeating) heartbeat().catch(onHeartbeatError)
   }

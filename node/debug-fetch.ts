@@ -6,17 +6,17 @@ type Message = Request | Response
 
 const maxShownBytes = 1_048_576
 
-/** What of requests is shown, and how. */
+/** How requests are logged. */
 export type DebugOptions = {
-  /** The origin of the ICL, whose requests are named by their path alone. */
+  /** The origin of the ICL. Its requests are logged by path alone. */
   readonly icl?: string
-  /** What is written nowhere, not even where a server repeats it. */
+  /** Strings to mask everywhere, also where a server repeats them. */
   readonly secrets?: readonly (string | undefined)[]
 }
 
 /**
- * Logs requests and their answers at DEBUG with their whole bodies (spec 6). Headers are never shown; of attestations, bytes, and
- * what is longer than 1 MiB, only the length.
+ * Logs requests and responses at DEBUG with their bodies (spec 6). Never logs headers. Of attestations, of bodies above 1 MiB and of those
+ * that are not JSON it logs the length only.
  */
 export const debuggingFetch =
   (fetch: Fetch, log: Pick<Log, 'debug'>, { icl, secrets = [] }: DebugOptions = {}): Fetch =>
@@ -31,7 +31,7 @@ export const debuggingFetch =
     return response
   }
 
-/** These tell nothing but the state of the chain; others may carry halves of keys and permits. */
+/** These methods show only the state of the chain. Others may carry halves of keys, or permits. */
 const openMethods: ReadonlySet<unknown> = new Set([
   'eth_blockNumber',
   'eth_chainId',
@@ -42,7 +42,7 @@ const openMethods: ReadonlySet<unknown> = new Set([
   'eth_maxPriorityFeePerGas',
 ])
 
-/** Logs calls to a chain RPC at DEBUG by their method; its address, in which providers put API keys, is never shown. */
+/** Logs chain RPC calls at DEBUG by their method. Never logs the RPC's address, because providers put API keys there. */
 export const debuggingRpcFetch =
   (fetch: Fetch, log: Pick<Log, 'debug'>): Fetch =>
   async (request) => {
@@ -64,7 +64,7 @@ function methodOf(body: string): unknown {
   }
 }
 
-/** A body as the log has it: whole, or its length in brackets. */
+/** Formats a body for the log: whole, or its length in brackets. */
 async function shown(message: Message, isSecret: boolean): Promise<string> {
   if (message.body === null) return ''
   const bytes = await bodyOf(message)
@@ -81,7 +81,7 @@ async function bodyOf(message: Message): Promise<Uint8Array | string> {
     const length = message.headers.get('content-length') ?? `more than ${maxShownBytes}`
     return `[too long to show, ${length} bytes]`
   } catch {
-    // Who asked reads it, too, and learns why.
+    // The caller reads the body, too, and gets the error.
     return '[cannot be read]'
   }
 }

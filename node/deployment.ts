@@ -9,13 +9,13 @@ import type { Config } from './config.ts'
 
 type Named = Pick<Config, 'deployment'>
 
-/** The configuration with its address file by full path: a relative one starts at the configuration's folder. */
+/** Returns the configuration with the full path of its address file. A relative path starts at the configuration's folder. */
 export const withDeploymentPath = <T extends Named>(config: T, configPath: string): T =>
   config.deployment === undefined
     ? config
     : { ...config, deployment: resolve(dirname(configPath), config.deployment) }
 
-/** The address file that the configuration names; undefined when it names none; throws SvcError `deployment-unreadable` or `deployment-invalid`. */
+/** Reads the configured address file, undefined without one. Throws SvcError `deployment-unreadable` or `deployment-invalid`. */
 async function readDeployment({ deployment }: Named): Promise<Deployment | undefined> {
   if (deployment === undefined) return undefined
   let text: string
@@ -34,7 +34,7 @@ async function readDeployment({ deployment }: Named): Promise<Deployment | undef
   return parseDeployment(text, deployment)
 }
 
-/** The configuration with what its address file adds: where the coprocessor is, unless that is configured. */
+/** Completes the configuration from its address file: the coprocessor's addresses, unless they are configured. */
 export async function withDeployment(config: Config, configPath: string): Promise<Config> {
   const located = withDeploymentPath(config, configPath)
   const deployment = await readDeployment(located)
@@ -42,7 +42,7 @@ export async function withDeployment(config: Config, configPath: string): Promis
   return cofhe_urls === undefined ? located : { ...located, cofhe_urls }
 }
 
-/** Makes sure that the ICL uses the deployment that the configuration names; throws SvcError `chain-wrong` or `contracts-wrong`. */
+/** Checks that the ICL uses the deployment that the configuration names. Throws SvcError `chain-wrong` or `contracts-wrong`. */
 export async function checkIclDeployment(network: Network, config: Named): Promise<void> {
   const deployment = await readDeployment(config)
   if (deployment !== undefined) checkDeployed(network, deployment)

@@ -4,10 +4,10 @@ import type { Log } from './log.ts'
 import { messages } from './log-messages.ts'
 import type { Slots } from './slots.ts'
 
-// Long enough to tell the ICL of every job that is given back.
+// Enough to tell the ICL of every job that the node gives back.
 const giveBackMs = 5_000
 
-/** Waits for the running jobs; gives them back when `drainMs` is over or `abandon` aborts (spec 3.2). */
+/** Waits for the running jobs. Gives them back after `drainMs`, or when `abandon` aborts (spec 3.2). */
 export async function drain(
   options: { readonly clock: Clock; readonly log: Log; readonly drainMs: number },
   slots: Slots,
@@ -23,7 +23,7 @@ export async function drain(
   await settled(clock, slots, giveBackMs)
 }
 
-/** Ends when all jobs have ended, after `ms`, or when `signal` aborts. */
+/** Waits until all jobs have ended, `ms` have passed, or `signal` aborts. */
 async function settled(
   clock: Clock,
   slots: Slots,

@@ -1,6 +1,6 @@
 import type { IneligibleReason } from '../lib/schemas/nodes.ts'
 
-/** What an operator does about each reason why the ICL does not consider a node. */
+/** What the operator must do about each reason for which the ICL does not consider a node. */
 export const remedies: Readonly<Record<IneligibleReason, string>> = {
   'not-registered': 'the wallet is not in NodeRegistry: run `svc-node register`',
   'chain-inactive':
@@ -28,27 +28,27 @@ const passing: ReadonlySet<IneligibleReason> = new Set([
   'chain-unavailable',
 ])
 
-/** Whether a reason goes away without the operator. */
+/** Whether a reason passes without the operator. */
 export const passesByItself = (reason: IneligibleReason): boolean => passing.has(reason)
 
 const heartbeatWithinSeconds = 150
 
-/** What can be seen of a node from outside; times in Unix seconds. */
+/** What is publicly known of a node. Times are Unix seconds. */
 export type NodeFacts = {
   readonly now: number
-  /** Undefined when the chain could not be asked. */
+  /** Undefined when the chain could not be read. */
   readonly registration:
     | { readonly active: boolean; readonly unbondingAt: number }
     | 'not-registered'
     | undefined
   readonly certificateExpiresAt: number
   readonly lastHeartbeat: number
-  /** Tiers that the ICL lets it serve. */
+  /** The tiers that the ICL lets the node serve. */
   readonly tiers: readonly number[]
   readonly offersModel: boolean
 }
 
-/** The reasons that the facts show, in the ICL's order; its heartbeat answers to `run` are the authority. */
+/** Returns the reasons that the facts show, in the ICL's order. The ICL's responses to heartbeats are authoritative. */
 export function reasonsOf(facts: NodeFacts): readonly IneligibleReason[] {
   const { registration, now } = facts
   const known = typeof registration === 'object' ? registration : undefined

@@ -1,2 +1,2 @@
-/** Environment variables as the process got them. */
+/** The environment variables of the process. */
 export type Environment = Readonly<Record<string, string | undefined>>

@@ -2,13 +2,13 @@ import type { Api } from '../lib/api.ts'
 
 /** The keys that the ICL publishes. */
 export interface IclKeys {
-  /** Whether the ICL publishes this key now or did so when it was asked last; throws what the ICL's client throws. */
+  /** Whether the ICL publishes this key, or did when it was asked last. Throws the errors of the ICL's client. */
   has(key: string, signal?: AbortSignal): Promise<boolean>
 }
 
 const attempts = 5
 
-/** Asks the ICL for its keys the first time, and when a key is not among those that it gave: it may have a new one. */
+/** Fetches the ICL's keys on first use, and again when a key is not among them, because the ICL may have a new one. */
 export function createIclKeys(api: Pick<Api, 'getJwks'>): IclKeys {
   let known: ReadonlySet<string> = new Set()
   return {

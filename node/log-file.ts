@@ -2,10 +2,10 @@ import { errorMessage } from '../lib/error-message.ts'
 import { SvcError } from '../lib/svc-error.ts'
 import { openRotatingFile, type RotatingFileOptions } from './rotating-file.ts'
 
-/** Where log lines go. */
+/** A destination of log lines. */
 export type LogSink = { readonly write: (line: string) => void; readonly close: () => void }
 
-/** Opens the log file, which loses no line to a kill; while it cannot be written, lines go to `elsewhere`, after a word why; throws SvcError `log-file-unusable`. */
+/** Opens the log file. A kill loses no line. After a failed write, lines go to `elsewhere`. Throws SvcError `log-file-unusable`. */
 export function openLogFile(
   options: RotatingFileOptions,
   elsewhere: (line: string) => void,

@@ -11,7 +11,7 @@ type EndedJob = Omit<JobRecord, 'ended_at' | 'usage'> & {
   readonly usage: JobRecord['usage'] | undefined
 }
 
-/** Every message that operators and their tools look for, with the fragments of spec 6. */
+/** The messages that operators and their tools look for, with the fragments of spec 6. */
 export const messages = {
   daemonStarting: (banner: {
     readonly address: Address

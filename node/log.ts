@@ -3,13 +3,13 @@ import type { Clock } from '../lib/clock.ts'
 import type { Address } from '../lib/codecs.ts'
 import { type LogFormat, type LogLevel, lineOf } from './log-lines.ts'
 
-/** Where the daemon says what happens; prompts and outputs belong to `debug` only, keys and passwords nowhere. */
+/** The log of the daemon. Prompts and outputs belong to `debug` only. Keys and passwords are never logged. */
 export interface Log {
   debug(message: string): void
   info(message: string): void
-  /** One of the many steps of a job: INFO, too. */
+  /** Logs one of the many steps of a job, at INFO. A brief log leaves it out. */
   step(message: string): void
-  /** What a job came to: INFO, where its steps are left out. */
+  /** Logs the outcome of a job, at INFO. Only a brief log has it. */
   summary(message: string): void
   warning(message: string): void
   error(message: string): void
@@ -17,14 +17,14 @@ export interface Log {
 
 const tslogLevels = { DEBUG: 'DEBUG', INFO: 'INFO', WARNING: 'WARN', ERROR: 'ERROR' } as const
 
-/** Makes the node's log; `write` gets whole lines without a line break. */
+/** Makes the node's log. `write` receives whole lines without a line break. */
 export function createLog(options: {
   readonly level: LogLevel
   readonly format?: LogFormat
   readonly address: Address
   readonly clock: Clock
   readonly write: (line: string) => void
-  /** A person reads along: at INFO a job has one line, for all of its steps. */
+  /** For a person who watches: at INFO, one line per job in place of its steps. */
   readonly isBrief?: boolean
 }): Log {
   const { address, clock, format = 'text' } = options

@@ -17,18 +17,18 @@ const operations = [
   'putBlob',
 ] as const
 
-/** The operations that the daemon calls, signed by its session key. */
+/** The operations that the daemon calls. The session key signs them. */
 export type NodeApi = Pick<Api, (typeof operations)[number]>
 
-// The last one is for a key that the ICL never saw, or has forgotten.
+// The last one: the ICL never saw the session key, or has forgotten it.
 const lost: readonly string[] = ['certificate-expired', 'not-attested', 'signature-invalid']
 
-/** True for the ICL's word that this daemon's run counts no more: the daemon ends, for there is no war of re-attestation. */
+/** True when the ICL says that this daemon's run is superseded. The daemon then ends: two daemons must not re-attest in turn. */
 export const endsRun = (error: unknown): boolean =>
   error instanceof ProblemError &&
   (error.code === 'run-superseded' || error.code === 'run-conflict')
 
-/** Calls the ICL; when it does not accept the certificate, attests again and tries the call once more (spec 3.1). */
+/** Wraps the ICL's client: when the ICL does not accept the certificate, it attests again and repeats the call once (spec 3.1). */
 export function keepAttested(
   api: NodeApi,
   certificate: Pick<Certificate, 'recover' | 'generation'>,
@@ -43,7 +43,7 @@ export function keepAttested(
       } catch (error) {
         if (endsRun(error)) onRunEnded(error)
         if (!(error instanceof ProblemError) || !lost.includes(error.code)) throw error
-        // Another call may have cured it meanwhile.
+        // Another call may have attested in the meantime.
         if (generation === certificate.generation()) {
           await certificate.recover(error.message).catch(() => {
             throw error

@@ -1,4 +1,4 @@
-// The command that checks receipts by itself, as it is packed for users who run no node.
+// The command that only checks receipts, packed for users who run no node.
 import { runCommandLine } from './command-line.ts'
 import { receiptCommand } from './commands/receipt-command.ts'
 

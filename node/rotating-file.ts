@@ -11,21 +11,21 @@ import {
 } from 'node:fs'
 import { dirname } from 'node:path'
 
-/** A file of lines that is replaced when it is full; a line that was written survives the end of this process. */
+/** A file of lines that is rotated when it is full. A written line survives the end of this process. */
 export type RotatingFile = {
-  /** Writes one line; throws what the file system throws. */
+  /** Writes one line. Throws file system errors. */
   append(line: string): void
   close(): void
 }
 
-/** Where it is, how large it may get, and how many full ones stay beside it as `.1`, `.2` and so on. */
+/** The path, the size limit, and how many full files are kept as `.1`, `.2` and so on. */
 export type RotatingFileOptions = {
   readonly path: string
   readonly maxBytes: number
   readonly oldFiles: number
 }
 
-/** Opens a file of lines for the owner's eyes only (mode 0600); when another program moves it away, the next line starts a new one. */
+/** Opens a file of lines (mode 0600). When another program moves the file away, the next line starts a new one. */
 export function openRotatingFile(options: RotatingFileOptions): RotatingFile {
   const { path, maxBytes, oldFiles } = options
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
@@ -42,7 +42,7 @@ export function openRotatingFile(options: RotatingFileOptions): RotatingFile {
   let file = open()
   let isTorn = false
   const reopen = () => {
-    // A number that is closed may become a socket's: the old file stays open until there is a new one.
+    // A closed descriptor number may be reused for a socket, so the old file stays open until there is a new one.
     const opened = open()
     closeSync(file)
     file = opened
@@ -56,7 +56,7 @@ export function openRotatingFile(options: RotatingFileOptions): RotatingFile {
         rotate(path, oldFiles)
         reopen()
       }
-      // One write, so that lines of two processes do not mix; what is left of it comes after.
+      // One write, so that lines of two processes do not mix. A short write is continued.
       isTorn = true
       for (let done = 0; done < bytes.length; ) done += writeSync(file, bytes, done)
       isTorn = false
@@ -65,7 +65,7 @@ export function openRotatingFile(options: RotatingFileOptions): RotatingFile {
   }
 }
 
-/** A process that was killed, or a full disk, may have left half a line: what follows begins a new one. */
+/** Ends a half-written last line, which a kill or a full disk may leave, so that the next line is whole. */
 function endTornLine(file: number): void {
   const { size } = fstatSync(file)
   if (size === 0) return

@@ -2,19 +2,19 @@ import type { AssignmentOffer } from '../lib/schemas/assignments.ts'
 
 type AssignmentId = Pick<AssignmentOffer, 'jobId' | 'fence'>
 
-/** The node's job slots: how many may run at once, and which assignments were taken. */
+/** The node's job slots, and the assignments that it took. */
 export type Slots = {
   /** How many more jobs may start now. */
   free(): number
-  /** Jobs that have not ended, those that wait for other nodes included. */
+  /** Jobs that have not ended, including those that wait for other nodes. */
   running(): readonly Promise<void>[]
-  /** True for an assignment that is being worked on or was tried already. */
+  /** True for an assignment that the node works on or has tried. */
   isTaken(id: AssignmentId): boolean
-  /** Starts a job; it holds a slot until it frees it or ends. */
+  /** Starts a job. The job holds a slot until it frees it or ends. */
   start(id: AssignmentId, job: (freeSlot: () => void) => Promise<void>): void
 }
 
-/** So many jobs at most have not ended: those that have committed hold no slot, but memory. */
+/** The limit for jobs that have not ended. A job that has committed holds no slot, but memory. */
 export const mostUnended = 256
 
 const rememberedAssignments = 1_000
@@ -26,7 +26,7 @@ export function createSlots(count: number): Slots {
   const taken = new Set<string>()
   const nameOf = ({ jobId, fence }: AssignmentId) => `${jobId}:${fence}`
   return {
-    // Jobs that are resumed may be more than there are slots now.
+    // More jobs may be resumed than there are slots.
     free: () => Math.max(0, Math.min(count - holding.size, mostUnended - running.size)),
     running: () => [...running],
     isTaken: (id) => taken.has(nameOf(id)),

@@ -7,7 +7,7 @@ import { messages } from './log-messages.ts'
 
 const patienceMs = 5_000
 
-/** Says who starts: address, tiers, models and the certificate's remaining seconds (spec 6). */
+/** Logs the start of the daemon: address, tiers, models and the certificate's remaining seconds (spec 6). */
 export async function sayStart(
   deps: {
     readonly address: Address

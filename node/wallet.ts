@@ -17,7 +17,7 @@ export type Wallet = {
 
 const typedTries = 3
 
-/** The API of an ICL for calls that the wallet signs. */
+/** Makes a client of the ICL that signs with the wallet. */
 export const walletApi = (
   context: Omit<ApiOptions, 'baseUrl' | 'signer'>,
   { account, address }: Pick<Wallet, 'account' | 'address'>,
@@ -34,7 +34,7 @@ export const walletApi = (
     },
   })
 
-/** Opens the keystore with the password from the environment or the terminal, where it may be typed three times. */
+/** Opens the keystore with the password from the environment, or from the terminal, with three tries there. */
 export async function openWallet(
   { keystorePath }: Pick<LoadedConfig, 'keystorePath'>,
   { environment, terminal }: { readonly environment: Environment; readonly terminal: Terminal },

@@ -2,7 +2,7 @@ import type { Hex } from 'viem'
 import type { EncryptedInput } from '../../lib/chain/encrypted-input.ts'
 import type { Address, Hash32, JobId } from '../../lib/codecs.ts'
 
-/** What NodeRegistry knows of this node; times in Unix seconds. */
+/** The node's registration in NodeRegistry. Times are Unix seconds. */
 type Registration = {
   readonly lastHeartbeat: number
   readonly modelTiers: readonly number[]
@@ -20,19 +20,19 @@ export type OutputKey = {
   readonly list: readonly Address[]
   /** This node's position on the list. */
   readonly self: number
-  /** The positions of the nodes that may read it, besides the client and this node. */
+  /** The positions of the nodes that may read the key, besides the client and this node. */
   readonly checkers: readonly number[]
 }
 
-/** The contracts as the node uses them (spec 4); every call throws chain errors (spec 7). */
+/** The contracts as the node uses them (spec 4). Every call throws chain errors (spec 7). */
 export interface NodeChain {
   /** Undefined when the wallet is not registered. */
   registration(signal?: AbortSignal): Promise<Registration | undefined>
-  /** What a prompt key is bound to (`listCommitment`); undefined before it is. */
+  /** Returns the list commitment that a prompt key is bound to, undefined while there is none. */
   listCommitmentOf(high: bigint, low: bigint, signal?: AbortSignal): Promise<Hash32 | undefined>
-  /** Sends `NodeRegistry.heartbeat()`, which costs gas; gives the transaction's hash. */
+  /** Sends `NodeRegistry.heartbeat()`, which costs gas. Returns the transaction hash. */
   sendHeartbeat(signal?: AbortSignal): Promise<Hex>
-  /** Stores an output key in PromptKeyStore, whose readers can never change; gives the stored handles, and what it took. */
+  /** Stores an output key in PromptKeyStore. Its readers can never change. Returns the stored handles, the transaction and its gas. */
   storeOutputKey(
     key: OutputKey,
     signal?: AbortSignal,

@@ -5,7 +5,7 @@ import { SvcError } from '../../lib/svc-error.ts'
 
 const localChainId = 31_337
 
-/** Checks that the RPC is the network's chain, and on this machine if keys travel over it in plain text; throws SvcErrors and chain errors. */
+/** Checks that the RPC is for the network's chain, and local if keys travel over it in plain text. Throws SvcErrors and chain errors. */
 export async function checkEndpoint(
   { rpcUrl, chainId }: { readonly rpcUrl: string; readonly chainId: number },
   signal?: AbortSignal,

@@ -9,7 +9,7 @@ import type { Address } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { NodeChain } from './chain.ts'
 
-/** Reaches the contracts with the node's wallet. */
+/** Makes the node's view of the contracts, with its wallet. */
 export function createNodeChain(options: {
   readonly rpcUrl: string
   readonly chainId: number

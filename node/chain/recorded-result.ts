@@ -3,7 +3,7 @@ import { createChainReader } from '../../lib/chain/clients.ts'
 import { reading } from '../../lib/chain/reading.ts'
 import { Address, Hash32, type JobId } from '../../lib/codecs.ts'
 
-/** What ResultRegistry holds of a job; the time in Unix seconds. */
+/** A job's result in ResultRegistry. The time is Unix seconds. */
 export type RecordedResult = {
   readonly outputCidHash: Hash32
   readonly receiptHash: Hash32
@@ -14,7 +14,7 @@ export type RecordedResult = {
   readonly committedAt: number
 }
 
-/** Reads the result of a job from the chain; undefined when none was committed; throws a chain error. */
+/** Reads the result of a job from the chain, undefined when there is none. Throws chain errors. */
 export async function readRecordedResult(
   place: { readonly rpcUrl: string; readonly chainId: number; readonly resultRegistry: Address },
   jobId: JobId,

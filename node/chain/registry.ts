@@ -18,29 +18,29 @@ import { sendCall } from '../../lib/chain/send.ts'
 import { Address, Hash32 } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 
-/** What NodeRegistry holds of a node; amounts in wei, times in Unix seconds. */
+/** A node's registration in NodeRegistry. Amounts are wei, times Unix seconds. */
 export type Registration = {
   readonly stake: bigint
   readonly modelTiers: readonly number[]
   readonly lastHeartbeat: number
-  /** When unbonding began; 0 while it stays. */
+  /** When unbonding began. 0 if it has not. */
   readonly unbondingAt: number
   readonly pendingSlashes: number
   readonly slashed: bigint
   readonly active: boolean
 }
 
-/** What registering takes: amounts in wei, times in seconds. */
+/** The terms of registration. Amounts are wei, times seconds. */
 export type RegistryTerms = {
   readonly minStake: bigint
   readonly unbondingSeconds: number
   /** Unix seconds of the latest block. */
   readonly now: number
-  /** Wei for a unit of gas. */
+  /** Wei per unit of gas. */
   readonly gasPrice: bigint
 }
 
-/** What NodeRegistry and the chain say of a wallet; the balance in wei. */
+/** The state of a wallet in NodeRegistry and on the chain. The balance is wei. */
 export type RegistryState = {
   readonly terms: RegistryTerms
   /** Undefined when the node is not registered. */
@@ -48,34 +48,34 @@ export type RegistryState = {
   readonly balance: bigint
 }
 
-/** A slash that was proposed; the amount in wei, the time in Unix seconds. */
+/** A proposed slash. The amount is wei, the time Unix seconds. */
 export type Accusation = {
   readonly operator: Address
   readonly amountWei: bigint
-  /** From then on the stake can be taken. */
+  /** From this time on the stake can be taken. */
   readonly executableAt: number
   readonly answerHash?: Hash32
   readonly isSettled: boolean
 }
 
-/** NodeRegistry as commands read it; every call throws chain errors. */
+/** NodeRegistry as commands read it. Every call throws chain errors. */
 export interface RegistryReader {
   terms(signal?: AbortSignal): Promise<RegistryTerms>
   /** Undefined when the node is not registered. */
   registrationOf(node: Address, signal?: AbortSignal): Promise<Registration | undefined>
-  /** All of these at once. */
+  /** Terms, registration and balance together. */
   stateOf(node: Address, signal?: AbortSignal): Promise<RegistryState>
   /** Undefined when no slash was proposed for this fault. */
   accusationOf(faultId: Hash32, signal?: AbortSignal): Promise<Accusation | undefined>
-  /** Wei that an account can spend. */
+  /** Returns the balance of an account in wei. */
   balanceOf(account: Address, signal?: AbortSignal): Promise<bigint>
-  /** How many transactions an account has sent that are in no block yet, as far as the RPC knows. */
+  /** Returns how many sent transactions of an account are in no block yet, as far as the RPC knows. */
   unconfirmedOf(account: Address, signal?: AbortSignal): Promise<number>
-  /** Which of these addresses are no contracts. */
+  /** Returns the addresses that hold no contract. */
   withoutCode(contracts: readonly Address[], signal?: AbortSignal): Promise<readonly Address[]>
 }
 
-/** One transaction to NodeRegistry; amounts in wei. */
+/** One transaction to NodeRegistry. Amounts are wei. */
 export type RegistryStep =
   | { readonly call: 'register'; readonly tiers: readonly number[]; readonly value: bigint }
   | { readonly call: 'addStake'; readonly value: bigint }
@@ -83,10 +83,10 @@ export type RegistryStep =
   | { readonly call: 'answer'; readonly faultId: Hex; readonly answerHash: Hex }
   | { readonly call: 'heartbeat' | 'beginUnbonding' | 'cancelUnbonding' | 'withdraw' }
 
-/** Gas that no step of these needs; `tests/contracts/gas.test.ts` holds the dearest below it. */
+/** An upper bound for the gas of any of these steps. `tests/contracts/gas.test.ts` checks it. */
 export const registerGas = 150_000n
 
-/** Where NodeRegistry is. */
+/** The location of NodeRegistry. */
 export type RegistryEndpoint = {
   readonly rpcUrl: string
   readonly chainId: number
@@ -95,7 +95,7 @@ export type RegistryEndpoint = {
 
 const noHash = `0x${'0'.repeat(64)}`
 
-/** Reads NodeRegistry without a wallet. */
+/** Makes a reader of NodeRegistry, which needs no wallet. */
 export function createRegistryReader(place: RegistryEndpoint): RegistryReader {
   const { publicClient } = createChainReader(place)
   const contract = { address: place.nodeRegistry, abi: nodeRegistryAbi } as const
@@ -163,7 +163,7 @@ export function createRegistryReader(place: RegistryEndpoint): RegistryReader {
   return reader
 }
 
-/** Sends steps to NodeRegistry from the node's wallet; each throws SvcError `no-funds`, `registry-refused`, `transaction-pending` or a chain error. */
+/** Sends steps from the node's wallet. Throws SvcError `no-funds`, `registry-refused`, `transaction-pending` or a chain error. */
 export function createRegistrySender(
   place: RegistryEndpoint & { readonly account: LocalAccount },
 ): (step: RegistryStep, signal?: AbortSignal) => Promise<Hex> {

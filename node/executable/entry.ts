@@ -5,7 +5,7 @@ switch (process.argv[2]) {
     process.exitCode = await selfCheck(process.argv.slice(3))
     break
   }
-  // What the executable starts itself as to make a proof (lib/host/coprocessor/proof-child.ts).
+  // The executable starts itself with this argument to make a proof (lib/host/coprocessor/proof-child.ts).
   case 'proof-process':
     await import('../../lib/host/coprocessor/proof-process.ts')
     break

@@ -24,7 +24,7 @@ const options = {
   help: { type: 'boolean', short: 'h', default: false },
 } as const
 
-/** Runs the executable's check of itself and resolves with the exit code: 0, 1 when it is broken, 2 for wrong usage. */
+/** Runs the executable's self-check and returns the exit code: 0, 1 when it is broken, 2 for wrong usage. */
 export async function selfCheck(args: readonly string[]): Promise<number> {
   let flags: Flags & { readonly help: boolean }
   try {

@@ -16,7 +16,7 @@ export interface Acks {
 }
 
 const daySeconds = 86_400
-/** How long an acknowledgement is kept, at least as long as an ICL keeps the job. */
+/** How long an acknowledgement is kept: as long as an ICL keeps a job by default. */
 const keptSeconds = 30 * daySeconds
 /** The limit of each of the two files, about 65,000 acknowledgements. */
 const maxFileBytes = 32 * 1_048_576
