@@ -3,16 +3,16 @@ import { usageError } from './flags.ts'
 
 const shownUnit = 10n ** 12n
 
-/** Wei as operators read them, in full millionths at most: `1.5 ETH`. */
+/** Formats wei for operators, rounded down to millionths: `1.5 ETH`. */
 export const etherText = (wei: bigint): string =>
   `${formatEther(wei < shownUnit ? wei : wei - (wei % shownUnit))} ETH`
 
 const sentUnit = 10n ** 14n
 
-/** Wei rounded up to an amount that is easily sent. */
+/** Rounds wei up to an amount that is easy to send. */
 export const toSend = (wei: bigint): bigint => ((wei + sentUnit - 1n) / sentUnit) * sentUnit
 
-/** Wei of a typed amount of ether; throws SvcError `usage`. */
+/** Parses an amount of ether to wei. Throws SvcError `usage`. */
 export function parseAmount(flag: string, text: string): bigint {
   if (!/^\d{1,12}(\.\d{1,18})?$/.test(text)) {
     throw usageError(`${flag} has to be an amount of ether, such as 1.5`, 'Write it in digits.')
@@ -20,7 +20,7 @@ export function parseAmount(flag: string, text: string): bigint {
   return parseEther(text)
 }
 
-/** Model tiers of a typed list such as `0,1`; throws SvcError `usage`. */
+/** Parses a list of model tiers such as `0,1`. Throws SvcError `usage`. */
 export function parseTiers(text: string): readonly number[] {
   const tiers = text.split(',').map((part) => part.trim())
   const areTiers = tiers.every((tier) => /^\d{1,3}$/.test(tier) && Number(tier) <= 255)
@@ -35,11 +35,11 @@ const timeFormat = new Intl.DateTimeFormat('sv-SE', {
   timeStyle: 'medium',
 })
 
-/** Unix seconds as `2026-11-21 10:14:09 UTC`. */
+/** Formats Unix seconds as `2026-11-21 10:14:09 UTC`. */
 export const timeText = (unixSeconds: number): string =>
   `${timeFormat.format(unixSeconds * 1000)} UTC`
 
-/** A duration in its two largest units: `6 d 23 h`. */
+/** Formats a duration in its two largest units: `6 d 23 h`. */
 export function durationText(seconds: number): string {
   const units = [
     ['d', 86_400],

@@ -21,7 +21,7 @@ export type AnswerFlags = {
 
 const maxFileBytes = 16 * 1024 * 1024
 
-/** Puts the hash of the operator's answer to an accusation on chain, once; the answer itself goes to the arbiter; throws SvcErrors. */
+/** Puts the hash of the answer to an accusation on chain, once. The answer itself goes to the arbiter. Throws SvcErrors. */
 export async function answerFault(
   fault: string,
   flags: AnswerFlags,
@@ -86,7 +86,7 @@ async function send(
   )
 }
 
-/** The accusation, when it is this node's to answer. */
+/** Returns the accusation if this node can still answer it. */
 function checkOpen(
   accusation: Accusation | undefined,
   address: string,

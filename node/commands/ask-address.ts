@@ -3,7 +3,7 @@ import { parseConfig, withBaseUrls } from '../config.ts'
 import type { Environment } from '../environment.ts'
 import type { Prompts } from './prompts.ts'
 
-/** What is wrong with some fields, in the words of the configuration. */
+/** Returns what is wrong with some fields, in the words of the configuration's errors. */
 export const mistakeIn = (
   fields: Readonly<Record<string, unknown>>,
   environment: Environment = {},
@@ -28,16 +28,16 @@ export const mistakeIn = (
   }
 }
 
-/** Asks until an address works, or is wanted all the same. */
+/** Asks until an address works, or the operator insists on it. */
 export async function askAddress<T>(
   prompts: Prompts,
   question: {
     readonly message: string
     readonly placeholder: string
     readonly field: string
-    /** Tried out first, without asking. */
+    /** An address to try first, without asking. */
     readonly given?: string | undefined
-    /** What is wrong with it; the mistake of the field when left out. */
+    /** Returns what is wrong with an address. By default the error of the field. */
     readonly check?: (text: string) => string | undefined
   },
   tryOut: (address: string) => Promise<T | undefined>,
@@ -59,7 +59,7 @@ export async function askAddress<T>(
   }
 }
 
-/** Tries something out; what goes wrong is told, except for Ctrl-C. */
+/** Runs `work` and tells the operator of an error. Rethrows only Ctrl-C. */
 export async function tried<T>(
   prompts: Prompts,
   message: string,

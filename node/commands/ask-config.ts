@@ -7,14 +7,14 @@ import { lookForTpm } from './look-for-tpm.ts'
 import type { Prompts } from './prompts.ts'
 import { networkOf, rpcName, withTimeout } from './reach.ts'
 
-/** What a configuration is made of, as typed; what is left out is asked for or has a default. */
+/** The parts of a configuration, as typed. A missing one is asked for or has a default. */
 export type Answers = {
   readonly icl: string | undefined
   readonly rpc: string | undefined
   readonly coprocessor: string | undefined
   readonly gateway: string | undefined
   readonly models: string | undefined
-  /** The servers of the models that are no built-in providers. */
+  /** The servers of models that are not from built-in providers. */
   readonly providers: Servers | undefined
   readonly backend: string | undefined
   readonly tpm: string | undefined
@@ -22,11 +22,11 @@ export type Answers = {
 
 const minPasswordLetters = 8
 
-/** What is wrong with the password of a new keystore. */
+/** Returns what is wrong with the password of a new keystore. */
 export const passwordMistake = (password: string): string | undefined =>
   password.length < minPasswordLetters ? `at least ${minPasswordLetters} characters` : undefined
 
-/** Asks for what is missing and tries it out at once. */
+/** Asks for the missing parts, and tries each out at once. */
 export async function askForConfig(
   prompts: Prompts,
   given: Answers,
@@ -89,7 +89,7 @@ async function askRpc(
     given,
   }
   const { address } = await askAddress(prompts, question, async (rpcUrl) => {
-    // Without the ICL nobody knows which chain it should be.
+    // Only the ICL knows which chain it must be.
     if (network === undefined) return true
     const endpoint = { rpcUrl, chainId: network.chain_id }
     const name = rpcName(rpcUrl)

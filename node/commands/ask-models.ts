@@ -12,13 +12,13 @@ import { askAddress, mistakeIn, tried } from './ask-address.ts'
 import type { CommandContext } from './context.ts'
 import type { Prompts } from './prompts.ts'
 
-/** Base URLs of servers that are no built-in providers, by name. */
+/** Base URLs of servers that are not built-in providers, by name. */
 export type Servers = Readonly<Record<string, { readonly base_url: string }>>
 
 const other = 'other'
 const shownModels = 8
 
-/** Asks where the models run and which they are; a server that is no built-in provider is tried out at once. */
+/** Asks where the models run, and for their names. Probes a server that is not a built-in provider at once. */
 export async function askModels(
   prompts: Prompts,
   context: CommandContext,
@@ -61,7 +61,7 @@ export async function askModels(
   return { models: qualified(models), providers }
 }
 
-/** Asks for the name and the address of a server, until it answers or is wanted all the same. */
+/** Asks for the name and the address of a server, until it responds or the operator insists on the address. */
 async function askServer(prompts: Prompts, context: CommandContext) {
   const settingsOf = (name: string, base_url: string) => ({ providers: { [name]: { base_url } } })
   const name = await prompts.text({

@@ -17,18 +17,18 @@ import { openWallet } from '../wallet.ts'
 import type { CommandContext } from './context.ts'
 import { ownNetworkOf, registryEndpoint, rpcName, withTimeout } from './reach.ts'
 
-/** The node's wallet at NodeRegistry. */
+/** The node's wallet, and its access to NodeRegistry. */
 export type AtRegistry = {
   readonly address: Address
   readonly backend: AttestationBackend
   readonly place: RegistryEndpoint
-  /** Reads what a plan may rely on; throws SvcError `transactions-pending` while it is about to change. */
+  /** Reads the state to plan with. Throws SvcError `transactions-pending` while transactions of the wallet may still change it. */
   readonly readSettled: () => Promise<RegistryState>
   readonly read: () => Promise<RegistryState>
   readonly send: (step: RegistryStep) => Promise<Hex>
 }
 
-/** Opens the wallet and does work with it at NodeRegistry, in one process at a time; throws SvcErrors and chain errors. */
+/** Opens the wallet and runs `work` with it. A lock lets one process at a time do so. Throws SvcErrors and chain errors. */
 export async function atRegistry<T>(
   context: CommandContext,
   work: (at: AtRegistry) => Promise<T>,
@@ -42,7 +42,7 @@ export async function atRegistry<T>(
   const registry = createRegistryReader(place)
   const read = () => withTimeout(context, rpc, (signal) => registry.stateOf(address, signal))
   const readSettled = async () => {
-    // Asked first: what gets into a block from then on cannot be missing in what is read.
+    // Counted first: a transaction that gets into a block after the count is in the state that is read.
     const unconfirmed = await withTimeout(context, rpc, (signal) =>
       registry.unconfirmedOf(address, signal),
     )
@@ -58,7 +58,7 @@ export async function atRegistry<T>(
   }
 }
 
-/** Sent twice, stake would be paid twice. */
+/** Refuses to send again, because stake that is sent twice is paid twice. */
 const pending = (address: Address, count: number): SvcError =>
   new SvcError(
     'transactions-pending',

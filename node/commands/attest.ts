@@ -27,8 +27,8 @@ export type AttestFlags = {
 }
 
 /**
- * Attests the node with the ICL and keeps the record that `run` needs (spec 4); asks for what is missing on a terminal. Throws
- * SvcError `already-running` while the daemon runs, whose run it would end.
+ * Attests the node with the ICL and writes the record that `run` needs (spec 4). Asks for missing settings on a terminal. Throws SvcError
+ * `already-running` while the daemon runs, because a new attestation would end its run.
  */
 export async function attestOnce(flags: AttestFlags, context: CommandContext): Promise<undefined> {
   const { environment, terminal } = context
@@ -54,7 +54,7 @@ export async function attestOnce(flags: AttestFlags, context: CommandContext): P
   const unlock = await takeLock(lockPathOf(loaded.configPath))
   try {
     const made = await attestWallet({ loaded, backend, attestor, wallet, note }, context)
-    // A key that the ICL refuses must not be what the next command uses.
+    // Only after the attestation: a key that the ICL refuses must not be kept.
     if (prompts && typedKey !== undefined) await offerToKeep(prompts, typedKey, loaded)
     report(made, flags, context)
   } finally {
@@ -62,7 +62,7 @@ export async function attestOnce(flags: AttestFlags, context: CommandContext): P
   }
 }
 
-/** The backend that the flags name; throws SvcError `usage`. */
+/** Returns the backend that the flags name. Throws SvcError `usage`. */
 function backendOf({ mock, backend }: AttestFlags): AttestationBackend | undefined {
   const named = mock ? 'mock' : backend
   if (named === undefined) return undefined

@@ -1,16 +1,16 @@
 import type { CommandContext } from './context.ts'
 import type { FlagSpec, Flags } from './flags.ts'
 
-/** One command: how it is typed, what it does, and the module behind it, which is loaded only when it runs. */
+/** One command: its syntax, its meaning, and its module, which is loaded only when the command runs. */
 export type CommandSpec = {
   readonly name: string
-  /** What follows the name, as `<file>`; texts that have to be there. */
+  /** The required arguments after the name. `<file>` stands for a value, other texts for themselves. */
   readonly args?: readonly string[]
   readonly summary: string
   readonly flags: readonly FlagSpec[]
   /** Words that complete the first argument. */
   readonly words?: readonly string[]
-  /** Runs it; returns its exit code, 0 when there is none. */
+  /** Runs the command. Returns its exit code, undefined for 0. */
   readonly start: (
     flags: Flags,
     context: CommandContext,

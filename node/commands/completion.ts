@@ -9,7 +9,7 @@ const shells: Readonly<Record<string, (commands: Commands) => readonly string[]>
   fish: fishScript,
 }
 
-/** Prints a shell's completion script, which knows every command and flag by itself; throws SvcError `usage`. */
+/** Prints a shell's completion script, which contains every command and flag. Throws SvcError `usage`. */
 export function printCompletion(
   shell: string,
   commands: Commands,
@@ -31,7 +31,7 @@ const needsFile = ({ args = [] }: CommandSpec): boolean => args.includes('<file>
 
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
 
-/** Needs nothing but bash itself. */
+/** Uses nothing but bash itself. */
 function bashScript(commands: Commands): readonly string[] {
   const cases = commands.map((command) => {
     const { name, words = [] } = command
@@ -116,7 +116,7 @@ function zshScript(commands: Commands): readonly string[] {
     ...cases,
     '  esac',
     '}',
-    // The file may be sourced, or found in fpath: then its first call completes already.
+    // The file may be sourced, or found in fpath. In fpath its first call must already complete.
     'if [ "$funcstack[1]" = "_svc-node" ]; then _svc_node "$@"; else compdef _svc_node svc-node; fi',
   ]
 }

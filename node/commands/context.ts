@@ -4,7 +4,7 @@ import type { Terminal } from '../../lib/host/password.ts'
 import type { Random } from '../../lib/random.ts'
 import type { Environment } from '../environment.ts'
 
-/** What every command gets from the process. */
+/** The process as every command sees it. */
 export type CommandContext = {
   readonly environment: Environment
   readonly terminal: Terminal
@@ -13,19 +13,19 @@ export type CommandContext = {
   readonly random: Random
   /** Prints one line to standard output. */
   readonly print: (line: string) => void
-  /** Standard output is a terminal. */
+  /** Whether standard output is a terminal. */
   readonly isWatched?: boolean
   /** Prints one line to standard error. */
   readonly warn: (line: string) => void
 }
 
-/** Tells what nothing fails for on standard error. */
+/** Makes a function that prints warnings to standard error. */
 export const warnOf =
   ({ warn }: Pick<CommandContext, 'warn'>) =>
   (text: string): void =>
     warn(`warning: ${text}`)
 
-/** Whether a user is there to be asked, and wants to be. */
+/** Whether the command may ask the operator. */
 export const isInteractive = (
   { terminal }: Pick<CommandContext, 'terminal'>,
   flags: { readonly yes?: boolean; readonly json?: boolean } = {},

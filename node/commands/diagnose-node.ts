@@ -6,20 +6,19 @@ import { passesByItself, reasonsOf, remedies } from '../eligibility.ts'
 import { etherText, timeText, toSend } from './amounts.ts'
 import type { Answer, Surroundings } from './look-around.ts'
 
-/** Something that keeps the node from working, and what to do about it. */
+/** A reason for which the node does not work, and its remedy. */
 export type Trouble = {
   readonly code: string
   readonly message: string
   readonly remedy?: string | undefined
-  /** It may pass without the operator. */
+  /** Whether it may pass without the operator. */
   readonly retryable: boolean
 }
 
-// A delivery costs about three times as much gas as registering, and ten answers are a start.
-/** Gas that a node should be able to pay for at any time. */
+/** Gas that a node should always be able to pay for, enough for ten answers: a delivery costs about three times as much as registering. */
 export const workingGas = 30n * registerGas
 
-/** Whether the ICL considers the node, null when it cannot be asked, and all that is wrong. */
+/** Returns whether the ICL considers the node, null when it cannot be asked, and all troubles. */
 export function diagnoseNode(seen: Surroundings): {
   readonly eligible: boolean | null
   readonly troubles: readonly Trouble[]
@@ -42,7 +41,7 @@ const notAttested: Trouble = {
   retryable: false,
 }
 
-// Polls and a stop that was announced do not show from outside.
+// Polls and an announced stop are not visible from outside.
 const notWorking: Trouble = {
   code: 'no-recent-poll',
   message: 'it is starting, stopping, or not polling for assignments',
@@ -80,7 +79,7 @@ function unreached(answer: Answer<unknown>, expected?: string): readonly Trouble
   ]
 }
 
-/** Why the ICL does not consider the node, as far as that shows from outside. */
+/** Why the ICL does not consider the node, as far as that is visible from outside. */
 function ineligibility({
   now,
   certificate,
@@ -89,7 +88,7 @@ function ineligibility({
   models,
 }: Surroundings): readonly Trouble[] {
   const known = 'value' in record ? record.value : undefined
-  // Without an attestation nothing else of the ICL's view exists.
+  // Without an attestation the ICL knows nothing else of the node.
   if (certificate === undefined) return registrationOnly(chain)
   if ('value' in record && known === undefined) {
     const message = 'the ICL does not know this node (any more)'
@@ -99,7 +98,7 @@ function ineligibility({
     now,
     registration: 'value' in chain ? (chain.value.registration ?? 'not-registered') : undefined,
     certificateExpiresAt: certificate.expires_at,
-    // Nothing is known of heartbeats and tiers while the ICL is away.
+    // Heartbeats and tiers are unknown while the ICL is away.
     lastHeartbeat: known?.metrics.last_heartbeat ?? now,
     tiers: known?.model_tiers ?? [0],
     offersModel: models.some(isOffered),

@@ -7,7 +7,7 @@ import { describeNumbers } from '../../lib/teacher.ts'
 
 const mostJobs = 10
 
-/** The latest jobs of a node as the ICL's console tells them to everybody, one line each, or why it does not. */
+/** Describes a node's latest jobs in one line each, from the ICL's public console, or says why it has none. */
 export async function explainJobs(
   api: Pick<Api, 'getConsoleJob'>,
   address: Address,
@@ -26,7 +26,7 @@ export async function explainJobs(
   return lines
 }
 
-/** The list of a job, who was passed over, who joined, who differed and who delivered, in one line. */
+/** Describes a job in one line: its list, which nodes were passed over, joined, differed and delivered. */
 function describeJob(
   { job, assignments, agreement, deliveries, list }: ConsoleJobDetail,
   address: Address,

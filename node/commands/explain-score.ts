@@ -34,20 +34,20 @@ type Step = {
 }
 type Row = { readonly name: string; readonly computed: number; readonly told: number }
 
-/** What a node's events add up to, beside what the ICL says of it. */
+/** What a node's events add up to, beside the record that the ICL shows. */
 type Account = {
   readonly steps: readonly Step[]
   readonly standing: Standing
   readonly rows: readonly Row[]
   readonly faults: readonly string[]
   readonly share: string | undefined
-  /** What moved the weight, in words. */
+  /** The changes of the weight, in words. */
   readonly moves: string
 }
 
 /**
- * Recomputes a node's record from its signed events, prints what each adds, and compares the outcome with what the ICL says; 1 when
- * they differ, or an event is not signed by the ICL. Then it tells of the latest jobs.
+ * Recomputes a node's record from its signed events, prints the change of each, and compares the result with the ICL's record. Then
+ * describes the latest jobs. Exit code 1 when the two differ, or the ICL has not signed an event.
  */
 export async function explainScore(
   address: Address,
@@ -58,7 +58,7 @@ export async function explainScore(
   const api = createApi({ ...context, baseUrl: new URL(iclEndpoint).origin })
   const look = () => lookOnce(api, address, context.clock.now())
   let account = await look()
-  // An event may have come between the two answers.
+  // A new event may have come between the two requests.
   for (let looks = 1; looks < maxLooks && account.faults.length > 0; looks++) {
     await context.clock.sleep(lookAgainMs)
     account = await look()

@@ -1,23 +1,23 @@
 import { nearestName } from '../../lib/host/nearest.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 
-/** A flag as help shows it, `--models <ids>` or `--force`, what it does, and the values that complete it. */
+/** A flag as in the help (`--models <ids>` or `--force`), its meaning, and the values that complete it. */
 export type FlagSpec = readonly [usage: string, meaning: string, values?: readonly string[]]
 
-/** The flags that were typed, by their camelCase names: texts, or true for switches. */
+/** The flags on the command line, by camelCase name: a text, or true for a switch. */
 export type Flags = Readonly<Record<string, string | boolean | undefined>>
 
-/** A wrong command line. */
+/** The error for a wrong command line. */
 export const usageError = (message: string, hint: string): SvcError =>
   new SvcError('usage', message, { hint })
 
-/** `--scrypt-n` of `--scrypt-n <n>`. */
+/** Returns `--scrypt-n` of `--scrypt-n <n>`. */
 export const flagName = (usage: string): string => usage.split(' ')[0] ?? usage
 
 /** Whether a flag is followed by a value. */
 export const takesValue = (usage: string): boolean => usage.includes('<')
 
-/** Whether its value is the name of a file. */
+/** Whether its value is the path of a file. */
 export const takesFile = (usage: string): boolean => /<(file|path)>/.test(usage)
 
 const camelCase = (name: string): string =>
@@ -26,7 +26,7 @@ const camelCase = (name: string): string =>
 const typedName = (name: string): string =>
   name.length === 1 ? `-${name}` : `--${name.replace(/[A-Z]/g, (l) => `-${l.toLowerCase()}`)}`
 
-/** What the parser found, as texts and switches; throws SvcError `usage` for unknown and repeated flags and missing values. */
+/** Returns the parsed flags as texts and switches. Throws SvcError `usage` for unknown and repeated flags and missing values. */
 export function readFlags(
   parsed: Readonly<Record<string, unknown>>,
   rawArgs: readonly string[],
@@ -56,7 +56,7 @@ export function readFlags(
   )
 }
 
-/** The value as it was typed: the parser makes numbers of digits, which loses some. */
+/** Returns the value as typed. The parser converts digits to a number, which may lose some. */
 function textOf(flag: string, value: unknown, rawArgs: readonly string[]): string {
   const at = rawArgs.findIndex((arg) => arg === flag || arg.startsWith(`${flag}=`))
   const arg = rawArgs[at]
@@ -64,7 +64,7 @@ function textOf(flag: string, value: unknown, rawArgs: readonly string[]): strin
   return arg === flag ? (rawArgs[at + 1] ?? '') : arg.slice(flag.length + 1)
 }
 
-/** The arguments as they were typed. */
+/** Returns the arguments as typed. */
 export const readArguments = (
   parsed: readonly unknown[],
   rawArgs: readonly string[],

@@ -17,7 +17,7 @@ import { type Made, refuseOverwriting, writeNodeFiles } from './node-files.ts'
 import { createPrompts, type Prompts } from './prompts.ts'
 import { offerToRegister, type RegistrationCost, registrationCost } from './registration-cost.ts'
 
-/** The flags of `svc-node init`; what is left out comes from the environment. */
+/** The flags of `svc-node init`. The environment gives missing ones. */
 export type InitFlags = {
   readonly iclEndpoint?: string
   readonly cofheEndpoint?: string
@@ -33,7 +33,7 @@ export type InitFlags = {
   readonly json?: boolean
 }
 
-/** Creates the configuration and the wallet's keystore (spec 4), asking for what is missing on a terminal; throws SvcError `already-initialised` rather than overwrite. */
+/** Creates configuration and keystore (spec 4). Asks for missing settings on a terminal. Throws SvcError `already-initialised`. */
 export async function initialise(flags: InitFlags, context: CommandContext): Promise<undefined> {
   const { environment, terminal } = context
   const configPath = configPathOf(environment)
@@ -64,7 +64,7 @@ export async function initialise(flags: InitFlags, context: CommandContext): Pro
   }
 }
 
-/** The new password: given, or typed twice, since nothing would show a slip; throws SvcError `password-missing` or `password-too-short`. */
+/** Returns the given password, or one typed twice, as the input is hidden. Throws SvcError `password-missing` or `password-too-short`. */
 async function newPassword(
   prompts: Prompts | undefined,
   { environment, warn }: CommandContext,
@@ -84,7 +84,7 @@ async function newPassword(
   })
 }
 
-/** Checks the file by itself: what the environment overrides now has to be right too. */
+/** Checks the file alone, because the values that the environment overrides now must be right, too. */
 function checkFile(file: ConfigFile, configPath: string): Config {
   try {
     return parseConfig(file, {}, configPath)
@@ -111,7 +111,7 @@ function warnOfOverrides(flags: InitFlags, { environment, warn }: CommandContext
   }
 }
 
-/** Says at once what is wrong with a provider; of one that is only to be reached with a key, once there is a key. */
+/** Warns of errors of a provider. One that is reached only with a key is not probed until there is a key. */
 async function warnOfProviders(config: Config, context: CommandContext): Promise<void> {
   const { environment, warn } = context
   const providers = providersOf(config.supported_model_ids, config)
@@ -129,7 +129,7 @@ async function warnOfProviders(config: Config, context: CommandContext): Promise
   for (const error of failures) if (error !== undefined) warn(`warning: ${errorText(error)}`)
 }
 
-/** What flags and environment say; they are never asked for. */
+/** The settings from flags and environment. Init does not ask for these. */
 function givenAnswers(flags: InitFlags, { environment }: CommandContext): Answers {
   return {
     backend: backendOf(flags),
@@ -152,7 +152,7 @@ function backendOf({ attestationBackend, backend }: InitFlags): string | undefin
   })
 }
 
-/** What goes into the file; keys and passwords stay in the environment. */
+/** Builds the configuration file. Keys and passwords stay in the environment. */
 function configFileOf(answers: Answers, { environment }: CommandContext): ConfigFile {
   const file: ConfigFile = {
     attestation_backend: answers.backend ?? 'mock',
@@ -198,7 +198,7 @@ function importedKey(text: string | undefined): Hex | undefined {
   })
 }
 
-/** The TPM that the node will attest with; undefined when it will attest without one. */
+/** Looks for the TPM if the node will attest with one, undefined otherwise. */
 const tpmOf = (config: Config, configPath: string, context: CommandContext) =>
   config.attestation_backend === 'tpm' ? lookForTpm({ config, configPath }, context) : undefined
 
@@ -209,7 +209,7 @@ const keysToSet = (config: Config, { environment }: CommandContext): readonly st
 
 type Report = Made & {
   readonly tpm: FoundTpm | undefined
-  /** The variables of the provider keys. */
+  /** The variables of provider keys that are not set. */
   readonly keys: readonly string[]
 }
 

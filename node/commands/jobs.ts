@@ -24,12 +24,12 @@ export type JobsFlags = {
 }
 
 type Event = Pick<ReputationStatement, 'jobId' | 'code' | 'at'> & {
-  /** What it counted, in words, where that is less than in full. */
+  /** What the event counted, in words, if that is not its full amount. */
   readonly counted?: string | undefined
 }
 type Job = JobRecord & {
   readonly events: readonly Event[]
-  /** Undefined without a price or a count. */
+  /** Undefined without a price or a token count. */
   readonly cost: number | undefined
 }
 
@@ -37,8 +37,8 @@ const defaultLimit = 20
 const maxPages = 10
 
 /**
- * Shows the node's own jobs, oldest first, and what the ICL made of them; without the ICL the jobs only. With `explain` it
- * recomputes the node's record instead, see `explainScore`.
+ * Shows the node's jobs, oldest first, with the ICL's reputation events for them, or without if the ICL is away. With `explain` it
+ * recomputes the node's record instead (`explainScore`).
  */
 export async function showJobs(
   flags: JobsFlags,
@@ -88,7 +88,7 @@ function limitOf(text: string | undefined): number {
   )
 }
 
-/** The node's reputation events, newest first, those that the ICL really signed; undefined when it cannot be asked. */
+/** Returns the node's events that the ICL signed, newest first. Undefined when the ICL cannot be asked. */
 async function eventsOf(
   address: Address,
   iclEndpoint: string,

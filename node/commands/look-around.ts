@@ -21,10 +21,10 @@ import type { CommandContext } from './context.ts'
 import { askIcl, networkOf, registryEndpoint, rpcName, withTimeout } from './reach.ts'
 import { readSignedEvents } from './signed-events.ts'
 
-/** A part that answered, or why it did not. */
+/** A part's value, or the error why it is missing. */
 export type Answer<T> = { readonly value: T } | { readonly error: unknown }
 
-/** A configured model and whether its provider's key is there. */
+/** A configured model, and whether its provider's key is set. */
 type ModelKey = {
   readonly model_id: string
   readonly key_variable: string
@@ -32,22 +32,22 @@ type ModelKey = {
   readonly key_present: boolean
 }
 
-/** Everything that can be learned of a node without its password. */
+/** Everything that is known of a node without its password. */
 export type Surroundings = {
   readonly address: Address
   /** Unix seconds. */
   readonly now: number
   readonly certificate: AttestationRecord | undefined
   readonly network: Answer<Network>
-  /** Undefined as value: the ICL does not know the node. */
+  /** The value is undefined when the ICL does not know the node. */
   readonly record: Answer<z.output<typeof NodeRecord> | undefined>
-  /** What moved its weight, in words; undefined when it has more events than are read for this, or is not known. */
+  /** The changes of its weight, in words. Undefined when it has more events than are read, or is not known. */
   readonly moves: Answer<string | undefined>
   readonly chain: Answer<RegistryState>
-  /** Slashes that the ICL has proposed and that are not settled; asked for only when the chain shows one. */
+  /** The unsettled slashes that the ICL has proposed. Asked for only when the chain shows one. */
   readonly accusations: Answer<readonly FaultView[]>
   readonly models: readonly ModelKey[]
-  /** Whether the folder of the journal takes files. */
+  /** Whether files can be written in the journal's folder. */
   readonly disk: Answer<void>
 }
 
@@ -59,7 +59,7 @@ const answer = async <T>(work: Promise<T>): Promise<Answer<T>> => {
   }
 }
 
-/** Asks ICL and chain what they say of this node; parts that are away do not hide the others; throws SvcErrors of the local files. */
+/** Asks the ICL and the chain about this node. A part that is away does not hide the others. Throws SvcErrors of the local files. */
 export async function lookAround(
   { config, configPath, keystorePath, attestationPath }: LoadedConfig,
   context: CommandContext,
@@ -111,7 +111,7 @@ async function movesOf(
   return isComplete ? weightMovesText(events, context.clock.now()) : undefined
 }
 
-/** The open slashes among the node's latest faults. */
+/** Returns the open slashes among the node's latest faults. */
 async function accusationsOf(
   address: Address,
   icl: string,

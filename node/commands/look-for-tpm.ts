@@ -3,7 +3,7 @@ import { type TpmConfig, tpmOptionsOf } from '../attestation/attestor.ts'
 import { identifyTpm, tpmText } from '../attestation/tpm/inspect-tpm.ts'
 import type { CommandContext } from './context.ts'
 
-/** The TPM that was found, or why there is none. */
+/** The TPM, or why there is none. */
 export type FoundTpm = {
   readonly text: string
   readonly json:
@@ -11,7 +11,7 @@ export type FoundTpm = {
     | { readonly missing: string; readonly hint: string | undefined }
 }
 
-/** Looks for the TPM that would attest; that there is none is an answer, too. */
+/** Looks for the TPM that the node would attest with. Does not throw when there is none. */
 export async function lookForTpm(
   of: TpmConfig,
   context: Pick<CommandContext, 'clock' | 'random'>,

@@ -3,18 +3,18 @@ import { costOf, noUsage, sumOf, usageText } from '../inference/usage.ts'
 import type { JobRecord } from '../journal/history.ts'
 import { timeText } from './amounts.ts'
 
-/** What the jobs of one model took at its provider, as far as the history goes back; `since` in Unix seconds. */
+/** The tokens of one model's jobs, as far as the history goes back. `since` is Unix seconds. */
 export type ModelUsage = {
   readonly model_id: string
   readonly jobs: number
   readonly input_tokens: number
   readonly output_tokens: number
-  /** At today's price; null without one. */
+  /** At the configured price, null without one. */
   readonly cost: number | null
   readonly since: number
 }
 
-/** Adds up what the jobs of each model took; those whose provider counts nothing are left out. */
+/** Adds up the tokens of each model's jobs. Leaves out jobs without a count of the provider. */
 export function modelUsageOf(
   history: readonly JobRecord[],
   prices: Config['prices'],

@@ -9,16 +9,16 @@ import type { ConfigFile } from '../config.ts'
 import { lockPathOf, takeLock } from '../journal/lock.ts'
 import type { CommandContext } from './context.ts'
 
-/** What `init` made. */
+/** The result of `init`. */
 export type Made = {
   readonly address: Address
   readonly configPath: string
   readonly keystorePath: string
-  /** Where the old keystore is now. */
+  /** The new path of the old keystore. */
   readonly kept: string | undefined
 }
 
-/** Throws SvcError `already-initialised` when there is something at one of the paths. */
+/** Throws SvcError `already-initialised` when one of the paths exists. */
 export async function refuseOverwriting(paths: readonly string[]): Promise<void> {
   for (const path of paths) {
     if (!(await fileExists(path))) continue
@@ -28,7 +28,7 @@ export async function refuseOverwriting(paths: readonly string[]): Promise<void>
   }
 }
 
-/** Writes a configuration and the keystore of a wallet, or neither: a new wallet that nobody was told of is worth nothing; throws SvcErrors. */
+/** Writes a configuration and a wallet's keystore, or neither: no half of them is of use. Throws SvcErrors. */
 export async function writeNodeFiles(
   what: {
     readonly configPath: string
@@ -36,7 +36,7 @@ export async function writeNodeFiles(
     readonly file: ConfigFile
     readonly password: string
     readonly scryptN: number
-    /** Replaces what exists. */
+    /** Whether to replace existing files. */
     readonly force: boolean
   },
   imported: Hex | undefined,
@@ -44,7 +44,7 @@ export async function writeNodeFiles(
 ): Promise<Made> {
   const { configPath, keystorePath, file, password, scryptN, force } = what
   await makePrivateFolder(dirname(configPath))
-  // Neither another `init` nor a daemon, which uses the old files, may run meanwhile.
+  // The lock excludes another `init`, and a daemon, which uses the old files.
   const release = await takeLock(lockPathOf(configPath))
   try {
     if (!force) await refuseOverwriting([configPath, keystorePath])
@@ -63,7 +63,7 @@ export async function writeNodeFiles(
   }
 }
 
-/** A wallet may hold a stake: its keystore gets another name before a new one takes its place. */
+/** Renames an old keystore before it is replaced, because its wallet may hold a stake. */
 async function keepOldKeystore(path: string): Promise<string | undefined> {
   if (!(await fileExists(path))) return undefined
   const address = await keystoreAddress(path).catch(() => undefined)
@@ -71,7 +71,7 @@ async function keepOldKeystore(path: string): Promise<string | undefined> {
   for (let copy = 1; ; copy++) {
     const target = join(dirname(path), `keystore-${name}${copy === 1 ? '' : `-${copy}`}.json`)
     if (await fileExists(target)) continue
-    // Where a file cannot have two names, it is without the old one for a moment.
+    // Where hard links do not work, the old name is missing for a moment.
     await link(path, target).catch(() => rename(path, target))
     return target
   }
@@ -80,6 +80,6 @@ async function keepOldKeystore(path: string): Promise<string | undefined> {
 async function putBack(keystorePath: string, kept: string | undefined): Promise<void> {
   if (kept === undefined) return await rm(keystorePath, { force: true })
   await rename(kept, keystorePath)
-  // Both were names of one file: then renaming changes nothing.
+  // If both are names of one file, the rename did nothing.
   await rm(kept, { force: true })
 }

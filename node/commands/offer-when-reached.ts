@@ -18,9 +18,9 @@ type Offer = {
 }
 
 /**
- * Tries every provider out once. Models of those that answer are in the map that it returns; of those that are away they join it when
- * the provider answers, so that no job is taken meanwhile that could only fail. A provider that the operator has to mend is an error in
- * the log, and when no other is left it is thrown: SvcError `provider-...`.
+ * Probes every provider once and returns the models of those that respond. The models of a provider that is away join the map when it
+ * responds, so that the node takes no job that must fail. An error that the operator has to mend is logged. If every provider has one, the
+ * first is thrown (SvcError `provider-...`).
  */
 export async function offerWhenReached(
   { models, providers, log, stop }: Offer,
@@ -56,7 +56,7 @@ export async function offerWhenReached(
   return offered
 }
 
-/** Resolves when the first try has ended, well or not; further tries go on. */
+/** Resolves when the first try has ended, with success or not. Further tries go on. */
 function afterFirstTry(
   clock: Clock,
   stop: AbortSignal,

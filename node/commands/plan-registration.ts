@@ -1,15 +1,15 @@
 import type { Registration, RegistryStep, RegistryTerms } from '../chain/registry.ts'
 
-/** What the operator wants of the registration; what is left out stays as it is, or is the least. */
+/** The wanted registration. What is left out stays as it is, or gets the minimum. */
 export type Wanted = {
-  /** Wei in all. */
+  /** The total, in wei. */
   readonly stake?: bigint | undefined
   readonly tiers?: readonly number[] | undefined
 }
 
 const heartbeatDueSeconds = 10 * 86_400
 
-/** The transactions that make a registration what is wanted, in order; none when it is so already. */
+/** Returns the transactions that lead from the current to the wanted registration, in order. */
 export function planRegistration(
   current: Registration | undefined,
   terms: Pick<RegistryTerms, 'minStake' | 'now'>,
@@ -30,6 +30,6 @@ export function planRegistration(
   return steps
 }
 
-/** Wei that the steps move into the stake. */
+/** Returns the wei that the steps add to the stake. */
 export const stakeIn = (steps: readonly RegistryStep[]): bigint =>
   steps.reduce((sum, step) => sum + ('value' in step ? step.value : 0n), 0n)

@@ -2,39 +2,39 @@ import type { Terminal } from '../../lib/host/password.ts'
 import { printable } from '../../lib/host/printable.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 
-/** One of several answers. */
+/** One of the answers to choose from. */
 type Choice<T> = { readonly value: T; readonly label: string; readonly hint?: string }
 
 type Check = (text: string) => string | undefined
 
-/** Asks an operator; every question throws SvcError `interrupted` on Ctrl-C, on Ctrl-D, and at the end of the input. */
+/** Asks an operator. Every question throws SvcError `interrupted` on Ctrl-C, on Ctrl-D, and at the end of the input. */
 export interface Prompts {
   text(question: {
     readonly message: string
     readonly initial?: string | undefined
     readonly placeholder?: string
-    /** What is wrong with an answer. */
+    /** Returns what is wrong with an answer. */
     readonly check?: Check
   }): Promise<string>
   password(question: { readonly message: string; readonly check?: Check }): Promise<string>
   confirm(message: string, initial?: boolean): Promise<boolean>
   select<T extends string>(message: string, choices: readonly Choice<T>[]): Promise<T>
-  /** Says something between questions. */
+  /** Shows a text between questions. */
   say(message: string): void
-  /** Says what went wrong with an answer. */
+  /** Shows what is wrong with an answer. */
   complain(message: string): void
-  /** Does work that takes a while; Ctrl-C aborts its signal. */
+  /** Runs work that takes a while. Ctrl-C aborts its signal. */
   wait<T>(message: string, work: (signal: AbortSignal) => Promise<T>): Promise<T>
 }
 
 const interrupted = (): SvcError =>
   new SvcError('interrupted', 'interrupted', { hint: 'Nothing more was done. Start it again.' })
 
-/** Asks on a terminal; the questions go to standard error, so that standard output holds results only. */
+/** Asks on a terminal. The questions go to standard error, so that standard output has only results. */
 export async function createPrompts({ input, output }: Terminal): Promise<Prompts> {
   const clack = await import('@clack/prompts')
   const io = { input, output }
-  // The library ends a question on Ctrl-C only: after Ctrl-D, or the end of its input, it would wait for good.
+  // The library ends a question on Ctrl-C only. After Ctrl-D, or at the end of its input, it would wait for ever.
   const answered = async <T>(
     ask: (signal: AbortSignal) => Promise<T | typeof clack.CANCEL_SYMBOL>,
   ): Promise<T> => {
@@ -79,13 +79,13 @@ export async function createPrompts({ input, output }: Terminal): Promise<Prompt
     },
     say: (message) => clack.log.info(printable(message), io),
     complain: (message) => clack.log.error(printable(message), io),
-    // The library's own spinner would end the process with 0 on Ctrl-C.
+    // The library's own spinner would exit with 0 on Ctrl-C.
     wait: async (message, work) => {
       const stop = new AbortController()
       const onInterrupt = () => stop.abort(interrupted())
       process.once('SIGINT', onInterrupt)
       try {
-        // Who reads it may press Ctrl-C at once.
+        // Last, because the operator may press Ctrl-C as soon as the text is there.
         clack.log.step(printable(message), io)
         return await work(stop.signal)
       } finally {
@@ -95,7 +95,7 @@ export async function createPrompts({ input, output }: Terminal): Promise<Prompt
   }
 }
 
-/** Asks whether to go on; without a terminal `--yes` has to say so; throws SvcError `usage` or `interrupted`. */
+/** Asks for a confirmation. Without a terminal `--yes` must give it. Throws SvcError `usage` or `interrupted`. */
 export async function confirmed(
   isInteractive: boolean,
   flags: { readonly yes?: boolean },

@@ -10,7 +10,7 @@ import type { CommandContext } from './context.ts'
 
 const patienceMs = 20_000
 
-/** Calls another process with a timeout of 20 s; throws SvcError `timed-out`. */
+/** Runs `work` with a timeout of 20 s. Throws SvcError `timed-out`. */
 export const withTimeout = <T>(
   { clock }: Pick<CommandContext, 'clock'>,
   who: string,
@@ -24,7 +24,7 @@ const timedOut = (who: string): SvcError =>
     retryable: true,
   })
 
-/** Asks an ICL, of an endpoint in any spelling, with that timeout. */
+/** Calls an ICL with that timeout. Only the origin of the endpoint counts. */
 export function askIcl<T>(
   iclEndpoint: string,
   context: CommandContext,
@@ -36,7 +36,7 @@ export function askIcl<T>(
   return withTimeout(context, `the ICL at ${baseUrl}`, (ended) => ask(api, ended), signal)
 }
 
-/** The network of an ICL, from an endpoint in any spelling; throws SvcErrors. */
+/** Returns the network of an ICL, of whose endpoint only the origin counts. Throws SvcErrors. */
 export const networkOf = (
   iclEndpoint: string,
   context: CommandContext,
@@ -44,7 +44,7 @@ export const networkOf = (
 ): Promise<Network> =>
   askIcl(iclEndpoint, context, (api, ended) => fetchNetwork(api, iclEndpoint, ended), signal)
 
-/** The network of the node's own ICL, which has to be the deployment that the configuration names, if it names one; throws SvcErrors. */
+/** Returns the network of the node's ICL, and checks that it is the deployment that the configuration names, if any. Throws SvcErrors. */
 export async function ownNetworkOf(
   config: Pick<Config, 'icl_endpoint' | 'deployment'>,
   context: CommandContext,
@@ -55,7 +55,7 @@ export async function ownNetworkOf(
   return network
 }
 
-/** Where NodeRegistry is: on the ICL's chain, behind the node's RPC. */
+/** Returns the location of NodeRegistry: on the ICL's chain, through the node's RPC. */
 export const registryEndpoint = (
   network: Pick<Network, 'chain_id' | 'contracts'>,
   rpcUrl: string,
@@ -65,5 +65,5 @@ export const registryEndpoint = (
   nodeRegistry: network.contracts.node_registry,
 })
 
-/** The chain's RPC, as messages name it: its path may hold an access key. */
+/** The chain RPC's name in messages. Without its path, which may hold an access key. */
 export const rpcName = (rpcUrl: string): string => `the chain RPC at ${new URL(rpcUrl).host}`

@@ -5,7 +5,7 @@ import { SvcError } from '../../lib/svc-error.ts'
 
 const maxFileBytes = 64 * 1_048_576
 
-/** The acknowledgements of a file: one, or one a line as a node keeps them; throws SvcError `file-unreadable` or `ack-invalid`. */
+/** Reads a file with one acknowledgement, or with one a line as a node keeps them. Throws SvcError `file-unreadable` or `ack-invalid`. */
 export async function readAcks(path: string): Promise<readonly Ack[]> {
   const text = await readText(path)
   const whole = parsed(text)

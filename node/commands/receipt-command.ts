@@ -1,6 +1,6 @@
 import type { CommandSpec } from './command-spec.ts'
 
-/** Checks receipts: the one command that needs no node. */
+/** Checks receipts. The only command that needs no node. */
 export const receiptCommand: CommandSpec = {
   name: 'receipt',
   args: ['verify', '<file>'],

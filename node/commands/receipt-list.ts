@@ -14,7 +14,7 @@ import { checkEndpoint } from '../chain/check-endpoint.ts'
 import type { CommandContext } from './context.ts'
 import { rpcName, withTimeout } from './reach.ts'
 
-/** Checks that PromptKeyStore holds the receipt's key under its terms, in its block, bound to its job and list, and says so; throws SvcError `receipt-differs` or what a call throws. */
+/** Checks that PromptKeyStore binds the receipt's key to its block, terms, job and list. Throws SvcError `receipt-differs`. */
 export async function compareListWithChain(
   receipt: Receipt,
   place: { readonly rpcUrl: string; readonly promptKeyStore: Address },
@@ -58,7 +58,7 @@ async function differenceOf(
   return same.find(([holds]) => !holds)?.[1]
 }
 
-/** Draws the receipt's list again from its pool, which a gateway gives, and says so; throws SvcError `receipt-differs`, `pool-snapshot-invalid` or `blob-unavailable`. */
+/** Draws the list again from its pool. Throws SvcError `receipt-differs`, `pool-snapshot-invalid` or `blob-unavailable`. */
 export async function drawAgain(
   receipt: Receipt,
   place: { readonly gateway: string; readonly promptKeyStore: Address },

@@ -9,7 +9,7 @@ import { timeText } from './amounts.ts'
 import type { CommandContext } from './context.ts'
 import { networkOf, rpcName, withTimeout } from './reach.ts'
 
-/** The contracts that a receipt is compared with: as they are given, else asked of the receipt's ICL; throws SvcErrors. */
+/** Returns the contracts to compare a receipt with: the given ones, else those of the receipt's ICL. Throws SvcErrors. */
 export async function contractsFor(
   receipt: Receipt,
   given: { readonly resultRegistry?: Address; readonly promptKeyStore?: Address },
@@ -27,7 +27,7 @@ export async function contractsFor(
   }
 }
 
-/** Checks that the chain holds this very receipt, and says where; throws SvcError `receipt-differs`, `not-committed` or what a call throws. */
+/** Checks that the chain holds this receipt, and says where. Throws SvcError `receipt-differs` or `not-committed`, and chain errors. */
 export async function compareWithChain(
   receipt: Receipt,
   place: { readonly rpcUrl: string; readonly resultRegistry: Address },

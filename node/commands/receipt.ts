@@ -31,10 +31,10 @@ export type ReceiptFlags = {
 const maxFileBytes = 1_048_576
 const maxShownMistakes = 3
 
-/** `consistent` is the most that can be said without the chain: anyone can make a receipt that fits itself. */
+/** Without the chain the best verdict is `consistent`: anyone can make a receipt that is consistent with itself. */
 type Verdict = 'valid' | 'consistent' | 'invalid' | 'unknown'
 
-/** Checks a receipt file and prints every check (spec 4); 0 when it is valid or consistent, 1 when it is invalid, 75 when the chain cannot be asked. */
+/** Checks a receipt file and prints every check (spec 4). Exit code 0 if valid or consistent, 1 if invalid, 75 if the chain is away. */
 export async function checkReceipt(
   action: string,
   path: string,
@@ -58,7 +58,7 @@ export async function checkReceipt(
     checks.push(content)
     if (content.status !== 'ok') skipRest('the receipt does not hold by itself', ['acks'])
     else checks.push(await checkAcks(receipt, flags))
-    // A forged receipt is not asked whom to ask.
+    // The checks on chain would ask the ICL that a forged receipt names.
     if (content.status !== 'ok') skipRest('the receipt does not hold by itself', onChain)
     else if (flags.rpc === undefined) skipRest('no --rpc was given', onChain)
     else {
@@ -69,10 +69,10 @@ export async function checkReceipt(
   return await report(receipt, checks, flags, context)
 }
 
-/** The checks that take the chain: of the receipt's hash, of its list, and of how that was drawn. */
+/** The checks that need the chain: the receipt's hash, its list, and the draw of the list. */
 const onChain = ['chain', 'list', 'draw'] as const
 
-/** The flags of a whole command line; throws SvcError `usage`. */
+/** Checks the flags. Throws SvcError `usage`. */
 function checkFlags({ rpc, gateway, iclKey, ...flags }: ReceiptFlags) {
   for (const [name, url] of Object.entries({ rpc, gateway })) {
     if (url !== undefined && !(/^https?:/.test(url) && URL.canParse(url))) {
@@ -104,14 +104,14 @@ async function readReceiptFile(path: string): Promise<string> {
   throw new SvcError('receipt-invalid', `${path} is larger than any receipt`, { hint })
 }
 
-/** JSON without the white space between its parts. */
+/** Removes the white space between the parts of JSON. */
 const minified = (text: string): string => text.replace(/("(?:[^"\\]|\\.)*")|\s+/g, '$1')
 
 const canonicalText = (value: unknown): string => new TextDecoder().decode(canonicalJson(value))
 
 /**
- * A receipt, and nothing besides: what the hash does not cover would be taken for checked. White space and the order of fields are free.
- * Parsing drops a field's first value when it comes twice, and makes one value of two spellings, so the text is compared, too.
+ * Checks that the file is a receipt and nothing else, because a reader would trust what its hash does not cover. White space and the order
+ * of fields are free. The text is compared, too: parsing drops the first of two equal fields, and unifies spellings of a value.
  */
 function checkForm(text: string): { readonly check: Check; readonly receipt?: Receipt } {
   const wrong = (detail: string) => ({
@@ -152,7 +152,7 @@ const checkContent = (receipt: Receipt, iclKey: string | undefined): Promise<Che
     )
   })
 
-/** Whether the receipt has what the ICL has acknowledged; of acknowledgements for other jobs nothing is said. */
+/** Checks that the receipt has everything that the ICL acknowledged for its job. Ignores acknowledgements for other jobs. */
 async function checkAcks(
   receipt: Receipt,
   { with: path, iclKey }: Pick<ReceiptFlags, 'with' | 'iclKey'>,
@@ -173,7 +173,7 @@ async function checkAcks(
 type Places = {
   readonly rpcUrl: string
   readonly gateway: string | undefined
-  /** Those that were given. */
+  /** The addresses given as flags. */
   readonly contracts: { readonly resultRegistry?: Address; readonly promptKeyStore?: Address }
 }
 
@@ -184,7 +184,7 @@ async function checkOnChain(
 ): Promise<readonly Check[]> {
   const { compareWithChain, contractsFor } = await import('./receipt-on-chain.ts')
   const { compareListWithChain, drawAgain } = await import('./receipt-list.ts')
-  // Asked for once, and no check can do without.
+  // One request for all checks. Each of them needs it.
   const contracts = contractsFor(receipt, given, context)
   const chain = await checking('chain', async () =>
     ok('chain', await compareWithChain(receipt, { rpcUrl, ...(await contracts) }, context)),
@@ -193,7 +193,7 @@ async function checkOnChain(
     ok('list', await compareListWithChain(receipt, { rpcUrl, ...(await contracts) }, context)),
   )
   if (gateway === undefined) return [chain, list, skipped('draw', 'no --gateway was given')]
-  // The block's hash, which the draw is made from, is known from the chain only.
+  // Only the chain tells the block's hash, from which the list is drawn.
   if (list.status !== 'ok') return [chain, list, skipped('draw', 'the list does not fit the chain')]
   const draw = await checking('draw', async () =>
     ok('draw', await drawAgain(receipt, { gateway, ...(await contracts) }, context)),
@@ -213,7 +213,7 @@ const sentences: Readonly<Record<Verdict, string>> = {
   unknown: 'The chain could not be asked: whether the receipt is valid is not known.',
 }
 
-/** What nothing in the checks shows, with the flag that does. */
+/** Names what the checks do not cover, each with the flag that adds it. */
 const notChecked = (flags: ReceiptFlags): readonly string[] => {
   const { rpc, resultRegistry, promptKeyStore, gateway, iclKey, with: acks } = flags
   const isNamed = resultRegistry !== undefined && promptKeyStore !== undefined

@@ -24,7 +24,7 @@ export type RegisterFlags = {
   readonly json?: boolean
 }
 
-/** Registers the node on chain, or brings its registration up to date; harmless when repeated (spec 1); throws SvcErrors. */
+/** Registers the node on chain, or updates its registration. Idempotent (spec 1). Throws SvcErrors. */
 export async function register(flags: RegisterFlags, context: CommandContext): Promise<undefined> {
   const wanted = {
     stake: flags.stake === undefined ? undefined : parseAmount('--stake', flags.stake),
@@ -40,7 +40,7 @@ export async function register(flags: RegisterFlags, context: CommandContext): P
   })
 }
 
-/** The stake goes to whatever contract the ICL names. */
+/** The error when the ICL names another contract than the operator expects. The stake would go to it. */
 const anotherRegistry = ({ nodeRegistry }: RegistryEndpoint): SvcError =>
   new SvcError('registry-differs', `the ICL names another NodeRegistry: ${nodeRegistry}`, {
     hint: 'Send it nothing before you know why: check --node-registry and SVC_ICL_ENDPOINT.',
@@ -77,7 +77,7 @@ async function bringUpToDate(
   for (const step of steps) {
     const tx = await send(step)
     sent.push({ call: step.call, tx })
-    // A later step may fail: what was sent has been told by then.
+    // Told at once, because a later step may fail.
     const tell = flags.json ? context.warn : context.print
     tell(`Done: ${stepText(step)}, transaction ${tx}`)
   }
@@ -85,7 +85,7 @@ async function bringUpToDate(
   report(address, registration, sent, flags, context)
 }
 
-/** What a step does, for the operator. */
+/** Describes a step to the operator. */
 export function stepText(step: RegistryStep): string {
   switch (step.call) {
     case 'register':

@@ -11,7 +11,7 @@ import type { Answer } from './look-around.ts'
 import type { Prompts } from './prompts.ts'
 import { ownNetworkOf, registryEndpoint, rpcName, withTimeout } from './reach.ts'
 
-/** What registering a new node takes. */
+/** The cost of registering a new node. */
 export type RegistrationCost = {
   readonly registry: RegistryReader
   readonly nodeRegistry: Address
@@ -32,7 +32,7 @@ const lookMs = 3_000
 
 type Places = Pick<Config, 'icl_endpoint' | 'cofhe_endpoint' | 'deployment'>
 
-/** Asks ICL and chain what registering takes, or says why that is unknown: `init` works without them. */
+/** Asks the ICL and the chain for the cost of registering, or returns the error: `init` works without them. */
 export async function registrationCost(
   places: Places,
   context: CommandContext,
@@ -45,7 +45,7 @@ export async function registrationCost(
     await checkEndpoint(place, signal)
     const registry = createRegistryReader(place)
     const { minStake, gasPrice } = await registry.terms(signal)
-    // The price may rise until the money is there, and the first jobs need gas too.
+    // The price may rise until the money arrives, and the first jobs need gas, too.
     const gas = (2n * registerGas + workingGas) * gasPrice
     const value = {
       registry,
@@ -65,7 +65,7 @@ export async function registrationCost(
   }
 }
 
-/** Offers to register the new node for what that was said to take, and waits until its wallet has that. */
+/** Offers to register the new node at that cost, and waits until its wallet has the money. */
 export async function offerToRegister(
   prompts: Prompts,
   address: Address,
@@ -99,12 +99,12 @@ export async function offerToRegister(
     SVC_ICL_ENDPOINT: icl_endpoint,
     SVC_COFHE_ENDPOINT: cofhe_endpoint,
   }
-  // What was agreed to, whatever the ICL says by now.
+  // The operator agreed to these terms, even if the ICL names others now.
   const agreed = { yes: true, stake: formatEther(minStake), nodeRegistry }
   await register(agreed, { ...context, environment })
 }
 
-/** While money is on its way, a chain that is away for a moment ends nothing. */
+/** Ignores a retryable chain error while the money is on its way. */
 const notNow =
   (signal: AbortSignal) =>
   (error: unknown): false => {

@@ -7,7 +7,7 @@ import { type CommandContext, isInteractive } from './context.ts'
 import { confirmed } from './prompts.ts'
 import { ownNetworkOf, withTimeout } from './reach.ts'
 
-/** Frees the TPM that this wallet enrolled, so that another wallet can attest with it; the wallet loses its certificate. Throws SvcError `already-running` while the daemon runs, which would enrol it again. */
+/** Frees this wallet's TPM for another wallet. A running daemon would enrol it again, so it throws SvcError `already-running` then. */
 export async function releaseTpm(
   flags: { readonly yes?: boolean; readonly json?: boolean },
   context: CommandContext,
@@ -26,7 +26,7 @@ export async function releaseTpm(
     const { released } = await withTimeout(context, `the ICL at ${icl}`, (signal) =>
       api.releaseTpm({ body: { operator_address: address } }, { signal }),
     )
-    // A daemon that found the record would attest again, and enrol the TPM with this wallet.
+    // With the record, a daemon would attest again and enrol the TPM with this wallet.
     const record = await readRecord(loaded.attestationPath, { address, icl })
     if (record?.backend === 'tpm') await rm(loaded.attestationPath, { force: true })
     if (flags.json) {

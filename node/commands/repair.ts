@@ -5,7 +5,7 @@ import { journalPathOf } from '../journal/read-journal.ts'
 import { repairJournal } from '../journal/repair-journal.ts'
 import type { CommandContext } from './context.ts'
 
-/** Makes a damaged job journal usable, and says what is lost with it; throws SvcError `already-running`, `lock-unusable`, `history-unusable` or `journal-unwritable`. */
+/** Repairs a damaged job journal. Throws SvcError `already-running`, `lock-unusable`, `history-unusable` or `journal-unwritable`. */
 export async function repair(
   flags: { readonly json?: boolean },
   { environment, print, warn }: CommandContext,

@@ -7,7 +7,7 @@ import { openLogFile } from '../log-file.ts'
 import type { CommandContext } from './context.ts'
 import { type Flags, usageError } from './flags.ts'
 
-/** The environment with the log flags of `run` in it, which win; throws SvcError `usage`. */
+/** Returns the environment overridden by the log flags of `run`. Throws SvcError `usage`. */
 export function withLogFlags(environment: Environment, flags: Flags): Environment {
   const { logFile, logFormat } = flags
   if (logFormat !== undefined && logFormat !== 'text' && logFormat !== 'json') {
@@ -20,7 +20,7 @@ export function withLogFlags(environment: Environment, flags: Flags): Environmen
   }
 }
 
-/** The daemon's log, in the configured file or else by `print`, briefly on a terminal; throws SvcError `log-file-unusable`. */
+/** Opens the daemon's log in the configured file, else on `print`, brief on a terminal. Throws SvcError `log-file-unusable`. */
 export function openLog(
   context: Pick<CommandContext, 'clock' | 'print' | 'isWatched'>,
   config: Config,

@@ -40,7 +40,7 @@ import { openLog, withLogFlags } from './run-log.ts'
 import { untilReached } from './until-reached.ts'
 import { warnIfUnfunded } from './warn-unfunded.ts'
 
-/** Runs the daemon until it is told to stop (spec 3.2); throws SvcError `not-attested` when `attest` was never run. */
+/** Runs the daemon until a signal stops it (spec 3.2). Throws SvcError `not-attested` when `attest` was never run. */
 export async function runNode(flags: Flags, given: CommandContext): Promise<void> {
   const context = { ...given, environment: withLogFlags(given.environment, flags) }
   const loaded = await loadConfig(context.environment)
@@ -84,7 +84,7 @@ async function runLocked(
   }
 }
 
-/** Waits until the ICL has named its network and the chain has shown to be the one; undefined when told to stop meanwhile. */
+/** Waits until the ICL has named its network, and checks that the RPC is for its chain. Undefined when stopped in the meantime. */
 async function reachNetwork(
   context: CommandContext,
   { config }: LoadedConfig,
@@ -138,7 +138,7 @@ async function connect(
   )
   const journal = openJournal(journalPathOf(loaded.configPath))
   if (journal.wasTorn) log.warning(messages.journalTorn())
-  // The SDKs behind these are slow to load.
+  // Loaded late, because the SDKs behind these load slowly.
   const { createNodeChain } = await import('../chain/contracts.ts')
   const { createCofheCoprocessor } = await import('../../lib/coprocessor/cofhe.ts')
   const { createProcessProver } = await import('../../lib/host/coprocessor/process-prover.ts')
@@ -156,7 +156,7 @@ async function connect(
     coprocessor: config.cofhe_urls,
     onPermit: (news) => log.debug(messages.permitMade(news)),
   })
-  // Until it is there the first decryption would wait for it, and make it if it failed.
+  // Made ahead, because the first decryption waits for the permit. It makes the permit itself if this fails.
   coprocessor.makePermit(stop).catch((error: unknown) => {
     if (!stop.aborted) log.warning(messages.permitNotMade(errorText(error)))
   })
@@ -192,7 +192,7 @@ async function connect(
   }
 }
 
-/** How the ICL with the gateways, the providers and the chain RPC are reached: at DEBUG what is sent is shown. */
+/** The fetch functions for the ICL and the gateways, the providers, and the chain RPC. At DEBUG they log what they send. */
 function fetchesOf({ environment, fetch }: CommandContext, config: Config, log: Log) {
   if (config.log_level !== 'DEBUG') return { fetch, providerFetch: undefined, rpcFetch: undefined }
   const providers = providersOf(config.supported_model_ids, config)
@@ -204,7 +204,7 @@ function fetchesOf({ environment, fetch }: CommandContext, config: Config, log: 
   }
 }
 
-/** Attests this run, also when its certificate is renewed, with the recorded backend and the run's session key. */
+/** Makes the function that attests this run, with the recorded backend and the run's session key. The daemon also renews with it. */
 function attestRun(
   context: CommandContext,
   loaded: LoadedConfig,

@@ -5,20 +5,20 @@ import type { Address } from '../../lib/codecs.ts'
 import { ReputationStatement } from '../../lib/schemas/nodes.ts'
 import { verifySignature } from '../../lib/session-key.ts'
 
-/** A node's reputation events as its ICL tells them. */
+/** A node's reputation events, as its ICL returns them. */
 export type SignedEvents = {
-  /** Newest first; only those that one of the ICL's published keys signed for this node. */
+  /** Newest first. Only events for this node that are signed by a key that the ICL publishes. */
   readonly events: readonly ReputationStatement[]
-  /** How many were left out, because they are not. */
+  /** The number of other events. */
   readonly unsigned: number
-  /** False when there are more pages than were asked for. */
+  /** False when there are more pages than `maxPages`. */
   readonly isComplete: boolean
 }
 
 const attempts = 5
 const bytesOf = (body: ReputationStatement) => canonicalJson(z.encode(ReputationStatement, body))
 
-/** Reads at most `maxPages` pages of a node's reputation events and checks each signature; throws what the ICL's client throws. */
+/** Reads up to `maxPages` pages of a node's reputation events and checks each signature. Throws the errors of the ICL's client. */
 export async function readSignedEvents(
   api: Pick<Api, 'getJwks' | 'getNodeEvents'>,
   address: Address,

@@ -10,7 +10,7 @@ import { diagnoseNode, type Trouble } from './diagnose-node.ts'
 import { lookAround, type Surroundings } from './look-around.ts'
 import { modelUsageOf, modelUsageText } from './model-usage.ts'
 
-/** Shows what ICL, chain, certificate and providers say of this node; 1 when the operator has to act, 75 when something is away. */
+/** Shows the node's state at the ICL, the chain and the providers. Exit code 1 when the operator must act, 75 when all may pass. */
 export async function showStatus(
   flags: { readonly json?: boolean },
   context: CommandContext,
@@ -116,7 +116,7 @@ function certificateText(certificate: Surroundings['certificate'], now: number):
     : `${backend}, expired`
 }
 
-/** Endorsement key and attestation key as the ICL enrolled them. */
+/** The TPM's endorsement key and attestation key, as the ICL enrolled them. */
 export function tpmRows(certificate: Surroundings['certificate']): readonly Row[] {
   const tpm = certificate && tpmOfCertificate(certificate.certificate)
   if (tpm === undefined) return []

@@ -15,7 +15,7 @@ export type UnregisterFlags = {
 
 type Step = 'beginUnbonding' | 'withdraw'
 
-/** Starts unbonding, says when the stake is free, and withdraws it once it is; harmless when repeated; throws SvcErrors. */
+/** Starts unbonding, says when the stake is free, and withdraws it then. Idempotent. Throws SvcErrors. */
 export async function unregister(
   flags: UnregisterFlags,
   context: CommandContext,
@@ -53,7 +53,7 @@ const freeAt = ({ registration, terms }: RegistryState): number | undefined =>
     ? undefined
     : registration.unbondingAt + terms.unbondingSeconds
 
-/** What to send now, undefined for nothing; throws SvcError when it was asked for and cannot be. */
+/** Returns the transaction to send now, undefined for none. Throws SvcError when the wanted one is not possible. */
 function nextStep(state: RegistryState, onlyWithdraw: boolean): Step | undefined {
   const { registration, terms } = state
   if (registration === undefined) return undefined

@@ -5,7 +5,7 @@ import { SvcError } from '../../lib/svc-error.ts'
 const firstRetryMs = 2_000
 const maxRetryMs = 60_000
 
-/** Repeats `ask` with growing waits while its failures may pass, and tells of each; undefined when told to stop meanwhile. */
+/** Retries `ask` with a growing backoff while its errors are retryable, and calls `tell` for each. Undefined once `signal` aborts. */
 export async function untilReached<T>(
   clock: Clock,
   signal: AbortSignal,

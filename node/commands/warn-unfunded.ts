@@ -7,7 +7,7 @@ import { etherText } from './amounts.ts'
 import { workingGas } from './diagnose-node.ts'
 import { registryEndpoint } from './reach.ts'
 
-/** Warns at the start of the daemon when the wallet cannot pay for heartbeats and answers; a chain that is away is told of elsewhere. */
+/** Warns at the daemon's start when the wallet cannot pay for heartbeats and answers. Says nothing when the chain is away. */
 export async function warnIfUnfunded(
   place: { readonly network: Network; readonly rpcUrl: string; readonly address: Address },
   log: Pick<Log, 'warning'>,
@@ -22,6 +22,6 @@ export async function warnIfUnfunded(
     ])
     if (balance < workingGas * gasPrice) log.warning(messages.unfunded(etherText(balance), address))
   } catch {
-    // The loops that need the chain say so themselves.
+    // The loops that need the chain log that it is away.
   }
 }

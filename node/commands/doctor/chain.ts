@@ -20,11 +20,11 @@ type Target = {
 
 const names = ['chain', 'contracts', 'wallet', 'registration'] as const
 
-/** The checks of the chain when nobody says which chain it should be. */
+/** The skipped checks of the chain, when the ICL has not named it. */
 export const withoutNetwork = (): readonly Check[] =>
   names.map((name) => skipped(name, 'needs the ICL, which names the chain and its contracts'))
 
-/** Whether the chain's RPC is the right one, the contracts are there, and the wallet can pay and is registered. */
+/** Checks that the RPC is for the right chain, that the contracts exist, and that the wallet has gas money and is registered. */
 export async function checkChain(
   target: Target,
   address: Address | undefined,

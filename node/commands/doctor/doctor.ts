@@ -16,7 +16,7 @@ import { checkModels } from './provider.ts'
 import { checkCoprocessor, checkGateway } from './services.ts'
 import { checkTpm } from './tpm.ts'
 
-/** Checks everything that the node needs and prints each finding with its remedy; 1 when the operator has to act, 75 when all failures may pass. */
+/** Checks all that the node needs, and prints findings and remedies. Exit code 1 when the operator must act, 75 when all may pass. */
 export async function examine(
   flags: { readonly json?: boolean },
   context: CommandContext,
@@ -51,7 +51,7 @@ async function checkAll(context: CommandContext): Promise<readonly Check[]> {
   const { config, configPath } = loaded
   const files = await Promise.all([checkFolder(loaded), checkJournal(loaded)])
   const keystore = await checkKeystore(loaded)
-  // Before the rest, because it may ask on the terminal.
+  // First, because it may ask on the terminal.
   const password =
     keystore.address === undefined && keystore.check.status === 'failed'
       ? skipped('password', 'needs the keystore')

@@ -9,10 +9,10 @@ import type { CommandContext } from '../context.ts'
 import { ownNetworkOf } from '../reach.ts'
 
 const attemptMs = 10_000
-// Signed requests are taken for 60 s.
+// The ICL accepts signed requests for 60 s.
 const tolerableMs = 30_000
 
-/** Whether the ICL answers, is the one that is meant, and takes this node's attestation backend. */
+/** Checks that the ICL responds, belongs to the configured deployment, and accepts this node's attestation backend. */
 export async function checkIcl(
   config: Config,
   context: CommandContext,
@@ -33,7 +33,7 @@ export async function checkIcl(
   }
 }
 
-/** How far this machine's clock is from the ICL's, by the Date of its answers. */
+/** Compares this machine's clock with the Date header of the ICL. */
 export async function checkClock(
   { icl_endpoint }: Config,
   { fetch, clock }: CommandContext,
@@ -49,7 +49,7 @@ export async function checkClock(
     const roundTripMs = clock.now() - before
     const date = z.coerce.date().safeParse(response.headers.get('date') ?? '')
     if (!date.success) return skipped(name, 'the ICL does not say what time it is')
-    // The header has whole seconds.
+    // The header has a resolution of one second.
     const aheadMs = before + roundTripMs / 2 - (date.data.getTime() + 500)
     const seconds = Math.round(Math.abs(aheadMs) / 1000)
     const side = aheadMs > 0 ? 'ahead of' : 'behind'

@@ -16,7 +16,7 @@ import type { CommandContext } from '../context.ts'
 
 const fheMs = 120_000
 
-/** Whether the keystore is there and only for its owner; the address that it names. */
+/** Checks that the keystore exists and only its owner can read it. Returns the address that it names. */
 export async function checkKeystore({
   keystorePath,
 }: LoadedConfig): Promise<{ readonly check: Check; readonly address?: Address }> {
@@ -36,7 +36,7 @@ export async function checkKeystore({
   }
 }
 
-/** Whether the folder of the journal takes files. */
+/** Checks that files can be written in the journal's folder. */
 export const checkFolder = ({ configPath }: LoadedConfig): Promise<Check> =>
   checking('disk', async () => {
     const folder = dirname(configPath)
@@ -44,7 +44,7 @@ export const checkFolder = ({ configPath }: LoadedConfig): Promise<Check> =>
     return ok('disk', `${folder} takes files`)
   })
 
-/** Whether the journal can be read, which keeps the node from signing twice. */
+/** Checks that the journal is not damaged. It keeps the node from signing twice. */
 export const checkJournal = ({ configPath }: LoadedConfig): Promise<Check> =>
   checking('journal', async () => {
     const path = journalPathOf(configPath)
@@ -52,14 +52,14 @@ export const checkJournal = ({ configPath }: LoadedConfig): Promise<Check> =>
     return ok('journal', path)
   })
 
-/** Whether the password opens the keystore. */
+/** Checks that the password opens the keystore. */
 export const checkPassword = (loaded: LoadedConfig, context: CommandContext): Promise<Check> =>
   checking('password', async () => {
     const { address } = await openWallet(loaded, context)
     return ok('password', `opens the keystore of ${address}`)
   })
 
-/** Whether the node was attested with this ICL. */
+/** Checks that the node was attested with this ICL. */
 export const checkCertificate = (
   { config, attestationPath }: LoadedConfig,
   address: Address | undefined,
@@ -79,7 +79,7 @@ export const checkCertificate = (
     return ok(name, `${record.backend}, valid for ${durationText(left)}`)
   })
 
-/** Whether the FHE code works that this executable carries, in a worker as for a proof. */
+/** Checks the FHE code of this executable, in a worker as for a proof. */
 export const checkFhe = ({ clock }: Pick<CommandContext, 'clock'>): Promise<Check> =>
   checking('fhe', async () => {
     const { checkEmbedded } = await import('../../../lib/host/coprocessor/prove.ts')

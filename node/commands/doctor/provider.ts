@@ -13,7 +13,7 @@ import type { CommandContext } from '../context.ts'
 const name = 'provider'
 const costsNothing = 'looking it up costs nothing'
 
-/** Whether each model's provider is there, takes the key and knows the model, asked without running it. */
+/** Checks that each model's provider responds, takes the key and knows the model, without running the model. */
 export async function checkModels(
   modelIds: readonly string[],
   settings: ProviderSettings,
@@ -45,7 +45,7 @@ async function checkModel(
 ): Promise<Check> {
   const { host } = new URL(provider.baseUrl)
   const key = keyOf(provider, context.environment)
-  // It may be known under another name, or stand on a later page.
+  // The provider may know it under an alias, or list it on a later page.
   if (listed?.includes(model) || (await knowsModel(provider, model, key, context))) {
     return ok(name, `${host} has ${model}; ${costsNothing}`)
   }

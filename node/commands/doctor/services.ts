@@ -11,10 +11,10 @@ import type { CommandContext } from '../context.ts'
 
 const attemptMs = 15_000
 const maxInlineBytes = 4_096
-// "hello" as a block inside its own CID: no gateway has to look for it.
+// The CID contains the block "hello" itself, so no gateway has to search for it.
 const inlineCid = 'bafkqabtimvwgy3yk'
 const inlineText = 'hello\n'
-/** Whether the coprocessor of the ICL's chain responds. */
+/** Checks that the coprocessor of the ICL's chain responds. */
 export async function checkCoprocessor(
   { cofhe_endpoint: rpcUrl, cofhe_urls: urls }: Pick<Config, 'cofhe_endpoint' | 'cofhe_urls'>,
   network: Network | undefined,
@@ -34,7 +34,7 @@ async function askGateway(
   return { status: response.status, text: new TextDecoder().decode(bytes) }
 }
 
-/** Whether a gateway answers requests for blobs. */
+/** Checks that a gateway responds to requests for blobs. */
 export async function checkGateway(url: string, { fetch, clock }: CommandContext): Promise<Check> {
   const { host } = new URL(url)
   const name = 'gateway'
@@ -54,7 +54,7 @@ export async function checkGateway(url: string, { fetch, clock }: CommandContext
       const why = `${host} returns something else than was asked for`
       return failed(name, why, `${remedy} A proxy or a login page may answer in its place.`)
     }
-    // A gateway need not serve inline blocks; that it says so is an answer too.
+    // A gateway need not serve inline blocks. An error that says so is a response, too.
     return ok(name, `${host} responds`)
   } catch (error) {
     const why = errorMessage(error)

@@ -10,7 +10,7 @@ import type { CommandContext } from '../context.ts'
 
 const name = 'tpm'
 
-/** Whether the TPM does all that attesting takes, where it is needed, and is the one that was enrolled. */
+/** Checks that the TPM can attest, if the node needs one, and that it is the enrolled one. */
 export const checkTpm = (
   loaded: LoadedConfig,
   address: Address | undefined,
