@@ -9,19 +9,19 @@ import { sessionTypedData } from '../../lib/session-grant.ts'
 import type { SigningKey } from '../../lib/session-key.ts'
 import type { AttestationStep, Attestor, Proof } from './proof.ts'
 
-// Statements in receipts are checked against the session: it outlives the certificate of 24 h.
+// The session outlives the certificate of 24 h, because receipts are checked against it.
 const sessionSeconds = 30 * 3_600
 
-/** What the ICL says of a TPM that it has to be shown again. */
+/** The errors after which the node enrols its TPM again. */
 const curedByEnrolling: readonly ProblemCode[] = [
   'tpm-not-enrolled',
   'quote-signature-invalid',
   'quote-counter-back',
 ]
 
-/** Who attests where, and with which session key. */
+/** The node, its ICL, and the session key to attest. */
 export type AttestOptions = {
-  /** Signed by the wallet. */
+  /** The client of the ICL, which signs with the wallet. */
   readonly api: Pick<Api, 'getChallenge' | 'enrollTpm' | 'verifyAttestation'>
   readonly account: Pick<LocalAccount, 'signTypedData'>
   readonly address: Address
@@ -31,14 +31,14 @@ export type AttestOptions = {
   readonly attestor: Attestor
   readonly clock: Clock
   readonly signal?: AbortSignal | undefined
-  /** Gets to know of every step. */
+  /** Called for every step. */
   readonly note?: (step: AttestationStep) => void
 }
 
-/** A fresh certificate; times in Unix seconds. */
+/** A new certificate. `expiresAt` is Unix seconds. */
 export type Attested = { readonly certificate: string; readonly expiresAt: number }
 
-/** Attests with the ICL: challenge, session grant, evidence (spec 5); throws ProblemError and SvcError as the calls do. */
+/** Attests with the ICL: challenge, session grant, evidence (spec 5). Throws the ProblemErrors and SvcErrors of its calls. */
 export async function attest(options: AttestOptions): Promise<Attested> {
   const proof = await prove(options, false)
   try {
@@ -64,7 +64,7 @@ async function prove(options: AttestOptions, enrolsAgain: boolean): Promise<Proo
     enroll: (tpm) =>
       api.enrollTpm(
         { body: { operator_address: address, nonce: challenge.nonce, ...tpm } },
-        // The nonce is burned by the first try, so another one needs another challenge.
+        // Not retried, because the first try uses the nonce up. Another try needs another challenge.
         { signal },
       ),
     note,
@@ -93,7 +93,7 @@ async function verify(
         evidence,
       },
     },
-    // As above.
+    // Not retried, for the same reason.
     { signal },
   )
   return { certificate: answer.certificate, expiresAt: answer.certificate_expires_at }

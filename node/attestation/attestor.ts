@@ -12,20 +12,20 @@ import { findTpm } from './tpm/find-tpm.ts'
 import type { TpmAttestorOptions } from './tpm/tpm.ts'
 import { createTpmAttestor } from './tpm-attestor.ts'
 
-/** What the backends are configured with. */
+/** The settings of the backends. */
 export type AttestorSettings = {
   readonly mockKeyHex?: string | undefined
   readonly tpm?: TpmAttestorOptions | undefined
 }
 
-/** What of a configuration is about the TPM; file names are relative to its folder. */
+/** The part of the configuration about the TPM. File names are relative to its folder. */
 export type TpmConfig = {
   readonly config: Pick<LoadedConfig['config'], 'tpm'> &
     Partial<Pick<LoadedConfig['config'], 'tpm_certificates'>>
   readonly configPath: string
 }
 
-/** What a configuration says of the TPM; throws SvcError `tpm-unsupported` where none can be used. */
+/** Builds the TPM options of a configuration. Throws SvcError `tpm-unsupported` where no TPM can be used. */
 export const tpmOptionsOf = (
   { config, configPath }: TpmConfig,
   { clock, random }: { readonly clock: Clock; readonly random: Random },
@@ -37,7 +37,7 @@ export const tpmOptionsOf = (
     config.tpm_certificates && resolve(dirname(configPath), config.tpm_certificates),
 })
 
-/** The attestor of a configured backend; throws SvcError when the configuration or this machine lacks what it takes. */
+/** Makes the attestor of a backend. Throws SvcError when the configuration or this machine lacks what it needs. */
 export function createAttestor(
   backend: AttestationBackend,
   { mockKeyHex, tpm }: AttestorSettings,

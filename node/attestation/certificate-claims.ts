@@ -5,7 +5,7 @@ const Claims = z.object({
   att: z.object({ backend: z.literal('tpm'), ek: z.string(), ak: z.string(), reset: z.int() }),
 })
 
-/** The TPM that a certificate of this node names, to show it; nothing is verified. Undefined when it names none. */
+/** Returns the TPM that a certificate of this node names, for display: it verifies nothing. Undefined when it names none. */
 export function tpmOfCertificate(
   certificate: string,
 ): { readonly ek: string; readonly ak: string; readonly reset: number } | undefined {

@@ -9,34 +9,34 @@ import { messages } from '../log-messages.ts'
 
 const firstRetryMs = 5_000
 const maxRetryMs = 10 * 60_000
-/** How often the wait is doubled at most while the ICL is away, to 40 s: after its outage it needs its nodes. */
+/** The wait doubles at most so often, to 40 s, after a retryable error: an ICL that comes back needs its nodes. */
 const doubledWhileAway = 3
 
-/** The node's attestation certificate through its states (spec 3.1). */
+/** The node's attestation certificate in its states (spec 3.1). */
 export type Certificate = {
-  /** Seconds that it is still good for; 0 when it has expired or the ICL does not know it. */
+  /** Seconds until it expires. 0 when it has expired or the ICL does not accept it. */
   secondsLeft(): number
-  /** Grows with every certificate: who holds an older number may find the failure cured. */
+  /** Grows with every certificate. A call that failed under an older number may succeed now. */
   generation(): number
-  /** Attests again; calls at the same time share one attempt; rejects when it fails. */
+  /** Attests again. Concurrent calls share one attempt. Rejects when it fails. */
   renew(why: string): Promise<void>
-  /** The ICL does not accept it (any more): attests again, and when that fails keeps trying in the background. */
+  /** For a certificate that the ICL does not accept: attests again, and after a failure keeps retrying in the background. */
   recover(why: string): Promise<void>
-  /** Calls back when a time without a certificate has ended. */
+  /** Sets the callback for the end of a time without a certificate. */
   onRenewed(callback: () => void): void
 }
 
-/** What keeping a certificate needs. */
+/** The dependencies of a certificate. */
 export type CertificateOptions = {
-  /** Unix seconds at which the certificate expires that there is already; 0 when there is none. */
+  /** When the present certificate expires, in Unix seconds. 0 without one. */
   readonly expiresAt: number
   readonly backend: string
-  /** Attests once, keeps the record, and gives the new expiry in Unix seconds. */
+  /** Attests once, stores the record, and returns the new expiry in Unix seconds. */
   readonly attest: (signal: AbortSignal) => Promise<number>
   readonly clock: Clock
   readonly random: Random
   readonly log: Log
-  /** Ends background tries. */
+  /** Ends background retries. */
   readonly signal: AbortSignal
 }
 
@@ -48,13 +48,13 @@ const stillborn = (): SvcError =>
 const isPassing = (error: unknown): boolean =>
   (error instanceof ProblemError || error instanceof SvcError) && error.retryable
 
-/** Keeps a certificate, starting from the recorded one. */
+/** Keeps a certificate valid, starting from the recorded one. */
 export function createCertificate(options: CertificateOptions): Certificate {
   const { clock, log, signal } = options
   let { expiresAt } = options
   let attempt: Promise<void> | undefined
   let recovery: Promise<void> | undefined
-  /** How long to wait after the last try, and after the last certificate, which callers wait out, too. */
+  /** The waits after the last try, and after the last certificate. Callers wait for them, too. */
   let pauseMs = 0
   let restMs = 0
   let triedAt: MonotonicMs | undefined
@@ -72,7 +72,7 @@ export function createCertificate(options: CertificateOptions): Certificate {
     try {
       const given = await options.attest(signal)
       if (given <= unixSeconds(clock)) throw stillborn()
-      // An ICL that gives certificates and refuses them must not be attested with at every call.
+      // The node must not attest at every call with an ICL that issues certificates and then refuses them.
       failures = elapsedSince(clock, attestedAt) < maxRetryMs ? failures + 1 : 0
       const wasLost = secondsLeft() === 0
       expiresAt = given
@@ -109,7 +109,7 @@ export function createCertificate(options: CertificateOptions): Certificate {
   const recoverInBackground = async () => {
     while (!signal.aborted && secondsLeft() === 0) {
       await clock.sleep(Math.max(0, pauseMs - elapsedSince(clock, triedAt)), signal)
-      // The watchdog may have been faster.
+      // The watchdog may have attested in the meantime.
       if (secondsLeft() === 0) await attemptOnce('trying again').catch(() => {})
     }
   }
@@ -124,7 +124,7 @@ export function createCertificate(options: CertificateOptions): Certificate {
     async recover(why) {
       expiresAt = 0
       try {
-        // Callers do not shorten the wait between tries.
+        // Calls do not shorten the wait between tries.
         const rests = recovery !== undefined || elapsedSince(clock, attestedAt) < restMs
         if (attempt === undefined && rests) throw new Error('still not attested')
         await attemptOnce(why)

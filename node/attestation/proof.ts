@@ -8,7 +8,7 @@ import type {
 } from '../../lib/schemas/attestation.ts'
 import type { AttestationBackend } from '../../lib/schemas/nodes.ts'
 
-/** What happens while a node attests, in this order. */
+/** The steps of an attestation, in this order. */
 export type AttestationStep =
   | { readonly kind: 'challenge'; readonly isEnrolled: boolean }
   /** The endorsement key's hash and the attestation key's name, in hex. */
@@ -16,12 +16,12 @@ export type AttestationStep =
   | { readonly kind: 'activate' }
   | { readonly kind: 'quote'; readonly pcrs: readonly number[]; readonly resetCount: number }
 
-/** What is to be proved, and what that takes from the ICL. */
+/** What to prove, and what the proof needs of the ICL. */
 export type ProofRequest = Omit<AttestationBinding, 'backend' | 'activationSecret' | 'nonce'> & {
   readonly challenge: z.output<typeof Challenge>
-  /** The ICL has refused what it enrolled before. */
+  /** Set when the ICL has refused what it enrolled before. */
   readonly enrolsAgain: boolean
-  /** Shows the ICL which TPM this is, under the challenge's nonce. */
+  /** Enrols the TPM with the ICL, under the challenge's nonce. */
   readonly enroll: (
     tpm: Omit<EnrollmentRequest, 'operator_address' | 'nonce'>,
   ) => Promise<z.output<typeof EnrollmentAnswer>>
@@ -29,19 +29,19 @@ export type ProofRequest = Omit<AttestationBinding, 'backend' | 'activationSecre
   readonly signal: AbortSignal
 }
 
-/** Evidence, and the nonce that it is made under. */
+/** Evidence, and the nonce that it is for. */
 export type Proof = {
   readonly nonce: string
   /** What the evidence proves. */
   readonly digest: Uint8Array
-  /** True when the evidence completes an enrolment. */
+  /** Whether the evidence completes an enrolment. */
   readonly isEnrolment: boolean
   readonly evidence: AttestationRequest['evidence']
 }
 
-/** Proves a node's identity by one backend (spec 5). */
+/** Proves a node's identity with one backend (spec 5). */
 export interface Attestor {
   readonly backend: AttestationBackend
-  /** Evidence of everything that the attestation binds; the backend's own part is filled in here. */
+  /** Makes evidence of everything that the attestation binds. The backend adds its own part. */
   prove(request: ProofRequest): Promise<Proof>
 }

@@ -17,15 +17,15 @@ const AttestationRecord = z.object({
   expires_at: UnixSeconds,
 })
 
-/** What a node keeps of its attestation; holds no secret: each run has a session key of its own, in memory only. */
+/** A node's attestation on disk. It holds no secret: each run has its own session key, in memory only. */
 export type AttestationRecord = z.output<typeof AttestationRecord>
 
-/** Whose attestation at which ICL. */
+/** The wallet and the ICL of an attestation. */
 export type AttestationOwner = { readonly address: Address; readonly icl: string }
 
 const attestAgain = 'Delete the file and run `svc-node attest`.'
 
-/** Reads the record; undefined when there is none for this wallet at this ICL; throws SvcError `attestation-record-invalid`. */
+/** Reads the record, undefined when there is none for this wallet at this ICL. Throws SvcError `attestation-record-invalid`. */
 export async function readRecord(
   path: string,
   owner: AttestationOwner,
@@ -42,11 +42,11 @@ export async function readRecord(
   return address === owner.address && icl === owner.icl ? parsed.data : undefined
 }
 
-/** Keeps a record, mode 0600. */
+/** Writes a record, mode 0600. */
 export const writeRecord = (path: string, record: AttestationRecord): Promise<void> =>
   writePrivateJson(path, record)
 
-/** Keeps a record that was renewed by a running daemon; that it cannot is only logged, for the ICL has the attestation already. */
+/** Writes a record that a running daemon renewed. Only logs a failure, because the ICL has the attestation already. */
 export async function keepRenewed(
   path: string,
   record: AttestationRecord,
@@ -59,7 +59,7 @@ export async function keepRenewed(
   }
 }
 
-/** The error of a daemon that was never attested (spec 7). */
+/** The error when a node was never attested (spec 7). */
 export const notAttested = (): SvcError =>
   new SvcError('not-attested', 'no attestation found, run `svc-node attest` first', {
     hint: 'An attestation is for one wallet at one ICL.',

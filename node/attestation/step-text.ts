@@ -1,6 +1,6 @@
 import type { AttestationStep } from './proof.ts'
 
-/** A step of attesting as `svc-node attest` tells it, with what it proves. */
+/** Describes a step of the attestation, and what it proves, for `svc-node attest`. */
 export function stepText(step: AttestationStep): string {
   switch (step.kind) {
     case 'challenge':

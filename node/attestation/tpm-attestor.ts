@@ -18,7 +18,7 @@ import type { Tpm } from './tpm/tpm-command.ts'
 
 const backend = 'tpm'
 
-/** Attests by a TPM 2.0: a quote over what is bound, by a key that the ICL enrols once together with its TPM (spec 5). */
+/** Attests with a TPM 2.0: a quote over the bound values, signed by a key that the ICL enrolled together with its TPM (spec 5). */
 export const createTpmAttestor = (options: TpmAttestorOptions): Attestor => ({
   backend,
   prove: async (request) => {

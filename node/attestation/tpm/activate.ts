@@ -12,10 +12,10 @@ const nonceBytes = 16
 const continueSession = 1
 const nothing = new Uint8Array()
 
-/** A secret for one TPM and one of its keys (the contents of TPM2B_ID_OBJECT and TPM2B_ENCRYPTED_SECRET). */
+/** A secret encrypted for one TPM and one of its keys (the contents of TPM2B_ID_OBJECT and TPM2B_ENCRYPTED_SECRET). */
 export type Credential = { readonly blob: Uint8Array; readonly encryptedSecret: Uint8Array }
 
-/** Recovers the secret, which only the TPM can that holds both keys; throws SvcError `tpm-activation-failed` when it was made for others. */
+/** Recovers the secret. Only a TPM with both keys can. Throws SvcError `tpm-activation-failed` when it is for another. */
 export async function activateCredential(
   tpm: Tpm,
   attestationKey: TpmKey,
@@ -58,7 +58,7 @@ async function startPolicySession(tpm: Tpm): Promise<number> {
   return handle
 }
 
-/** The one thing that the endorsement key's policy asks for. */
+/** Satisfies the endorsement key's policy. */
 async function allowByEndorsementHierarchy(tpm: Tpm, session: number): Promise<void> {
   const noExpiry = 0
   await tpm.send({

@@ -8,7 +8,7 @@ import type { Tpm } from './tpm-command.ts'
 const { curve, type, scheme, asymmetric } = responseCode
 const unknownAlgorithm: readonly number[] = [curve, type, scheme, asymmetric]
 
-/** Does work with the attestation key of an address: restricted, and the same every time, though nothing is stored. */
+/** Runs `work` with an address's attestation key: restricted, and the same every time, though it is not stored. */
 export async function withAttestationKey<T>(
   tpm: Tpm,
   address: Address,

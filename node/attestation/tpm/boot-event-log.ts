@@ -5,7 +5,7 @@ import { codeOfSystemError } from './system-error.ts'
 
 const kernelLog = '/sys/kernel/security/tpm0/binary_bios_measurements'
 
-/** What the kernel kept of the boot's measurements; throws SvcErrors that say how to let this user read it. */
+/** Reads the kernel's log of the boot's measurements. Throws SvcErrors that say how to let this user read it. */
 export async function readBootEventLog(path = kernelLog): Promise<Uint8Array> {
   try {
     const file = await open(path)
@@ -30,7 +30,7 @@ export async function readBootEventLog(path = kernelLog): Promise<Uint8Array> {
   }
 }
 
-/** The size of a file in securityfs is unknown until it was read. */
+/** Reads to the end, because the size of a file in securityfs is unknown. */
 async function readLimited(
   read: (buffer: Uint8Array) => Promise<{ readonly bytesRead: number }>,
 ): Promise<Uint8Array> {
@@ -44,7 +44,7 @@ async function readLimited(
   }
 }
 
-/** The error of a log that the ICL would not take. */
+/** The error for a log that the ICL would refuse. */
 export const tooLong = (): SvcError =>
   new SvcError(
     'event-log-too-long',

@@ -23,7 +23,7 @@ async function capability(
   return { items, count, hasMore }
 }
 
-/** The handles of the kind of `first` (its first byte), from there on, ascending. */
+/** Returns the handles from `first` on that have the same first byte, ascending. */
 export async function listHandles(tpm: Tpm, first: number): Promise<readonly number[]> {
   const handles: number[] = []
   for (let next = first; ; ) {
@@ -37,13 +37,13 @@ export async function listHandles(tpm: Tpm, first: number): Promise<readonly num
   }
 }
 
-/** What a TPM is; the firmware as its two numbers. */
+/** A TPM's make. The firmware is its two numbers. */
 export type TpmModel = {
   /** Four letters, such as INTC. */
   readonly manufacturer: string
   readonly model: string
   readonly firmware: string
-  /** True while wrong passwords keep it locked. */
+  /** Whether wrong passwords have locked it. */
   readonly isLocked: boolean
 }
 
@@ -56,7 +56,7 @@ const property = {
 } as const
 const inLockout = 1 << 9
 
-/** Asks what the TPM is. */
+/** Reads the TPM's make. */
 export async function readModel(tpm: Tpm): Promise<TpmModel> {
   const known = new Map<number, number>()
   for (const first of [fixedProperties, variableProperties]) {
@@ -75,7 +75,7 @@ export async function readModel(tpm: Tpm): Promise<TpmModel> {
   }
 }
 
-/** Four letters in each number; what is no letter is left out. */
+/** Decodes four letters from each number, without unprintable ones. */
 const lettersOf = (words: readonly number[]): string =>
   words
     .flatMap((word) => [word >>> 24, (word >>> 16) & 0xff, (word >>> 8) & 0xff, word & 0xff])

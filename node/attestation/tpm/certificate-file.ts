@@ -7,7 +7,7 @@ import type { GivenCertificates } from './endorsement.ts'
 const largestFileBytes = 256 * 1024
 const block = /-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----/g
 
-/** The certificates in a file, PEM or one in DER; none without a file; throws SvcError `tpm-certificates-unreadable`. */
+/** Reads a file's certificates, in PEM or one in DER. Empty without a file. Throws SvcError `tpm-certificates-unreadable`. */
 export async function readCertificateFile(path: string | undefined): Promise<GivenCertificates> {
   if (path === undefined) return []
   const bytes = await read(path)

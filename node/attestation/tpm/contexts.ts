@@ -5,23 +5,23 @@ import type { Tpm } from './tpm-command.ts'
 const loadedSessions = 0x0200_0000
 const transientObjects = 0x8000_0000
 
-/** Frees the room of a key or a session. */
+/** Frees the memory of a key or a session in the TPM. */
 async function flush(tpm: Tpm, handle: number): Promise<void> {
   const parameters = createTpmWriter().u32(handle).done()
   await tpm.send({ name: 'FlushContext', parameters })
 }
 
-/** Does work with a key or session, and frees its room whatever comes of it. */
+/** Runs `work` with a key or session, and always frees it in the end. */
 export async function flushing<T>(tpm: Tpm, handle: number, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } finally {
-    // What failed before says more than this can.
+    // The error of `work` is more useful than one of the flush.
     await flush(tpm, handle).catch(() => {})
   }
 }
 
-/** Frees what an earlier user of a bare TPM left in it, who may have been killed. */
+/** Frees what an earlier, perhaps killed, user of a bare TPM left in it. */
 export async function flushLeftovers(tpm: Tpm): Promise<void> {
   for (const first of [transientObjects, loadedSessions]) {
     for (const handle of await listHandles(tpm, first)) await flush(tpm, handle).catch(() => {})

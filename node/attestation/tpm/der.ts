@@ -1,6 +1,6 @@
 const sequence = 0x30
 
-/** The DER sequence (a certificate is one) at the start of the bytes, without what follows; undefined when there is none. */
+/** Returns the DER sequence (a certificate is one) at the start of the bytes, without what follows. Undefined when there is none. */
 export function firstSequence(bytes: Uint8Array): Uint8Array<ArrayBuffer> | undefined {
   const [tag, first = 0] = bytes
   if (tag !== sequence) return undefined
@@ -12,7 +12,7 @@ export function firstSequence(bytes: Uint8Array): Uint8Array<ArrayBuffer> | unde
   return length === 0 || end > bytes.length ? undefined : new Uint8Array(bytes.subarray(0, end))
 }
 
-/** DER sequences one after the other, up to what is none. */
+/** Returns the consecutive DER sequences at the start of the bytes. */
 export function allSequences(bytes: Uint8Array): readonly Uint8Array<ArrayBuffer>[] {
   const found: Uint8Array<ArrayBuffer>[] = []
   for (let offset = 0; ; ) {
@@ -23,7 +23,7 @@ export function allSequences(bytes: Uint8Array): readonly Uint8Array<ArrayBuffer
   }
 }
 
-/** True when the bytes hold the part. */
+/** True when the bytes contain the part. */
 export function includesBytes(bytes: Uint8Array, part: Uint8Array): boolean {
   const [first] = part
   if (first === undefined) return true

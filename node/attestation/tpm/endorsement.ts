@@ -12,7 +12,7 @@ import type { Tpm } from './tpm-command.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
-// Places of the TCG's EK credential profile for the RSA-2048 key of the low range.
+// NV indices of the TCG's EK credential profile, for the RSA-2048 key of the low range.
 const certificateIndex = 0x01c0_0002
 const nonceIndex = 0x01c0_0003
 const templateIndex = 0x01c0_0004
@@ -22,13 +22,13 @@ const persistentKey = 0x8101_0001
 const mostIssuers = 6
 const largestCertificate = 4_096
 
-/** Certificates that the operator has in a file (DER each). */
+/** The certificates of the operator's file, in DER. */
 export type GivenCertificates = readonly Uint8Array[]
 
-/** Who vouches for a TPM: the certificate of its endorsement key, and what leads from there to the vendor's root (DER). */
+/** The certificate of a TPM's endorsement key, and the issuers up to the vendor's root (DER). */
 export type EndorsementCertificates = { readonly own: Bytes; readonly issuers: readonly Bytes[] }
 
-/** Does work with the endorsement key: the one that is kept in the TPM, or made anew, which gives the same. */
+/** Runs `work` with the endorsement key: the stored one, or a new one, which is the same key. */
 export async function withEndorsementKey<T>(
   tpm: Tpm,
   work: (key: TpmKey) => Promise<T>,
@@ -45,18 +45,18 @@ const defaultTemplate = async (tpm: Tpm): Promise<Bytes> =>
 
 const numberBytes = 2 + 256
 
-/** True when all but the key's own number is as in the template. */
+/** True when everything but the modulus is as in the template. */
 const isMadeFrom = ({ bytes }: PublicArea, template: Uint8Array): boolean =>
   bytes.length === template.length &&
   toHex(bytes.slice(0, -numberBytes)) === toHex(template.slice(0, -numberBytes))
 
-/** What a TPM is known by: SHA-256 of the endorsement key's modulus in hex. */
+/** Returns a TPM's identity: the SHA-256 of the endorsement key's modulus in hex. */
 export async function endorsementHash({ area }: TpmKey): Promise<string> {
   if (area.key.kind !== 'rsa') throw new TypeError('The endorsement key is not RSA')
   return toHex(await sha256(area.key.modulus))
 }
 
-/** The certificates of the endorsement key, from the TPM's memory and from the operator's file; throws SvcError `ek-certificate-missing` or `ek-certificate-wrong`. */
+/** Reads the certificates of the key, in the TPM and the file. Throws SvcError `ek-certificate-missing` or `ek-certificate-wrong`. */
 export async function readCertificates(
   tpm: Tpm,
   { area }: TpmKey,
@@ -72,7 +72,7 @@ export async function readCertificates(
   return { own, issuers: fitting.slice(0, mostIssuers) }
 }
 
-/** Some vendors put the certificates of their authorities beside it, one after the other, over several indices. */
+/** Reads the certificates of the vendor's authorities, which some vendors store beside it, concatenated over several indices. */
 async function readStoredChain(tpm: Tpm): Promise<readonly Bytes[]> {
   const stored = await listHandles(tpm, firstChainIndex)
   const parts: Bytes[] = []
@@ -81,7 +81,7 @@ async function readStoredChain(tpm: Tpm): Promise<readonly Bytes[]> {
     if (part) parts.push(part)
   }
   const whole = allSequences(joined(parts))
-  // Each index may also hold some by itself, with padding.
+  // Or each index has certificates of its own, with padding.
   const each = parts.flatMap(allSequences)
   return each.length > whole.length ? each : whole
 }

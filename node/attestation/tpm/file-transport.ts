@@ -7,7 +7,7 @@ import { largestAnswerBytes, type TpmTransport, transportFailed } from './transp
 
 const headerBytes = 10
 
-/** Opens a character device, such as `/dev/tpmrm0`: one write is one command, what is read then is its answer; throws SvcErrors that say what to do. */
+/** Opens a character device such as `/dev/tpmrm0`: a write is a command, the next read its response. Throws SvcErrors with a remedy. */
 export async function openTpmFile(path: string): Promise<TpmTransport> {
   let file: FileHandle
   try {
@@ -32,7 +32,7 @@ export async function openTpmFile(path: string): Promise<TpmTransport> {
       underWay = answer.catch(() => {})
       return answer
     },
-    // The kernel lets nobody stop a command: the file is closed once it has ended, and nobody waits for that.
+    // The kernel cannot cancel a command. The file is closed when the command has ended, and no caller waits for that.
     close: async () => {
       void underWay.then(() => file.close()).catch(() => {})
     },

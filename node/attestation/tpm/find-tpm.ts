@@ -7,7 +7,7 @@ import type { TpmDevice } from './transport.ts'
 
 const linuxDevice = '/dev/tpmrm0'
 
-/** The TPM that the setting names, else the one of this machine; throws SvcError `tpm-unsupported` where none can be used. */
+/** Returns the TPM of the setting, else that of this machine. Throws SvcError `tpm-unsupported` where none can be used. */
 export function findTpm(setting: string | undefined, platform = process.platform): TpmDevice {
   const place: TpmPlace | undefined =
     setting === undefined ? { kind: 'own' } : readTpmPlace(setting)
@@ -25,13 +25,13 @@ export function findTpm(setting: string | undefined, platform = process.platform
 
 const fileDevice = (path: string): TpmDevice => ({
   name: path,
-  // The kernel's resource manager cleans up when the file is closed; a bare device has one user.
+  // The kernel's resource manager cleans up when the file is closed. A device without it has one user at a time.
   isBare: false,
   open: () => openTpmFile(path),
   readEventLog: () => readBootEventLog(),
 })
 
-/** The TPM Base Services: their code is loaded only where they are. */
+/** The TPM Base Services. Their code is loaded only on Windows. */
 const windowsDevice = (): TpmDevice => ({
   name: 'TPM Base Services',
   isBare: false,

@@ -10,10 +10,10 @@ import { quotePcrs } from './quote.ts'
 import { type TpmAttestorOptions, withTpm } from './tpm.ts'
 import type { Tpm } from './tpm-command.ts'
 
-/** What a TPM is known by: SHA-256 in hex of the endorsement key's modulus, and how many issuers it can show for it. */
+/** A TPM's identity: the SHA-256 of the endorsement key's modulus in hex, and the number of issuer certificates found. */
 export type TpmIdentity = TpmModel & { readonly ek: string; readonly issuers: number }
 
-/** What a TPM does when it attests; the counters as quoted. */
+/** A TPM's values when it attests. The counters are those of a quote. */
 export type TpmFindings = TpmIdentity & {
   /** The attestation key's name in hex. */
   readonly ak: string
@@ -21,7 +21,7 @@ export type TpmFindings = TpmIdentity & {
   readonly restartCount: number
 }
 
-/** Finds out which TPM this is and that it has a certificate; throws SvcErrors that say what to do. */
+/** Identifies a TPM and checks that it has a certificate. Throws SvcErrors with a remedy. */
 export async function identifyTpm(
   options: TpmAttestorOptions,
   signal: AbortSignal,
@@ -30,7 +30,7 @@ export async function identifyTpm(
   return await withTpm(options, signal, (tpm) => identify(tpm, given))
 }
 
-/** Has the TPM do everything that attesting takes, without an ICL; throws SvcErrors that say what to do. */
+/** Makes the TPM do everything that an attestation needs, without an ICL. Throws SvcErrors with a remedy. */
 export async function inspectTpm(
   options: TpmAttestorOptions,
   address: Address,
@@ -61,6 +61,6 @@ async function identify(
   })
 }
 
-/** A TPM in one line. */
+/** Describes a TPM in one line. */
 export const tpmText = ({ manufacturer, model, firmware, ek }: TpmIdentity): string =>
   `${[manufacturer, model].filter((part) => part !== '').join(' ')}, firmware ${firmware}, endorsement key ${ek.slice(0, 16)}...`

@@ -5,7 +5,7 @@ import { emptyPassword, type Tpm } from './tpm-command.ts'
 
 const readBytes = 512
 
-/** What the vendor wrote at an index of the TPM's memory; undefined when there is nothing. */
+/** Reads what the vendor wrote at an NV index, undefined when there is nothing. */
 export async function readNv(
   tpm: Tpm,
   index: number,

@@ -3,13 +3,13 @@ import { type PublicArea, parsePublicArea } from '../../../lib/tpm/public-area.t
 import { kindOf, responseCode, TpmRefusedError } from './response-code.ts'
 import { emptyPassword, type Tpm } from './tpm-command.ts'
 
-/** The hierarchy of the vendor's seed: it survives TPM2_Clear. */
+/** The hierarchy of the vendor's seed, which survives TPM2_Clear. */
 export const endorsementHierarchy = 0x4000_000b
 
 /** A key in the TPM. */
 export type TpmKey = { readonly handle: number; readonly area: PublicArea }
 
-/** Makes the primary key of a template in the endorsement hierarchy, the same one every time; the caller has to flush it. */
+/** Makes a template's primary key in the endorsement hierarchy, the same one every time. The caller must flush it. */
 export async function createPrimaryKey(tpm: Tpm, template: Uint8Array): Promise<TpmKey> {
   const emptySensitive = createTpmWriter().sized(new Uint8Array()).sized(new Uint8Array()).done()
   const noOutsideData = new Uint8Array()
@@ -29,7 +29,7 @@ export async function createPrimaryKey(tpm: Tpm, template: Uint8Array): Promise<
   return { handle, area: parsePublicArea(parameters.sized()) }
 }
 
-/** The public area of a key that is in the TPM; undefined when there is none at the handle. */
+/** Reads the public area of a key in the TPM, undefined when there is none at the handle. */
 export async function readPublic(tpm: Tpm, handle: number): Promise<PublicArea | undefined> {
   try {
     const { parameters } = await tpm.send({ name: 'ReadPublic', handles: [handle] })

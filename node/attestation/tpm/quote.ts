@@ -13,14 +13,14 @@ const bank = tpmAlgorithm.sha256
 const mostPcrsAtOnce = 8
 const mostTries = 5
 
-/** A quote as the TPM gave it (TPMS_ATTEST, TPMT_SIGNATURE), and the register values that it is about. */
+/** A quote of the TPM (TPMS_ATTEST, TPMT_SIGNATURE), and the values of its registers. */
 export type QuoteOfPcrs = {
   readonly attest: Bytes
   readonly signature: Bytes
   readonly pcrs: ReadonlyMap<number, Bytes>
 }
 
-/** Has the TPM sign registers of the SHA-256 bank and the extra data (at most 32 bytes); throws SvcError `tpm-bank-missing` or `tpm-pcrs-moving`. */
+/** Makes the TPM sign SHA-256 registers and up to 32 bytes of extra data. Throws SvcError `tpm-bank-missing` or `tpm-pcrs-moving`. */
 export async function quotePcrs(
   tpm: Tpm,
   key: TpmKey,
@@ -31,7 +31,7 @@ export async function quotePcrs(
   for (let tries = 0; tries < mostTries; tries++) {
     const values = await readPcrs(tpm, pcrs)
     const quoted = await quote(tpm, key, extraData, pcrs)
-    // A register may have moved between the two commands.
+    // A register may have changed between the two commands.
     const hash = key.area.scheme?.hash ?? bank
     const digest = await tpmDigest(hash, concatBytes(...values.values()))
     if (equalBytes(digest, parseQuote(quoted.attest).pcrDigest)) return { ...quoted, pcrs: values }
@@ -56,7 +56,7 @@ async function quote(tpm: Tpm, key: TpmKey, extraData: Uint8Array, pcrs: readonl
   return { attest: parameters.sized(1_024), signature: parameters.raw(parameters.left()) }
 }
 
-/** Values of registers of the SHA-256 bank, in ascending order; throws SvcError `tpm-bank-missing`. */
+/** Reads registers of the SHA-256 bank, in ascending order. Throws SvcError `tpm-bank-missing`. */
 export async function readPcrs(
   tpm: Tpm,
   indices: readonly number[],
@@ -66,7 +66,7 @@ export async function readPcrs(
     const part = indices.slice(start, start + mostPcrsAtOnce)
     const asked = pcrSelectionBytes({ bank, pcrs: part })
     const { parameters } = await tpm.send({ name: 'PCR_Read', parameters: asked })
-    // How often registers have changed, which other users see to, too.
+    // Skips the count of changes. Other users of the TPM change registers, too.
     parameters.u32()
     const given = readPcrSelections(parameters).find((selection) => selection.bank === bank)
     const count = parameters.u32()

@@ -12,7 +12,7 @@ export class TpmRefusedError extends Error {
   }
 }
 
-/** TPM_RC values, those of format one without the number of what they are about. */
+/** TPM_RC values. Those of format one are without the number of the handle, session or parameter. */
 export const responseCode = {
   success: 0x000,
   badTag: 0x01e,
@@ -42,11 +42,11 @@ export const responseCode = {
 const aboutSomething = 0x80
 const withoutNumber = 0xbf
 
-/** A TPM_RC without the number of the handle, session or parameter that it is about. */
+/** Removes the number of the handle, session or parameter from a TPM_RC. */
 export const kindOf = (code: number): number =>
   code & aboutSomething ? code & withoutNumber : code
 
-/** True when the TPM only asks for the same command once more. */
+/** True when the TPM asks for the same command again. */
 export const isRepeatable = (code: number): boolean =>
   code === responseCode.retry ||
   code === responseCode.yielded ||
@@ -110,7 +110,7 @@ const advice: ReadonlyMap<number, Advice> = new Map([
   ],
 ])
 
-/** A refusal as the operator reads it. */
+/** Explains a refusal to the operator. */
 export function explainRefusal(refusal: TpmRefusedError, name: string): SvcError {
   const { responseCode: code, command } = refusal
   const known = advice.get(kindOf(code))

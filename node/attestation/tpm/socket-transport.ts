@@ -3,7 +3,7 @@ import { errorMessage } from '../../../lib/error-message.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { largestAnswerBytes, type TpmTransport, transportFailed } from './transport.ts'
 
-/** Where a TPM listens: a TCP port, or the path of a Unix socket. */
+/** The address of a TPM: a TCP port, or the path of a Unix socket. */
 export type TpmSocket = { readonly host: string; readonly port: number } | { readonly path: string }
 
 const headerBytes = 10
@@ -13,7 +13,7 @@ type Waiting = {
   readonly reject: (error: Error) => void
 }
 
-/** Opens the socket of a simulator such as swtpm, which speaks bare TPM commands; throws SvcErrors. */
+/** Opens the socket of a simulator such as swtpm, which takes bare TPM commands. Throws SvcErrors. */
 export async function openTpmSocket(
   to: TpmSocket,
   name: string,

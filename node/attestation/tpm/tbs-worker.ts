@@ -19,7 +19,7 @@ let tbs: Tbs | undefined
 
 const { ptr: pointer, u32 } = FFIType
 
-/** Opens a context; 0 or a TBS_RESULT. */
+/** Opens a context. Returns 0 or a TBS_RESULT. */
 function openContext(library: string): number {
   const { symbols } = dlopen(library, {
     Tbsi_Context_Create: { args: [pointer, pointer], returns: u32 },

@@ -23,7 +23,7 @@ const rsaBits = 2_048
 const defaultExponent = 0
 const p256 = 3
 
-/** The endorsement key of the low range, RSA-2048 (template L-1 of the TCG's EK credential profile); the vendor may have set a nonce for it. */
+/** The endorsement key of the low range, RSA-2048 (template L-1 of the TCG's EK credential profile). The vendor may set a nonce. */
 export function endorsementKeyTemplate(nonce: Uint8Array = new Uint8Array()): Bytes {
   const unique = new Uint8Array(rsaBits / 8)
   unique.set(nonce.subarray(0, unique.length))
@@ -43,8 +43,8 @@ export function endorsementKeyTemplate(nonce: Uint8Array = new Uint8Array()): By
 }
 
 /**
- * The attestation key of a node, ECDSA on P-256: signs only what the TPM made. The same TPM makes the same key for the same address, so
- * that nothing has to be stored.
+ * A node's attestation key, ECDSA on P-256. It signs only data that the TPM made. The same TPM makes the same key for the same address, so
+ * nothing is stored.
  */
 export const attestationKeyTemplate = (address: Address): Bytes =>
   createTpmWriter()
@@ -61,7 +61,7 @@ export const attestationKeyTemplate = (address: Address): Bytes =>
     .sized(new Uint8Array())
     .done()
 
-/** The same with RSASSA and 2048 bits, for TPMs without P-256. */
+/** The same key as RSASSA with 2048 bits, for TPMs without P-256. */
 export const rsaAttestationKeyTemplate = (address: Address): Bytes =>
   createTpmWriter()
     .u16(rsa)

@@ -1,7 +1,7 @@
 import type { Random } from '../../../lib/random.ts'
 import type { TpmReader } from '../../../lib/tpm/bytes.ts'
 
-/** The commands that are used, by their codes. */
+/** The codes of the commands in use. */
 export const commandCodes = {
   CreatePrimary: 0x131,
   ActivateCredential: 0x147,
@@ -16,7 +16,7 @@ export const commandCodes = {
   PCR_Read: 0x17e,
 } as const
 
-/** What allows a command to use a handle: a session, or the empty password. */
+/** The authorization of a command for a handle: a session, or the empty password. */
 export type Authorization = { readonly session: number; readonly attributes: number }
 
 const passwordSession = 0x4000_0009
@@ -30,16 +30,16 @@ export type TpmCommand = {
   readonly handles?: readonly number[]
   readonly authorizations?: readonly Authorization[]
   readonly parameters?: Uint8Array
-  /** The answer begins with a handle. */
+  /** Whether the response begins with a handle. */
   readonly givesHandle?: boolean
 }
 
-/** What a TPM answered; 0 when there is no handle. */
+/** A TPM's response. The handle is 0 when there is none. */
 export type TpmAnswer = { readonly handle: number; readonly parameters: TpmReader }
 
-/** A TPM that is open. */
+/** An open TPM. */
 export type Tpm = {
-  /** Sends a command, as often as the TPM asks for it; throws TpmRefusedError, TpmFormatError or SvcError. */
+  /** Sends a command, and repeats it when the TPM asks for that. Throws TpmRefusedError, TpmFormatError or SvcError. */
   send(command: TpmCommand): Promise<TpmAnswer>
   readonly random: Random
 }

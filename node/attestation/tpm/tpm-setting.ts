@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { TpmSocket } from './socket-transport.ts'
 
-/** Which TPM is meant. */
+/** The location of a TPM. */
 export type TpmPlace =
   | { readonly kind: 'own' }
   | { readonly kind: 'file'; readonly path: string }
@@ -9,7 +9,7 @@ export type TpmPlace =
 
 const portText = z.coerce.number().pipe(z.int().min(1).max(65_535))
 
-/** The TPM that a text names: `/dev/...`, `unix:/PATH`, or `swtpm:HOST:PORT`; undefined for anything else. */
+/** Parses `/dev/...`, `unix:/PATH` or `swtpm:HOST:PORT`. Undefined for anything else. */
 export function readTpmPlace(text: string): TpmPlace | undefined {
   if (text.startsWith('/')) return { kind: 'file', path: text }
   const path = /^unix:(\/.+)$/.exec(text)?.[1]

@@ -13,7 +13,7 @@ const withSessions = 0x8002
 const answerOfTpm12 = 0x00c4
 const headerBytes = 10
 
-// Making an RSA key takes a slow TPM most of a minute.
+// A slow TPM takes most of a minute to make an RSA key.
 const createPrimaryMs = 180_000
 const usualMs = 30_000
 const openMs = 10_000
@@ -21,18 +21,18 @@ const mostRepeats = 20
 const firstRepeatMs = 5
 const longestRepeatMs = 500
 
-/** Which TPM, and what its use takes. */
+/** A TPM, and the dependencies to use it. */
 export type TpmOptions = {
   readonly device: TpmDevice
-  /** The time of the machine that the TPM is in. */
+  /** The clock of this machine. */
   readonly clock: Clock
   readonly random: Random
 }
 
-/** Which TPM attests, and the operator's file with certificates that the TPM lacks. */
+/** The TPM that attests, and the operator's file with certificates that the TPM lacks. */
 export type TpmAttestorOptions = TpmOptions & { readonly certificatesPath: string | undefined }
 
-/** Opens a TPM for some work and closes it again; throws only SvcErrors and what the work throws. */
+/** Opens a TPM, runs `work` and closes it. Throws only SvcErrors and the errors of `work`. */
 export async function withTpm<T>(
   { device, clock, random }: TpmOptions,
   signal: AbortSignal,
@@ -74,7 +74,7 @@ function createSender(
   let last: Promise<unknown> = Promise.resolve()
   let failure: unknown
   const exchange = async (command: TpmCommand): Promise<TpmAnswer> => {
-    // Cleaning up after a failure must not wait for a TPM that is gone.
+    // The clean-up after a failure must not wait for a TPM that is gone.
     if (failure !== undefined) throw failure
     const bytes = commandBytes(command)
     const limitMs = command.name === 'CreatePrimary' ? createPrimaryMs : usualMs
@@ -113,7 +113,7 @@ function commandBytes(command: TpmCommand): Uint8Array {
   if (authorizations.length > 0) {
     const area = createTpmWriter()
     for (const { session, attributes } of authorizations) {
-      // No nonce and no HMAC: passwords are empty, and policies need none here.
+      // No nonce and no HMAC: passwords are empty, and the policies used here need none.
       area.u32(session).u16(0).u8(attributes).u16(0)
     }
     const bytes = area.done()
@@ -128,7 +128,7 @@ function commandBytes(command: TpmCommand): Uint8Array {
     .done()
 }
 
-/** An answer, or the code of a refusal. */
+/** Parses a response. Returns the response code of a refusal. */
 function readAnswer(command: TpmCommand, bytes: Uint8Array): TpmAnswer | number {
   const reader = createTpmReader(bytes)
   const tag = reader.u16()

@@ -7,14 +7,14 @@ const name = 'TPM Base Services'
 const library = 'tbs.dll'
 const closeMs = 1_000
 
-/** What the worker is asked. */
+/** A request to the worker. */
 export type TbsRequest =
   | { readonly kind: 'open'; readonly library: string }
   | { readonly kind: 'submit'; readonly command: Uint8Array; readonly largestAnswerBytes: number }
   | { readonly kind: 'eventLog'; readonly largestBytes: number }
   | { readonly kind: 'close' }
 
-/** What it answers: bytes and their true count, a TBS_RESULT that is an error, or why it could not even ask. */
+/** The worker's reply: bytes and their full count, an error as TBS_RESULT, or why the call failed. */
 export type TbsAnswer =
   | { readonly output: Uint8Array; readonly bytes: number }
   | { readonly result: number }
@@ -25,7 +25,7 @@ type Call = (
   signal: AbortSignal,
 ) => Promise<{ output: Uint8Array; bytes: number }>
 
-/** Opens the TPM Base Services of Windows in a worker, because their calls block; throws SvcErrors that say what to do. */
+/** Opens the TPM Base Services of Windows in a worker, because their calls block. Throws SvcErrors with a remedy. */
 export async function openTbs(signal: AbortSignal, from = library): Promise<TpmTransport> {
   const { call, end } = await openWorker(signal, from)
   return {
@@ -35,7 +35,7 @@ export async function openTbs(signal: AbortSignal, from = library): Promise<TpmT
   }
 }
 
-/** The boot's event log as Windows keeps it; throws SvcErrors. */
+/** Reads the boot event log that Windows keeps. Throws SvcErrors. */
 export async function readTbsEventLog(signal: AbortSignal, from = library): Promise<Uint8Array> {
   const { call, end } = await openWorker(signal, from)
   try {
@@ -77,7 +77,7 @@ async function openWorker(signal: AbortSignal, from: string) {
     }
   }
   const end = async () => {
-    // A worker that may still wait for the TPM is not asked.
+    // A worker that may still be waiting for the TPM is terminated without a request.
     const closed = isBroken ? undefined : call({ kind: 'close' }, AbortSignal.timeout(closeMs))
     await closed?.catch(() => {})
     worker.terminate()
