@@ -3,7 +3,7 @@ pragma solidity 0.8.37;
 
 import {TwoStepRoles} from "./TwoStepRoles.sol";
 
-/// @notice Everything the registry knows about one operator, in one read.
+/// @notice The state of one operator, in one read.
 struct NodeState {
     uint256 stake;
     uint8[] modelTiers;
@@ -15,7 +15,7 @@ struct NodeState {
     bool active;
 }
 
-/// @notice One proposed slash and what became of it.
+/// @notice A proposed slash and its outcome.
 struct Slash {
     address operator;
     uint64 executableAt;
@@ -25,7 +25,7 @@ struct Slash {
     bytes32 answerHash;
 }
 
-/// @notice Stakes, model tiers and heartbeats of node operators, and slashing that an operator can answer.
+/// @notice Stakes, model tiers and heartbeats of node operators, and slashes that an operator can answer.
 contract NodeRegistry is TwoStepRoles {
     struct Node {
         uint128 stake;
@@ -40,31 +40,31 @@ contract NodeRegistry is TwoStepRoles {
     /// @notice The role that proposes slashes.
     bytes32 public constant COORDINATOR = "coordinator";
 
-    /// @notice The role that cancels slashes; never held by the coordinator.
+    /// @notice The role that cancels slashes. The coordinator can never hold it.
     bytes32 public constant ARBITER = "arbiter";
 
-    /// @notice The role that slashed wei belongs to.
+    /// @notice The role that receives slashed wei.
     bytes32 public constant TREASURY = "treasury";
 
-    /// @notice Seconds after its last heartbeat during which a node counts as alive.
+    /// @notice Seconds after its last heartbeat in which a node counts as alive.
     uint64 public constant HEARTBEAT_WINDOW = 11 days;
 
     /// @notice Seconds between `beginUnbonding` and `withdraw`.
     uint64 public constant UNBONDING_PERIOD = 7 days;
 
-    /// @notice Seconds an operator has to answer, and the arbiter to cancel, before a slash can be executed.
+    /// @notice Seconds in which an operator can answer and the arbiter can cancel, before a slash can be executed.
     uint64 public constant SLASH_WINDOW = 3 days;
 
-    /// @notice The most model tiers one node may list.
+    /// @notice The largest number of model tiers of one node.
     uint256 public constant MAX_MODEL_TIERS = 16;
 
-    /// @notice Wei an active node has at stake at least.
+    /// @notice The smallest stake of an active node, in wei.
     uint256 public immutable minStake;
 
-    /// @notice Wei staked by all operators together.
+    /// @notice The stake of all operators together, in wei.
     uint256 public totalStake;
 
-    /// @notice Slashed wei that waits for `payTreasury`.
+    /// @notice Slashed wei that `payTreasury` has not paid out yet.
     uint256 public treasuryBalance;
 
     mapping(address operator => Node node) private _nodes;
@@ -85,13 +85,13 @@ contract NodeRegistry is TwoStepRoles {
     /// @notice An operator is leaving and may withdraw from `withdrawableAt`.
     event UnbondingBegun(address indexed operator, uint64 withdrawableAt);
 
-    /// @notice An operator stays after all.
+    /// @notice An operator stays registered.
     event UnbondingCancelled(address indexed operator);
 
     /// @notice An operator left with its stake.
     event Withdrawn(address indexed operator, uint256 amount);
 
-    /// @notice The coordinator accuses an operator of a fault.
+    /// @notice The coordinator accused an operator of a fault.
     event SlashProposed(
         bytes32 indexed faultId, address indexed operator, uint256 amount, bytes32 evidenceHash, uint64 executableAt
     );
@@ -99,7 +99,7 @@ contract NodeRegistry is TwoStepRoles {
     /// @notice The accused operator answered.
     event SlashAnswered(bytes32 indexed faultId, address indexed operator, bytes32 answerHash);
 
-    /// @notice A slash took `amount` wei of stake, which may be less than was proposed.
+    /// @notice A slash took `amount` wei of stake, which may be less than the proposed amount.
     event SlashExecuted(bytes32 indexed faultId, address indexed operator, uint256 amount);
 
     /// @notice The arbiter dismissed a slash.
@@ -108,19 +108,19 @@ contract NodeRegistry is TwoStepRoles {
     /// @notice Slashed wei was paid out.
     event TreasuryPaid(address indexed treasury, uint256 amount);
 
-    /// @notice The operator is registered already.
+    /// @notice The operator is already registered.
     error AlreadyRegistered(address operator);
 
-    /// @notice The address is no registered operator.
+    /// @notice The address is not a registered operator.
     error NotRegistered(address operator);
 
     /// @notice The stake would be below the minimum.
     error StakeTooLow(uint256 stake, uint256 minimum);
 
-    /// @notice A payment of zero wei, or more than can be accounted for.
+    /// @notice The payment is zero wei, or more than the contract can account for.
     error InvalidAmount(uint256 amount);
 
-    /// @notice Model tiers must be 1 to 16 in strictly rising order.
+    /// @notice There must be 1 to 16 model tiers, in strictly ascending order.
     error InvalidModelTiers();
 
     /// @notice The operator is unbonding.
@@ -129,10 +129,10 @@ contract NodeRegistry is TwoStepRoles {
     /// @notice The operator is not unbonding.
     error NotUnbonding(address operator);
 
-    /// @notice This is possible from `time` only.
+    /// @notice This is possible only from `time` on.
     error TooEarly(uint64 time);
 
-    /// @notice The operator may withdraw already, so it can no longer be accused.
+    /// @notice The operator may already withdraw, so it can no longer be accused.
     error UnbondingOver(address operator);
 
     /// @notice The stake is frozen while slashes are pending.
@@ -147,7 +147,7 @@ contract NodeRegistry is TwoStepRoles {
     /// @notice The slash accuses another node.
     error NotAccused(bytes32 faultId, address caller);
 
-    /// @notice The slash was answered already.
+    /// @notice The slash was already answered.
     error AlreadyAnswered(bytes32 faultId);
 
     /// @notice A hash or identifier that must not be zero is zero.
@@ -156,7 +156,7 @@ contract NodeRegistry is TwoStepRoles {
     /// @notice The receiver refused the payment.
     error PaymentFailed(address receiver);
 
-    /// @notice Sets the three roles and the smallest stake in wei.
+    /// @notice Sets the three roles, and the smallest stake in wei.
     constructor(address coordinator, address arbiter, address treasury, uint256 minStake_) {
         minStake = minStake_;
         _setRole(COORDINATOR, coordinator);
@@ -164,7 +164,7 @@ contract NodeRegistry is TwoStepRoles {
         _setRole(TREASURY, treasury);
     }
 
-    /// @notice Registers the caller as an operator that stakes the value sent; counts as a heartbeat.
+    /// @notice Registers the caller as an operator with the sent value as its stake. Counts as a heartbeat.
     function register(uint8[] calldata modelTiers) external payable {
         Node storage node = _nodes[msg.sender];
         if (node.registeredAt != 0) revert AlreadyRegistered(msg.sender);
@@ -179,7 +179,7 @@ contract NodeRegistry is TwoStepRoles {
         emit Heartbeat(msg.sender, uint64(block.timestamp));
     }
 
-    /// @notice Adds the value sent to the caller's stake.
+    /// @notice Adds the sent value to the caller's stake.
     function addStake() external payable {
         Node storage node = _registered(msg.sender);
         if (node.unbondingAt != 0) revert Unbonding(msg.sender);
@@ -197,13 +197,13 @@ contract NodeRegistry is TwoStepRoles {
         emit ModelTiersSet(msg.sender, modelTiers);
     }
 
-    /// @notice Proves that the caller is alive.
+    /// @notice Records that the caller is alive.
     function heartbeat() external {
         _registered(msg.sender).lastHeartbeat = uint64(block.timestamp);
         emit Heartbeat(msg.sender, uint64(block.timestamp));
     }
 
-    /// @notice Starts the caller's way out; it is inactive at once.
+    /// @notice Starts unbonding the caller's stake. The caller is inactive at once.
     function beginUnbonding() external {
         Node storage node = _registered(msg.sender);
         if (node.unbondingAt != 0) revert Unbonding(msg.sender);
@@ -211,7 +211,7 @@ contract NodeRegistry is TwoStepRoles {
         emit UnbondingBegun(msg.sender, uint64(block.timestamp) + UNBONDING_PERIOD);
     }
 
-    /// @notice Ends the caller's unbonding and keeps it registered.
+    /// @notice Cancels the caller's unbonding. It stays registered.
     function cancelUnbonding() external {
         Node storage node = _registered(msg.sender);
         if (node.unbondingAt == 0) revert NotUnbonding(msg.sender);
@@ -219,7 +219,7 @@ contract NodeRegistry is TwoStepRoles {
         emit UnbondingCancelled(msg.sender);
     }
 
-    /// @notice Pays the caller its whole stake and removes it, once unbonding is over and no slash is pending.
+    /// @notice Pays the caller its whole stake and removes it, when unbonding is over and no slash is pending.
     function withdraw() external {
         Node storage node = _registered(msg.sender);
         if (node.unbondingAt == 0) revert NotUnbonding(msg.sender);
@@ -229,14 +229,14 @@ contract NodeRegistry is TwoStepRoles {
         uint256 amount = node.stake;
         uint128 slashed = node.slashed;
         delete _nodes[msg.sender];
-        // A new registration does not wash off what an operator lost before.
+        // Registering again must not clear what an operator lost before.
         _nodes[msg.sender].slashed = slashed;
         totalStake -= amount;
         emit Withdrawn(msg.sender, amount);
         _pay(msg.sender, amount);
     }
 
-    /// @notice Accuses an operator of a fault; each fault identifier works once, whatever becomes of it.
+    /// @notice Accuses an operator of a fault. Each fault identifier works once, whatever its outcome.
     function proposeSlash(bytes32 faultId, address operator, uint256 amount, bytes32 evidenceHash)
         external
         onlyRole(COORDINATOR)
@@ -246,7 +246,7 @@ contract NodeRegistry is TwoStepRoles {
         Slash storage slash = _slashes[faultId];
         if (slash.operator != address(0)) revert FaultAlreadyUsed(faultId);
         Node storage node = _registered(operator);
-        // Without this end a coordinator could keep a stake frozen for ever with one accusation after another.
+        // Otherwise a coordinator could keep a stake frozen for ever, with one accusation after another.
         if (node.unbondingAt != 0 && block.timestamp >= node.unbondingAt + UNBONDING_PERIOD) {
             revert UnbondingOver(operator);
         }
@@ -268,7 +268,7 @@ contract NodeRegistry is TwoStepRoles {
         emit SlashAnswered(faultId, msg.sender, answerHash);
     }
 
-    /// @notice Moves the slashed wei, at most the whole stake, to the treasury's balance; anyone may call it when due.
+    /// @notice Moves the slashed wei, at most the whole stake, to the treasury's balance. Anyone may call it when due.
     function executeSlash(bytes32 faultId) external {
         Slash storage slash = _pending(faultId);
         if (block.timestamp < slash.executableAt) revert TooEarly(slash.executableAt);
@@ -291,7 +291,7 @@ contract NodeRegistry is TwoStepRoles {
         emit SlashCancelled(faultId, slash.operator);
     }
 
-    /// @notice Pays all slashed wei to the treasury; anyone may call it.
+    /// @notice Pays all slashed wei to the treasury. Anyone may call it.
     function payTreasury() external {
         uint256 amount = treasuryBalance;
         if (amount == 0) revert InvalidAmount(0);
@@ -301,7 +301,7 @@ contract NodeRegistry is TwoStepRoles {
         _pay(treasury, amount);
     }
 
-    /// @notice Everything known about an operator; all zero for an unknown one.
+    /// @notice The state of an operator, all zero for an unknown one.
     function nodeOf(address operator) external view returns (NodeState memory) {
         Node storage node = _nodes[operator];
         return NodeState({
@@ -316,7 +316,7 @@ contract NodeRegistry is TwoStepRoles {
         });
     }
 
-    /// @notice The slash for a fault; all zero when none was proposed.
+    /// @notice The slash for a fault, all zero when none was proposed.
     function slashOf(bytes32 faultId) external view returns (Slash memory) {
         return _slashes[faultId];
     }
@@ -326,7 +326,7 @@ contract NodeRegistry is TwoStepRoles {
         return _nodes[operator].lastHeartbeat;
     }
 
-    /// @notice Whether an operator is registered, staying, alive and staked enough.
+    /// @notice Whether an operator is registered, not unbonding, alive and has enough stake.
     function isActive(address operator) public view returns (bool) {
         Node storage node = _nodes[operator];
         return node.registeredAt != 0 && node.unbondingAt == 0 && node.stake >= minStake

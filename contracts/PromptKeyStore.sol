@@ -3,18 +3,18 @@ pragma solidity 0.8.37;
 
 import {FHE, InEuint128, euint128} from "@fhenixprotocol/cofhe-contracts/FHE.sol";
 
-/// @notice What the key store asks the node registry.
+/// @notice The part of the node registry that the key store calls.
 interface ActiveNodes {
     /// @notice Whether an operator may be given work.
     function isActive(address operator) external view returns (bool);
 }
 
-/// @notice Keeps AES keys as two encrypted 128-bit halves and decides who may decrypt them: the owner, for a prompt key
-/// the nodes of its one list, for an output key the readers that are named when it is stored.
+/// @notice Keeps AES keys as two encrypted 128-bit halves and decides which accounts may decrypt them: the owner, the
+/// nodes of a prompt key's one list, and the readers that are named when an output key is stored.
 contract PromptKeyStore {
     struct Record {
         address owner;
-        /// @dev Bit i: the node at position i of the list has access.
+        /// @dev Bit i: the list gave the node at position i access.
         uint16 used;
         bool ended;
         bool isOutput;
@@ -22,13 +22,13 @@ contract PromptKeyStore {
         bytes32 commitment;
     }
 
-    /// @notice The fewest nodes on a list.
+    /// @notice The smallest number of nodes on a list.
     uint256 public constant MIN_LIST = 3;
 
-    /// @notice The most nodes on a list.
+    /// @notice The largest number of nodes on a list.
     uint256 public constant MAX_LIST = 16;
 
-    /// @notice Where activations are checked.
+    /// @notice The registry that must list a node as active before `activate`.
     ActiveNodes public immutable nodeRegistry;
 
     uint256 private constant UINT128_TYPE = 6;
@@ -39,62 +39,62 @@ contract PromptKeyStore {
     /// @notice A key was stored under these two stored handles, with a hash of the job's terms (zero: none).
     event KeyStored(address indexed owner, uint256 indexed highHandle, uint256 indexed lowHandle, bytes32 terms);
 
-    /// @notice The owner bound the key to a job and a list of nodes; those in `mask` have access from now on.
-    /// @dev `jobId` is the owner's word: others may name the same one for keys of their own.
+    /// @notice The owner bound the key to a job and a list of nodes. The nodes in `mask` have access from now on.
+    /// @dev `jobId` is the owner's claim: other owners may name the same one for their keys.
     event ListCommitted(
         uint256 indexed highHandle, uint256 lowHandle, bytes32 indexed jobId, bytes32 commitment,
         uint16 mask, address indexed activator, uint64 until
     );
 
-    /// @notice `activate` gives no further node of the list access.
+    /// @notice From now on `activate` gives no further node of the list access.
     event ListEnded(uint256 indexed highHandle, uint256 lowHandle);
 
-    /// @notice The node at position `self` of the list stored an output key, and named the nodes in `mask` as readers.
+    /// @notice The node at position `self` of the list stored an output key, with the nodes in `mask` as readers.
     event OutputKeyStored(
         uint256 indexed highHandle, uint256 indexed promptHighHandle, bytes32 indexed jobId, uint8 self, uint16 mask
     );
 
-    /// @notice `by` gave `reader` access to both halves, for good.
+    /// @notice `by` gave `reader` access to both halves. Access cannot be withdrawn.
     event AccessGranted(uint256 indexed highHandle, uint256 lowHandle, address indexed reader, address indexed by);
 
     /// @notice The two halves are the same ciphertext.
     error EqualHalves(uint256 handle);
-    /// @notice The handle belongs to a record already.
+    /// @notice The handle already belongs to a record.
     error HandleTaken(uint256 handle);
-    /// @notice The handle is no encrypted uint128, or everybody may read it.
+    /// @notice The handle is not an encrypted uint128, or anyone may read it.
     error InvalidHandle(uint256 handle);
     /// @notice The coprocessor does not allow this account to use the handle.
     error HandleNotAllowed(uint256 handle, address account);
-    /// @notice The two handles are not one record.
+    /// @notice The two handles do not belong to one record.
     error UnknownKey(uint256 highHandle, uint256 lowHandle);
     /// @notice The caller does not own the key.
     error NotAuthorized(address caller);
-    /// @notice The activator can give access to active nodes only.
+    /// @notice `activate` gives access to active nodes only.
     error NodeNotActive(address node);
-    /// @notice The readers of an output key were named when it was stored. For other readers, store another key.
+    /// @notice The readers of an output key are named when it is stored. For other readers, store another key.
     error ReadersFixed(uint256 highHandle);
-    /// @notice The key has a list, for good. Store another key for another list.
+    /// @notice The key has a list, which cannot change. Store another key for another list.
     error ListAlreadyCommitted(uint256 highHandle);
-    /// @notice The owner ended the list. Only the owner can help, with another key.
+    /// @notice The owner ended the list. Only the owner can help, by storing another key.
     error ListHasEnded(uint256 highHandle);
-    /// @notice The list's time is over at `until` (Unix seconds).
+    /// @notice The list expired at `until` (Unix seconds).
     error ListExpired(uint64 until);
     /// @notice A list has `MIN_LIST` to `MAX_LIST` nodes.
     error InvalidListLength(uint256 length);
-    /// @notice The list's entry at `index` is zero, the key's owner, or an address from further in front.
+    /// @notice The list's entry at `index` is zero, the key's owner, or equal to an earlier entry.
     error InvalidListEntry(uint256 index);
-    /// @notice A mask names at least one position, and only positions of the list.
+    /// @notice A mask must have at least one position, and only positions of the list.
     error InvalidMask(uint16 mask);
     /// @notice The activator is zero.
     error InvalidActivator();
-    /// @notice The commitment of this key is another: wrong job, activator, end or list, or none is committed.
+    /// @notice The key's commitment is for another job, activator, end or list, or there is none.
     error WrongList(bytes32 commitment);
-    /// @notice The list has no such position, or another address is there.
+    /// @notice The list has no such position, or the position has another address.
     error NotOnList(uint8 index);
     /// @notice The nodes at these positions have no access to the prompt key.
     error NotActivated(uint16 mask);
 
-    /// @notice Sets the node registry, for good.
+    /// @notice Sets the node registry. It cannot change.
     constructor(ActiveNodes nodeRegistry_) {
         nodeRegistry = nodeRegistry_;
     }
@@ -109,16 +109,16 @@ contract PromptKeyStore {
         _store(FHE.asEuint128(high), FHE.asEuint128(low), terms);
     }
 
-    /// @notice Stores two halves that the coprocessor knows and lets both the caller and this contract use.
+    /// @notice Stores two halves that the coprocessor knows and that both the caller and this contract may use.
     function storeKey(uint256 highHandle, uint256 lowHandle) external {
         _checkVerified(highHandle);
         _checkVerified(lowHandle);
         _store(euint128.wrap(bytes32(highHandle)), euint128.wrap(bytes32(lowHandle)), 0);
     }
 
-    /// @notice Binds the caller's key to one job and one list of nodes, for good, and gives the nodes in `mask` access.
+    /// @notice Binds the caller's key once to one job and one list of nodes, and gives the nodes in `mask` access.
     /// @param list `MIN_LIST` to `MAX_LIST` distinct nodes, in the order of the draw; bit i of `mask` is `list[i]`.
-    /// @param activator Who may give further nodes of the list access until `until` (Unix seconds).
+    /// @param activator The account that may give further nodes of the list access until `until` (Unix seconds).
     function commitList(
         uint256 highHandle,
         uint256 lowHandle,
@@ -142,8 +142,8 @@ contract PromptKeyStore {
         _grantAll(highHandle, lowHandle, list, mask);
     }
 
-    /// @notice Gives the active node `list[index]` access, if the caller is the list's activator and in time. Does
-    /// nothing for a node that was given access by the list before.
+    /// @notice Gives the active node `list[index]` access. Only the list's activator may call it, until `until`. Does
+    /// nothing for a node that has access by the list.
     function activate(
         uint256 highHandle,
         uint256 lowHandle,
@@ -165,7 +165,7 @@ contract PromptKeyStore {
         _grant(highHandle, lowHandle, list[index]);
     }
 
-    /// @notice From now on `activate` gives no node access to the caller's key. Without a list, none can be committed.
+    /// @notice Stops `activate` for the caller's key. If the key has no list, none can be committed any more.
     function endList(uint256 highHandle, uint256 lowHandle) external {
         Record storage record = _ownRecord(highHandle, lowHandle);
         if (record.ended) return;
@@ -174,8 +174,8 @@ contract PromptKeyStore {
     }
 
     /// @notice Stores an output key of a node that has access to the prompt key `promptHighHandle` by its list. Its
-    /// readers, for good, are the node, the prompt key's owner, and the nodes of the list in `mask`.
-    /// @param self The caller's position on the list; a bit of its own in `mask` changes nothing.
+    /// readers are the node, the prompt key's owner, and the nodes of the list in `mask`. They cannot change.
+    /// @param self The caller's position on the list. Its own bit in `mask` changes nothing.
     function storeOutputKey(
         InEuint128 calldata high,
         InEuint128 calldata low,
@@ -198,7 +198,7 @@ contract PromptKeyStore {
         _grantAll(highHandle, lowHandle, list, mask & ~_bit(self));
     }
 
-    /// @notice Who owns a key; zero when the two are not one record.
+    /// @notice The owner of a key, zero when the two handles do not belong to one record.
     function ownerOf(uint256 highHandle, uint256 lowHandle) external view returns (address) {
         Record storage record = _records[highHandle];
         return record.lowHandle == lowHandle ? record.owner : address(0);
@@ -256,7 +256,7 @@ contract PromptKeyStore {
         if (record.owner == address(0) || record.lowHandle != lowHandle) revert UnknownKey(highHandle, lowHandle);
     }
 
-    /// @dev A key of the caller that may have, or get, a list.
+    /// @dev The caller's prompt key, which may have or get a list.
     function _ownRecord(uint256 highHandle, uint256 lowHandle) private view returns (Record storage record) {
         record = _knownRecord(highHandle, lowHandle);
         if (record.owner != msg.sender) revert NotAuthorized(msg.sender);
@@ -285,7 +285,7 @@ contract PromptKeyStore {
         if (commitment != keccak256(abi.encode(jobId, activator, until, list))) revert WrongList(commitment);
     }
 
-    /// @dev The bit of a position on a list, so of one below 16.
+    /// @dev The bit of a list position, which is below 16.
     function _bit(uint8 index) private pure returns (uint16) {
         return uint16(1 << index);
     }

@@ -14,7 +14,7 @@ struct Result {
     address[] verifiers;
 }
 
-/// @notice The public, unchangeable record of accepted inference results.
+/// @notice The public, immutable record of accepted inference results.
 contract ResultRegistry is TwoStepRoles {
     struct Entry {
         bytes32 outputCidHash;
@@ -31,7 +31,7 @@ contract ResultRegistry is TwoStepRoles {
 
     mapping(bytes32 jobId => Entry entry) private _entries;
 
-    /// @notice A job's result is on record from now on.
+    /// @notice A job's result was recorded.
     event ResultCommitted(
         bytes32 indexed jobId,
         bytes32 outputCidHash,
@@ -42,7 +42,7 @@ contract ResultRegistry is TwoStepRoles {
         uint16 noMatchCount
     );
 
-    /// @notice A different result for a recorded job was offered and left out.
+    /// @notice A different result for a recorded job was offered and ignored.
     event ResultConflict(
         bytes32 indexed jobId, bytes32 recordedReceiptHash, bytes32 offeredReceiptHash, bytes32 offeredOutputCidHash
     );
@@ -52,14 +52,14 @@ contract ResultRegistry is TwoStepRoles {
         _setRole(COORDINATOR, coordinator);
     }
 
-    /// @notice Records results; an equal entry is skipped, a different one for a recorded job only emits a conflict.
+    /// @notice Records results. Skips an equal entry, and emits a conflict for a different one of a recorded job.
     function commitResults(Result[] calldata results) external onlyRole(COORDINATOR) {
         for (uint256 i = 0; i < results.length; i++) {
             _commit(results[i]);
         }
     }
 
-    /// @notice The recorded result of a job and when it was committed (Unix seconds; zero when there is none).
+    /// @notice The recorded result of a job, and when it was committed (Unix seconds, zero when there is none).
     function resultOf(bytes32 jobId) external view returns (Result memory result, uint64 committedAt) {
         Entry storage entry = _entries[jobId];
         committedAt = entry.committedAt;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// @notice Named roles with one holder each, handed over in two steps so that a mistyped address cannot take one.
+/// @notice Named roles with one holder each. A handover takes two steps, so that a mistyped address cannot take a role.
 abstract contract TwoStepRoles {
-    /// @notice The address that holds a role now; zero when the contract has no such role.
+    /// @notice The address that holds a role, zero when the contract has no such role.
     mapping(bytes32 role => address holder) public holderOf;
 
-    /// @notice The address that may accept a role, or zero when no handover is under way.
+    /// @notice The address that may accept a role, zero when there is no offer.
     mapping(bytes32 role => address next) public pendingHolderOf;
 
     /// @notice A holder offered its role to `next`.
@@ -35,7 +35,7 @@ abstract contract TwoStepRoles {
         emit RoleOffered(role, msg.sender, next);
     }
 
-    /// @notice Takes a role that its holder offered to the caller.
+    /// @notice Takes a role that the caller was offered by its holder.
     function acceptRole(bytes32 role) external {
         if (msg.sender == address(0) || pendingHolderOf[role] != msg.sender) revert RoleNotOffered(role, msg.sender);
         delete pendingHolderOf[role];

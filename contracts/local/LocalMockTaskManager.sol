@@ -3,12 +3,12 @@ pragma solidity 0.8.37;
 
 import {LocalTaskManager} from "./LocalTaskManager.sol";
 
-/// @notice DEVELOPMENT ONLY: the task manager for the SDK's mock mode; it keeps plaintexts in the open.
+/// @notice DEVELOPMENT ONLY: the task manager for the SDK's mock mode. It keeps plaintexts unencrypted.
 contract LocalMockTaskManager is LocalTaskManager {
     uint256 private constant KNOWN_MARK = 1 << 255;
 
-    /// @notice Where the plaintext behind a handle lies in this contract's storage, its highest bit set once it is known.
-    /// @dev The encrypting process writes it there past the chain: no transaction of a local chain carries a plaintext either.
+    /// @notice The storage slot of the plaintext behind a handle. Its highest bit is set once the plaintext is known.
+    /// @dev The encrypting process writes it there directly, so that no transaction of a local chain carries a plaintext.
     function plaintextSlot(uint256 handle) public pure returns (bytes32) {
         return keccak256(abi.encode("svc.local.plaintext", handle & ~METADATA_MASK));
     }

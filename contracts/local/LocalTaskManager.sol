@@ -16,14 +16,14 @@ struct Permission {
     bytes recipientSignature;
 }
 
-/// @notice What a permit's own validator answers.
+/// @notice The interface of a permit's own validator.
 interface PermitValidator {
-    /// @notice Whether the issuer has switched the permit off.
+    /// @notice Whether the issuer has disabled the permit.
     function disabled(address issuer, uint256 id) external view returns (bool);
 }
 
 /// @notice DEVELOPMENT ONLY: task manager and access list of a local chain.
-/// @dev Placed with anvil_setCode at the SDK's fixed address, hence no constructor and no immutables.
+/// @dev Placed with anvil_setCode at the SDK's fixed address, so it has no constructor and no immutables.
 contract LocalTaskManager is CofheTaskManager {
     uint256 internal constant METADATA_MASK = 0xffff;
     uint256 private constant HALF_CURVE_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0;
@@ -38,7 +38,7 @@ contract LocalTaskManager is CofheTaskManager {
     bytes32 private constant RECIPIENT_TYPE =
         keccak256("PermissionedV2Recipient(bytes32 sealingKey,bytes issuerSignature)");
 
-    /// @notice Whose signatures make an encrypted input valid; zero until `initialize`.
+    /// @notice The account that signs encrypted inputs, zero until `initialize`.
     address public verifierSigner;
 
     mapping(uint256 handle => mapping(address account => bool allowed)) private _allowed;
@@ -62,7 +62,7 @@ contract LocalTaskManager is CofheTaskManager {
     /// @notice The permit is not signed by its recipient.
     error PermissionInvalid_RecipientSignature();
 
-    /// @notice The permit's validator has switched it off.
+    /// @notice The permit's validator has disabled it.
     error PermissionInvalid_Disabled();
 
     /// @notice Sets the signer of encrypted inputs, once.
@@ -87,14 +87,14 @@ contract LocalTaskManager is CofheTaskManager {
         emit InputVerified(handle, sender, msg.sender);
     }
 
-    /// @notice Lets an account use a handle for good.
+    /// @notice Lets an account use a handle. This cannot be withdrawn.
     function allow(uint256 handle, address account) external {
         _requireAllowed(handle);
         _allowed[handle][account] = true;
         emit Allowed(handle, account, msg.sender);
     }
 
-    /// @notice Lets everybody use a handle for good.
+    /// @notice Lets anyone use a handle. This cannot be withdrawn.
     function allowGlobal(uint256 handle) external {
         _requireAllowed(handle);
         _public[handle] = true;
@@ -112,7 +112,7 @@ contract LocalTaskManager is CofheTaskManager {
         return isAllowed(handle, permission.issuer);
     }
 
-    /// @notice Whether everybody may decrypt a handle.
+    /// @notice Whether anyone may decrypt a handle.
     function isPubliclyAllowed(uint256 handle) external view returns (bool) {
         return _public[handle];
     }
@@ -131,7 +131,7 @@ contract LocalTaskManager is CofheTaskManager {
         return _allowed[handle][account] || _public[handle] || _allowedForTransaction(handle, account);
     }
 
-    /// @notice True for a valid permit; reverts with the reason for any other.
+    /// @notice True for a valid permit. Reverts with the reason for an invalid one.
     function checkPermitValidity(Permission memory permission) public view returns (bool) {
         if (permission.expiration < block.timestamp) revert PermissionInvalid_Expired();
         address issuer = _recover(_typed(_issuerHash(permission)), permission.issuerSignature);

@@ -4,12 +4,12 @@ pragma solidity 0.8.37;
 import {LocalMockTaskManager} from "./LocalMockTaskManager.sol";
 import {LocalTaskManager, Permission} from "./LocalTaskManager.sol";
 
-/// @notice DEVELOPMENT ONLY: stands in for the threshold network; checks permits as the real one does.
+/// @notice DEVELOPMENT ONLY: replaces the threshold network. It checks permits as the real one does.
 contract LocalThresholdNetwork {
     LocalMockTaskManager private constant TASK_MANAGER =
         LocalMockTaskManager(0xeA30c4B8b44078Bbf8a6ef5b9f1eC1626C7848D9);
 
-    /// @notice The value behind a handle, sealed by XOR with the permit's key, or why it is refused.
+    /// @notice The value behind a handle, sealed by XOR with the permit's key, or the reason for the refusal.
     function querySealOutput(uint256 handle, uint256, Permission memory permission)
         external
         view
