@@ -1,7 +1,7 @@
 import { Abi } from 'ox'
 import type { Artifacts } from './solc.ts'
 
-/** Which contract's ABI goes to which file under `lib/abi/`, and under which name. */
+/** The file under `lib/abi/` and the name of its constant, for each contract. */
 const abiFiles = [
   { contract: 'NodeRegistry', file: 'node-registry.ts', constant: 'nodeRegistryAbi' },
   { contract: 'PromptKeyStore', file: 'prompt-key-store.ts', constant: 'promptKeyStoreAbi' },
@@ -9,7 +9,7 @@ const abiFiles = [
   { contract: 'CofheTaskManager', file: 'task-manager.ts', constant: 'taskManagerAbi' },
 ] as const
 
-/** The text of every file under `lib/abi/`, by file name, formatted as the rest of the code. */
+/** Renders every file under `lib/abi/`, by file name. */
 export const renderAbiFiles = (artifacts: Artifacts): ReadonlyMap<string, string> => {
   const files = new Map<string, string>()
   for (const { contract, file, constant } of abiFiles) {

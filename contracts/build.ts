@@ -8,7 +8,7 @@ import { type Artifacts, compilerSettings, compileSolidity } from './solc.ts'
 import { readSources } from './sources.ts'
 
 const contractsFolder = import.meta.dirname
-/** Where the last build is kept. */
+/** The path of the last build. */
 export const artifactsFile = join(contractsFolder, 'out', 'artifacts.json')
 const abiFolder = join(contractsFolder, '..', 'lib', 'abi')
 
@@ -29,7 +29,7 @@ const readBuild = async (): Promise<Build | undefined> => {
   }
 }
 
-/** Compiles the contracts, or returns the artifacts of the last build when no source has changed since. */
+/** Compiles the contracts, or returns the artifacts of the last build if no source has changed. */
 export const buildContracts = async (): Promise<Artifacts> => {
   const sources = await readSources()
   const sourcesHash = hashSources(sources)
@@ -41,7 +41,7 @@ export const buildContracts = async (): Promise<Artifacts> => {
   return contracts
 }
 
-/** The names of the files under `lib/abi/` that differ from what the contracts say. */
+/** Returns the names of the files under `lib/abi/` that differ from the compiled contracts. */
 export const findStaleAbis = async (artifacts: Artifacts): Promise<readonly string[]> => {
   const stale: string[] = []
   for (const [name, text] of renderAbiFiles(artifacts)) {

@@ -18,19 +18,19 @@ import type { ContractName, Terms } from './deployment-steps.ts'
 import type { Artifacts } from './solc.ts'
 import { verifyDeployed } from './verify-deployed.ts'
 
-/** What the command has from its process. */
+/** The command's access to its process. */
 export type DeployTerminal = {
   readonly environment: Readonly<Record<string, string | undefined>>
-  /** The result. */
+  /** Prints the result. */
   readonly print: (text: string) => void
-  /** How far it is. */
+  /** Prints progress. */
   readonly say: (line: string) => void
-  /** Asks a person; undefined when there is none. */
+  /** Asks the operator. Undefined without a terminal. */
   readonly confirm: ((question: string) => Promise<boolean>) | undefined
   readonly signal: AbortSignal
 }
 
-/** Plans, and unless it is a dry run deploys, verifies and writes the address file; throws SvcErrors. */
+/** Plans the deployment. Unless it is a dry run, deploys, verifies and writes the address file. Throws SvcErrors. */
 export async function runDeploy(command: DeployCommand, terminal: DeployTerminal): Promise<void> {
   const { network, rpcUrl, isDryRun, isJson, file } = command
   const { environment, print, say, signal } = terminal
@@ -112,7 +112,7 @@ async function checkChainId(
   )
 }
 
-/** The contracts of an earlier run that are on chain, or will be. */
+/** Returns the contracts of an earlier run that are on chain, or will be. */
 async function surviving(
   reader: ReturnType<typeof createChainReader>,
   deployer: Address,
@@ -124,7 +124,7 @@ async function surviving(
     if ((await fateOf(reader, deployer, sent, signal)) === 'lost') continue
     alive.set(sent.contract, sent.address)
   }
-  // PromptKeyStore points to the registry that was lost, for good.
+  // Its immutable registry is the lost one.
   if (!alive.has('NodeRegistry')) alive.delete('PromptKeyStore')
   return alive
 }

@@ -18,22 +18,22 @@ import type { DeployProgress, SentContract } from './deploy-progress.ts'
 
 const receiptTimeoutMs = 600_000
 
-/** Where a contract got to be. */
+/** The address of a contract, and the block that created it. */
 export type Deployed = { readonly address: Address; readonly block: number }
 
-/** What a deployment works with. */
+/** The dependencies of a deployment. */
 export type DeployContext = {
   readonly chain: ChainWriter
   readonly account: LocalAccount
   readonly progress: DeployProgress
   readonly confirmations: number
-  /** What a unit of gas may cost: the operator has agreed to no more. */
+  /** The highest price of a unit of gas that the operator agreed to. */
   readonly maxGasPrice: bigint
   readonly say: (line: string) => void
   readonly signal: AbortSignal
 }
 
-/** Creates one contract and waits for its confirmations; throws SvcError `deployment-failed`. */
+/** Creates one contract and waits for its confirmations. Throws SvcError `deployment-failed`. */
 export async function deployContract(
   context: DeployContext,
   planned: PlannedContract,
@@ -53,7 +53,7 @@ export async function deployContract(
     await abortable(publicClient.sendRawTransaction({ serializedTransaction: signed }), signal)
   } catch (error) {
     signal.throwIfAborted()
-    // It may have arrived, and only the answer not: a second try is then refused as known.
+    // The RPC may have taken it and only the response was lost. It refuses a second try as known.
     const fate = await fateOf(chain, deployer, entry, signal)
     if (fate === 'lost') throw failed(contract, shortMessageOf(error), error)
   }
@@ -61,7 +61,7 @@ export async function deployContract(
   return await settled(context, entry)
 }
 
-/** Waits until a transaction that was sent has its confirmations; throws SvcError `deployment-failed`. */
+/** Waits until a sent transaction has its confirmations. Throws SvcError `deployment-failed`. */
 export async function settled(context: DeployContext, sent: SentContract): Promise<Deployed> {
   const { chain, confirmations, say, signal } = context
   const { contract, tx } = sent
@@ -84,20 +84,20 @@ export async function settled(context: DeployContext, sent: SentContract): Promi
   return { address, block: Number(receipt.blockNumber) }
 }
 
-/** What became of a transaction that was written down; throws SvcError `chain-unavailable` when the chain RPC contradicts itself. */
+/** Looks for a recorded transaction. Throws SvcError `chain-unavailable` when the chain RPC contradicts itself. */
 export async function fateOf(
   { publicClient }: ChainReader,
   deployer: Hex,
   { contract, address, tx, nonce }: SentContract,
   signal: AbortSignal,
 ): Promise<'in-a-block' | 'waiting' | 'lost'> {
-  // Only "there is none" means so: an RPC that fails must not make a sent transaction look lost.
+  // Only "not found" counts: an RPC that fails must not make a sent transaction look lost.
   const absent = (error: unknown) => {
     if (causesOf(error).some(isNotFound)) return undefined
     throw error
   }
   const look = async () => {
-    // Before the receipt: a transaction that is mined meanwhile must not look lost.
+    // Read before the receipt: a transaction that is mined in between must not look lost.
     const used = await publicClient.getTransactionCount({ address: deployer, blockTag: 'latest' })
     const receipt = await publicClient.getTransactionReceipt({ hash: tx }).catch(absent)
     if (receipt?.status === 'success') return 'in-a-block'
@@ -107,7 +107,7 @@ export async function fateOf(
       if (code !== undefined && code !== '0x') throw unseen(contract, address, tx)
       return 'lost'
     }
-    // Public RPCs do not show all that waits; with another nonce it would be sent twice.
+    // Public RPCs do not show every pending transaction. A transaction taken for lost would be sent twice, with another nonce.
     const next = await publicClient.getTransactionCount({ address: deployer, blockTag: 'pending' })
     const pending = await publicClient.getTransaction({ hash: tx }).catch(absent)
     return pending !== undefined || next > nonce ? 'waiting' : 'lost'
@@ -115,7 +115,7 @@ export async function fateOf(
   return await ask(`looking for ${contract}`, look(), signal)
 }
 
-/** What gas costs now; throws when that is more than was agreed to. */
+/** Returns the present gas fees. Throws when they exceed what the operator agreed to. */
 async function feesOf({ chain, maxGasPrice, signal }: DeployContext, contract: string) {
   const estimate = chain.publicClient.estimateFeesPerGas()
   const now = await ask('reading the gas price', estimate, signal)

@@ -13,7 +13,7 @@ const ask = async (question: string): Promise<boolean> => {
   try {
     return /^y(es)?$/i.test((await lines.question(question)).trim())
   } catch {
-    // Ctrl-C and Ctrl-D reach the question, and not the process.
+    // Ctrl-C and Ctrl-D reach the question and not the process.
     throw interrupted
   } finally {
     lines.close()
@@ -42,7 +42,7 @@ const main = async (args: readonly string[]): Promise<number> => {
     return 0
   } catch (error) {
     if (!(error instanceof SvcError)) {
-      // The library's whole message holds the RPC's address, and that may hold a key.
+      // The library's full message contains the RPC's address, which may contain a key.
       console.error(`error: ${shortMessageOf(error)}`)
       return 1
     }
@@ -52,5 +52,5 @@ const main = async (args: readonly string[]): Promise<number> => {
   }
 }
 
-// Polls of the chain that were given up would keep the process for minutes.
+// Abandoned polls of the chain would keep the process alive for minutes.
 process.exit(await main(process.argv.slice(2)))

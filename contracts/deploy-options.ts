@@ -5,7 +5,7 @@ import { readOptions, WholeNumber } from '../lib/host/command-line.ts'
 import { type KnownNetwork, knownNetworks } from '../lib/known-networks.ts'
 import { SvcError } from '../lib/svc-error.ts'
 
-/** What `contracts:deploy` was asked for; roles that were not named are the deployer's. */
+/** The options of `contracts:deploy`. A role that is not named is the deployer's. */
 export type DeployCommand = {
   readonly network: KnownNetwork
   readonly rpcUrl: string
@@ -14,7 +14,7 @@ export type DeployCommand = {
   readonly treasury: Address | undefined
   /** Wei. */
   readonly minStake: bigint
-  /** Whose dry run it is when there is no key. */
+  /** The deployer of a dry run without a key. */
   readonly deployer: Address | undefined
   readonly keystore: string | undefined
   readonly file: string
@@ -24,7 +24,7 @@ export type DeployCommand = {
   readonly isYes: boolean
 }
 
-/** How to use the command. */
+/** The help text. */
 export const deployHelp = `Usage: npm run contracts:deploy -- --network NAME --arbiter ADDRESS [options]
 
 Deploys NodeRegistry, PromptKeyStore and ResultRegistry, and writes their addresses to a file that
@@ -48,7 +48,7 @@ again after an interruption, with the same options, it continues.
 Exit codes: 0 done, 1 you have to do something, 2 wrong usage, 130 interrupted`
 
 const nobody = `0x${'0'.repeat(40)}`
-// A mistyped role would be nobody's for good: what has capitals is checked by them.
+// A role given to a mistyped address is lost, so the capitals of an address are checked (EIP-55).
 const Account = z
   .string()
   .refine((text) => !/^0x[0-9a-fA-F]{40}$/.test(text) || isAddress(text), {
@@ -87,7 +87,7 @@ const Flags = z.object({
 const usage = (what: string): SvcError =>
   new SvcError('usage', what, { hint: '--help lists every option.' })
 
-/** Reads the command line and SVC_RPC_URL; undefined when help is asked for; throws SvcError `usage` that names every mistake. */
+/** Parses the command line and SVC_RPC_URL, undefined for help. Throws SvcError `usage` that names every mistake. */
 export function parseDeployCommand(
   args: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,

@@ -17,7 +17,7 @@ import {
 } from './deployment-steps.ts'
 import type { Artifacts } from './solc.ts'
 
-// The last contract is sent minutes after the plan was made.
+// The price may rise: the last contract is sent minutes after the plan was made.
 const priceMargin = 2n
 
 /** One transaction that creates a contract. */
@@ -27,23 +27,23 @@ export type PlannedContract = {
   readonly nonce: number
   readonly values: Arguments
   readonly data: Hex
-  /** A fifth more than it takes now. */
+  /** The estimate plus a fifth. */
   readonly gas: bigint
 }
 
-/** All that would be sent, and what speaks against it. */
+/** All transactions of a deployment, and the facts that may prevent it. */
 export type DeployPlan = {
   readonly deployer: Address
   readonly balance: bigint
-  /** Wei a unit of gas costs at most: twice what it costs now. */
+  /** The highest price of a unit of gas in wei: twice the present one. */
   readonly gasPrice: bigint
   readonly contracts: readonly PlannedContract[]
-  /** Wei that the transactions cost at most. */
+  /** The highest cost of the transactions in wei. */
   readonly cost: bigint
   readonly hasTaskManager: boolean
 }
 
-/** Asks the chain; throws SvcError `chain-unavailable` instead of what the RPC library says, which may show the URL. */
+/** Runs a request to the chain. Throws SvcError `chain-unavailable` in place of the RPC library's error, which may show the URL. */
 export const ask = async <T>(doing: string, work: Promise<T>, signal?: AbortSignal): Promise<T> => {
   try {
     return await abortable(work, signal)
@@ -59,7 +59,7 @@ export const ask = async <T>(doing: string, work: Promise<T>, signal?: AbortSign
   }
 }
 
-/** Works out every transaction from `nonce` on, without sending any; `deployed` are those that an earlier run has sent. */
+/** Plans every transaction from the next nonce on, without sending any. `deployed` are those that an earlier run has sent. */
 export async function planDeployment(
   { publicClient }: ChainReader,
   artifacts: Artifacts,
@@ -97,7 +97,7 @@ export async function planDeployment(
   return { deployer, balance, gasPrice, contracts, cost, hasTaskManager }
 }
 
-/** Why the plan must not be carried out as things are; empty when nothing speaks against it. */
+/** Returns what prevents the deployment. */
 export function problemsOf(plan: DeployPlan, isLocal: boolean): readonly SvcError[] {
   const problems: SvcError[] = []
   if (plan.balance < plan.cost) {
@@ -121,7 +121,7 @@ export function problemsOf(plan: DeployPlan, isLocal: boolean): readonly SvcErro
   return problems
 }
 
-/** The plan as lines for the operator. */
+/** Formats the plan for the operator. */
 export function planLines(plan: DeployPlan, network: string, chainId: number): readonly string[] {
   const { deployer, balance, contracts, gasPrice, cost } = plan
   return [
@@ -139,7 +139,7 @@ export function planLines(plan: DeployPlan, network: string, chainId: number): r
 const valueText = (name: string, value: Hex | bigint): string =>
   name === 'minStake' && typeof value === 'bigint' ? `${formatEther(value)} ether` : String(value)
 
-/** The plan for machines; wei as decimal text. */
+/** Formats the plan as JSON. Wei are decimal text. */
 export const planJson = (plan: DeployPlan, network: string, chainId: number) => ({
   network,
   chain_id: chainId,

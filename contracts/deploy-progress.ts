@@ -8,7 +8,7 @@ import { SvcError } from '../lib/svc-error.ts'
 import { artifactOf, type ContractName, contractNames, type Terms } from './deployment-steps.ts'
 import type { Artifacts } from './solc.ts'
 
-/** A transaction that was signed, and perhaps sent. */
+/** A transaction that was signed and perhaps sent. */
 const SentContract = z.strictObject({
   contract: z.enum(contractNames),
   address: Address,
@@ -24,23 +24,23 @@ const Purpose = z.strictObject({
   arbiter: Address,
   treasury: Address,
   min_stake: z.string().regex(/^\d{1,40}$/),
-  /** Hash of the bytecode: other contracts are another deployment. */
+  /** The hash of the bytecode, because other contracts are another deployment. */
   bytecode: Hash32,
 })
 type Purpose = z.output<typeof Purpose>
 
 const Progress = z.strictObject({ purpose: Purpose, sent: z.array(SentContract).max(3) })
 
-/** What a deployment has sent so far, kept beside the address file until that is written. */
+/** The transactions of a deployment so far. The file is beside the address file until that is written. */
 export type DeployProgress = {
   readonly file: string
   readonly sent: ReadonlyMap<ContractName, SentContract>
-  /** On the disk before the transaction leaves: a run that is killed finds it again. */
+  /** Writes the transaction to disk before it is sent, so that a run after a kill finds it. */
   readonly record: (sent: SentContract) => Promise<void>
   readonly forget: () => Promise<void>
 }
 
-/** Opens what an earlier run has left, or starts anew; throws SvcError `deployment-unfinished` when it was for something else. */
+/** Opens the progress of an earlier run, or starts a new one. Throws SvcError `deployment-unfinished` when it was for another purpose. */
 export async function openProgress(
   addressFile: string,
   chainId: number,
@@ -70,7 +70,7 @@ export async function openProgress(
         throw unusable(file, 'was changed: another run is at it')
       }
       sent.set(entry.contract, entry)
-      // It points to the registry before this one.
+      // The recorded PromptKeyStore points to the registry before this one.
       if (entry.contract === 'NodeRegistry') sent.delete('PromptKeyStore')
       const progress = { purpose, sent: [...sent.values()] }
       writeWhole(file, `${JSON.stringify(progress, null, 2)}\n`)

@@ -9,7 +9,7 @@ import { buildContracts } from './build.ts'
 import { artifactOf, type ContractName } from './deployment-steps.ts'
 import type { Artifacts } from './solc.ts'
 
-/** Who deploys, and whom the contracts obey. */
+/** The deployer, and the holders of the contracts' roles. */
 export type DeployOptions = {
   readonly rpcUrl: string
   readonly chainId: number
@@ -22,7 +22,7 @@ export type DeployOptions = {
   readonly signal?: AbortSignal
 }
 
-/** Where the contracts are, in lower case, and the block from which their events start. */
+/** The contracts' addresses in lower case, and the block from which their events start. */
 export type DeployedContracts = {
   readonly nodeRegistry: Address
   readonly promptKeyStore: Address
@@ -52,7 +52,7 @@ const deployOne = async (
   }
 }
 
-/** Deploys the three contracts in order; throws an error that names the contract and the reason. */
+/** Deploys the three contracts in order. Throws an error that names the contract and the reason. */
 export const deployContracts = async (options: DeployOptions): Promise<DeployedContracts> => {
   const { rpcUrl, chainId, deployer, coordinator, arbiter, treasury, minStake, signal } = options
   const artifacts = await buildContracts()

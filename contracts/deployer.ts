@@ -8,7 +8,7 @@ import type { DeployCommand } from './deploy-options.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Who deploys: with its key where there is one; a dry run needs the address alone. Throws SvcError `deployer-missing` or `deployer-invalid`; no message shows a secret. */
+/** Returns the deployer. A dry run needs no key. Throws SvcError `deployer-missing` or `deployer-invalid`, without secrets in it. */
 export async function openDeployer(
   command: Pick<DeployCommand, 'keystore' | 'deployer' | 'isDryRun'>,
   environment: Environment,

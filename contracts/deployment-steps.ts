@@ -2,7 +2,7 @@ import { concat, encodeAbiParameters, getContractAddress, type Hex } from 'viem'
 import { Address } from '../lib/codecs.ts'
 import type { Artifact, Artifacts } from './solc.ts'
 
-/** Whom the contracts obey, and the smallest stake in wei. */
+/** The holders of the contracts' roles, and the smallest stake in wei. */
 export type Terms = {
   readonly coordinator: Address
   readonly arbiter: Address
@@ -17,7 +17,7 @@ export type ContractName = (typeof contractNames)[number]
 /** A constructor's arguments by name, in order. */
 export type Arguments = readonly (readonly [name: string, value: Hex | bigint])[]
 
-/** What a contract is constructed with; PromptKeyStore has to know where NodeRegistry is. */
+/** Returns the constructor arguments of a contract. PromptKeyStore needs the address of NodeRegistry. */
 export const argumentsOf = (name: ContractName, terms: Terms, nodeRegistry: Hex): Arguments => {
   const { coordinator, arbiter, treasury, minStake } = terms
   switch (name) {
@@ -35,14 +35,14 @@ export const argumentsOf = (name: ContractName, terms: Terms, nodeRegistry: Hex)
   }
 }
 
-/** One compiled contract; throws when none of that name was compiled. */
+/** Returns a compiled contract. Throws when there is none of that name. */
 export const artifactOf = (artifacts: Artifacts, name: string): Artifact => {
   const artifact = artifacts[name]
   if (artifact === undefined) throw new Error(`no contract named ${name} was compiled`)
   return artifact
 }
 
-/** The data of the transaction that creates a contract. */
+/** Returns the data of the transaction that creates a contract. */
 export const creationCode = (artifact: Artifact, values: Arguments): Hex => {
   const item = artifact.abi.find((entry) => entry.type === 'constructor')
   const inputs = item?.inputs ?? []
@@ -55,11 +55,11 @@ export const creationCode = (artifact: Artifact, values: Arguments): Hex => {
   ])
 }
 
-/** Where a contract comes to be, in lower case: it depends on the deployer and the transaction's nonce alone. */
+/** Returns the address of a contract to create, in lower case. It depends only on the deployer and the transaction's nonce. */
 export const addressAt = (deployer: Address, nonce: number): Address =>
   Address.parse(getContractAddress({ from: deployer, nonce: BigInt(nonce) }))
 
-/** Whether code found on chain is an artifact's, whatever its constructor has put into the immutables. */
+/** Whether code on chain is an artifact's. Ignores the values of immutables. */
 export const isCodeOf = (
   { deployedBytecode, immutables }: Artifact,
   code: Hex | undefined,

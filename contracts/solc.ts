@@ -1,19 +1,19 @@
 import { createRequire } from 'node:module'
 import type { Abi, Hex } from 'viem'
 
-/** One compiled contract; an interface has an empty (`0x`) bytecode. */
+/** One compiled contract. An interface has an empty (`0x`) bytecode. */
 export type Artifact = {
   readonly abi: Abi
   readonly bytecode: Hex
   readonly deployedBytecode: Hex
-  /** Where in the deployed bytecode the constructor puts values. */
+  /** The places in the deployed bytecode where the constructor puts values. */
   readonly immutables: readonly { readonly start: number; readonly length: number }[]
 }
 
 /** Compiled contracts by name. */
 export type Artifacts = Readonly<Record<string, Artifact>>
 
-/** The compiler settings; a change here changes the bytecode. */
+/** The compiler settings. A change here changes the bytecode. */
 export const compilerSettings = {
   evmVersion: 'cancun',
   optimizer: { enabled: true, runs: 10_000 },
@@ -30,7 +30,7 @@ export const compilerSettings = {
   },
 } as const
 
-// Transient storage lasting to the transaction's end is what the local access list wants.
+// The local access list keeps transient storage until the end of the transaction on purpose.
 const expectedWarnings: readonly string[] = ['2394']
 
 type SolcContract = {
@@ -57,7 +57,7 @@ const loadSolc = (): Solc => {
     events.map((event) => [event, new Set(process.listeners(event as 'exit'))]),
   )
   const solc = createRequire(import.meta.url)('solc') as Solc
-  // The compiler's runtime installs listeners that turn any later failure of this process into an abort.
+  // The compiler's runtime installs listeners that abort this process on any later failure.
   for (const event of events) {
     for (const listener of process.listeners(event as 'exit')) {
       if (!before.get(event)?.has(listener)) process.removeListener(event, listener)
@@ -66,7 +66,7 @@ const loadSolc = (): Solc => {
   return solc
 }
 
-/** Compiles sources given by import path; throws with the compiler's own messages, warnings included. */
+/** Compiles sources, by import path. Throws with the compiler's messages, warnings included. */
 export const compileSolidity = (sources: ReadonlyMap<string, string>): Artifacts => {
   const input = {
     language: 'Solidity',

@@ -25,7 +25,7 @@ const allSources = async (): Promise<readonly string[]> => {
   return paths
 }
 
-/** Every Solidity source that the project's contracts are made of, libraries included, by import path. */
+/** Reads every Solidity source of the project's contracts, libraries included, by import path. */
 export const readSources = async (): Promise<ReadonlyMap<string, string>> => {
   const waiting = [...(await allSources())]
   const sources = new Map<string, string>()

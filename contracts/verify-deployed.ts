@@ -16,7 +16,7 @@ import type { Artifacts } from './solc.ts'
 
 const role = (name: string): Hex => pad(toHex(name), { dir: 'right', size: 32 })
 
-/** Compares what is on chain with what was to be deployed: code, roles, the smallest stake, the link between the contracts; throws SvcError `deployment-differs`. */
+/** Compares the chain with the plan: code, roles, the smallest stake, the link between contracts. Throws SvcError `deployment-differs`. */
 export async function verifyDeployed(
   { publicClient }: ChainReader,
   artifacts: Artifacts,

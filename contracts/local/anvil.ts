@@ -17,7 +17,7 @@ const PLATFORMS: Readonly<Record<string, string>> = {
   'win32-x64': 'win32-amd64',
 }
 
-/** A funded account of a local chain; its key is public knowledge. */
+/** A funded account of a local chain. Its key is public. */
 export type DevAccount = { readonly address: Hex; readonly privateKey: Hex }
 
 /** A running local chain. */
@@ -26,13 +26,13 @@ export type Anvil = {
   readonly chainId: number
   readonly accounts: readonly [DevAccount, DevAccount, ...DevAccount[]]
   readonly pid: number
-  /** Resolves once the process is gone. */
+  /** Resolves when the process has ended. */
   readonly exited: Promise<void>
-  /** Ends the process and waits until it is gone. */
+  /** Ends the process and waits until it has ended. */
   stop(): Promise<void>
 }
 
-/** How to start a local chain: without `blockTime` (seconds) every transaction gets its own block at once. */
+/** The options of a local chain. Without `blockTime` (seconds) every transaction gets its own block at once. */
 export type AnvilOptions = {
   readonly chainId?: number
   readonly port?: number
@@ -66,7 +66,7 @@ const findBinary = async (): Promise<string> => {
   return file
 }
 
-// Its input closes when this process ends, however it ends; then it takes the chain down.
+// The watcher's input closes when this process ends in any way. Then the watcher kills the chain.
 const guard = (pid: number): ChildProcess | undefined => {
   if (process.platform === 'win32') return undefined
   const watcher = spawn('/bin/sh', ['-c', `cat >/dev/null; kill -9 ${pid} 2>/dev/null`], {
@@ -94,7 +94,7 @@ const waitUntilListening = (child: ChildProcess, signal: AbortSignal): Promise<s
     signal.addEventListener('abort', () => fail('was not ready in time'), { once: true })
   })
 
-/** Starts a local chain on a free port and resolves once it listens; throws with anvil's own words if it cannot. */
+/** Starts a local chain on a free port and resolves when it listens. Throws with anvil's output if it cannot. */
 export const startAnvil = async (options: AnvilOptions = {}): Promise<Anvil> => {
   const { chainId = 31337, port = 0, blockTime, signal } = options
   signal?.throwIfAborted()
@@ -103,7 +103,7 @@ export const startAnvil = async (options: AnvilOptions = {}): Promise<Anvil> => 
   if (blockTime !== undefined) args.push('--block-time', String(blockTime))
   const child = spawn(await findBinary(), args, {
     stdio: ['ignore', 'pipe', 'pipe'],
-    // Ctrl-C in a terminal must not end the chain before those who use it.
+    // Ctrl-C in a terminal must not end the chain before its clients.
     detached: process.platform !== 'win32',
   })
   const exited = new Promise<void>((resolve) => {

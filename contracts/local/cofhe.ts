@@ -30,7 +30,7 @@ const artifactNamed = (artifacts: Artifacts, name: string): Artifact => {
 type Deployment = {
   readonly rpcUrl: string
   readonly chainId: number
-  /** Whose signatures make encrypted inputs valid. */
+  /** The account whose signatures make encrypted inputs valid. */
   readonly signer: Hex
   readonly signal: AbortSignal | undefined
 }
@@ -39,7 +39,7 @@ const setSigner = async (
   { rpcUrl, chainId, signer, signal }: Deployment,
   { abi }: Artifact,
 ): Promise<void> => {
-  // Anybody may set it, once: this wallet is for nothing else.
+  // Anyone may set the signer, once. This wallet has no other use.
   const account = privateKeyToAccount(generatePrivateKey())
   const chain = createChainWriter({ rpcUrl, chainId, account, timeoutMs: callTimeoutMs })
   const present = await chain.publicClient.readContract({
@@ -63,10 +63,10 @@ const mockContracts = [
   [MOCKS_THRESHOLD_NETWORK_ADDRESS, 'LocalThresholdNetwork'],
 ] as const
 
-// Proofs and decryptions are the business of a process: no plaintext comes near the chain.
+// A process makes proofs and decrypts, so that no plaintext is on the chain.
 const realContracts = [[TASK_MANAGER_ADDRESS, 'LocalTaskManager']] as const
 
-/** Puts the contracts on the chain; harmless when done twice. */
+/** Puts the contracts on the chain. Idempotent. */
 const place = async (
   options: Deployment,
   contracts: typeof mockContracts | typeof realContracts,
@@ -91,7 +91,7 @@ const place = async (
   }
 }
 
-/** DEVELOPMENT ONLY: puts the contracts for the SDK's mock mode on an anvil chain; harmless when done twice. */
+/** DEVELOPMENT ONLY: puts the contracts for the SDK's mock mode on an anvil chain. Idempotent. */
 export const placeLocalCofhe = (options: {
   readonly rpcUrl: string
   readonly chainId?: number
@@ -101,11 +101,11 @@ export const placeLocalCofhe = (options: {
   return place({ rpcUrl, chainId, signer: MOCKS_ZK_VERIFIER_SIGNER_ADDRESS, signal }, mockContracts)
 }
 
-/** DEVELOPMENT ONLY: puts the contract for a running local coprocessor on an anvil chain with any id but 31337; harmless when done twice. */
+/** DEVELOPMENT ONLY: puts a running local coprocessor's contract on an anvil chain with any id but 31337. Idempotent. */
 export const placeLocalTaskManager = (options: {
   readonly rpcUrl: string
   readonly chainId: number
-  /** As the coprocessor names it. */
+  /** The coprocessor's verifier address. */
   readonly verifier: Hex
   readonly signal?: AbortSignal
 }): Promise<void> => {

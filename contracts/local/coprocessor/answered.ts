@@ -1,12 +1,12 @@
 const maxKept = 256
 
-/** Remembers the last sealed answers, for those who come back for one by its id. */
+/** Keeps the last sealed answers, for clients that fetch one by its id. */
 export type Answered<T> = {
   keep(answer: T): T
   find(requestId: string): T | undefined
 }
 
-/** Makes an empty memory. */
+/** Makes an empty store. */
 export const createAnswered = <T extends { readonly request_id: string }>(): Answered<T> => {
   const kept = new Map<string, T>()
   return {

@@ -4,7 +4,7 @@ import { type Hex, toHex } from 'viem'
 import { ownerOnly, writeWhole } from '../../../lib/host/write-whole.ts'
 import { fingerprintOf } from './key-files.ts'
 
-// The task manager overwrites these bits of the raw hash with type and security zone.
+// The task manager overwrites these bits of the raw hash with the type and the security zone.
 const metadataBits = 16n
 
 /** Keeps ciphertexts in a folder, one file each, so that a restart loses none. */
@@ -12,15 +12,15 @@ export type Ciphertexts = {
   has(handle: bigint): boolean
   /** Undefined when there is none. */
   read(handle: bigint): Uint8Array | undefined
-  /** The ciphertext is on disk when it returns. */
+  /** Writes a ciphertext. It is on disk when this returns. */
   write(rawHash: Hex, bytes: Uint8Array): void
 }
 
-// Other keys cannot open what these have encrypted: each has a folder of its own.
+// Only the same keys can open what they have encrypted, so each public key has its own folder.
 const folderOf = (dataFolder: string, publicKey: Uint8Array): string =>
   join(dataFolder, `ciphertexts-${fingerprintOf(publicKey)}`)
 
-/** Opens what was encrypted to a public key; its folder is made if need be. */
+/** Opens the ciphertexts of a public key. Makes their folder if it is missing. */
 export const openCiphertexts = (dataFolder: string, publicKey: Uint8Array): Ciphertexts => {
   const folder = folderOf(dataFolder, publicKey)
   mkdirSync(folder, { recursive: true, mode: 0o700 })

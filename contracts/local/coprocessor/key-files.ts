@@ -10,10 +10,10 @@ const names = {
   verifierKey: 'verifier-key',
 } as const
 
-/** Everything a coprocessor is, serialised: who has it can open what is encrypted to it, and sign for it. */
+/** The serialised keys of a coprocessor. With them one can decrypt everything that is encrypted to it, and sign for it. */
 export type KeyBytes = Readonly<Record<keyof typeof names, Uint8Array>>
 
-/** Whether the folder holds keys: they appear in it all at once. */
+/** Whether the folder holds keys. They are written all at once. */
 export const hasKeys = (folder: string): boolean => existsSync(folder)
 
 /** Reads one of the keys. */
@@ -27,11 +27,11 @@ export const readKey = (folder: string, key: keyof KeyBytes): Uint8Array => {
   }
 }
 
-/** Tells public keys apart. */
+/** Returns a short hash that identifies a public key. */
 export const fingerprintOf = (publicKey: Uint8Array): string =>
   createHash('sha256').update(publicKey).digest('hex').slice(0, 16)
 
-/** Writes keys as a new folder; when another process was faster, its keys stay and these are dropped. */
+/** Writes keys as a new folder. If another process was faster, its keys stay and these are dropped. */
 export const writeKeys = (folder: string, keys: KeyBytes): void => {
   mkdirSync(dirname(folder), { recursive: true, mode: 0o700 })
   const draft = mkdtempSync(`${folder}.`)

@@ -1,10 +1,10 @@
-// What it takes on an idle core; the bar waits before its end on a slower one.
+// The time on an idle core. On a slower one the bar waits before its end.
 const usualSeconds = 75
 const plainEveryMs = 5_000
 const barEveryMs = 500
 const barWidth = 30
 
-/** Where progress is told. */
+/** The output for progress. */
 export type ProgressOutput = {
   readonly write: (text: string) => unknown
   readonly isTTY?: boolean
@@ -15,7 +15,7 @@ const barOf = (seconds: number): string => {
   return `[${'#'.repeat(done)}${' '.repeat(barWidth - done)}]`
 }
 
-/** Tells how long keys have been in the making: a bar on a terminal, else a line every few seconds; ends when called. */
+/** Shows how long keys have been in the making: a bar on a terminal, else a line every few seconds. The returned function ends it. */
 export const tellKeyProgress = (output: ProgressOutput): (() => void) => {
   const since = performance.now()
   const elapsed = () => Math.round((performance.now() - since) / 1000)

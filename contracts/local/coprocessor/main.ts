@@ -1,4 +1,4 @@
-// The local coprocessor as a process: bun contracts/local/coprocessor/main.ts --rpc-url URL --data FOLDER
+// The process of the local coprocessor: bun contracts/local/coprocessor/main.ts --rpc-url URL --data FOLDER
 
 import { SvcError } from '../../../lib/svc-error.ts'
 import { parseCoprocessorOptions, usage } from './options.ts'
@@ -22,7 +22,7 @@ const main = async (): Promise<number | undefined> => {
       return 0
     }
     let stop = async () => {}
-    // Making keys takes long: a user who interrupts it leaves nothing behind.
+    // Making keys takes long. An interruption leaves nothing behind.
     const end = () => void stop().then(() => process.exit(0))
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, end)
     process.stdout.write(banner)

@@ -11,7 +11,7 @@ import { ServiceError } from './service-error.ts'
 import type { TfheProcess } from './tfhe-process.ts'
 import { proofMetadata, uint128Type, type Verifier } from './verifier.ts'
 
-/** What the operations work with. */
+/** The dependencies of the operations. */
 export type OperationDeps = {
   readonly chainId: number
   readonly chain: ChainReader
@@ -26,7 +26,7 @@ const checkChain = (asked: number, chainId: number): void => {
   throw new ServiceError(400, 'unknown_chain', `this is the coprocessor of chain ${chainId}`)
 }
 
-/** Checks a proof and vouches for its ciphertexts. */
+/** Checks a proof and signs its ciphertexts. */
 export const verifyInputs = async (
   { chainId, tfhe, verifier }: OperationDeps,
   request: z.output<typeof VerifyRequest>,
@@ -53,7 +53,7 @@ const open = async (
 ): Promise<bigint> => {
   checkChain(request.host_chain_id, chainId)
   const { ct_tempkey: handle, permit } = request
-  // Everything that was ever verified is on this disk: nothing else will turn up later.
+  // Every verified ciphertext is on this disk, so a missing one will not appear later.
   if (!ciphertexts.has(handle)) {
     throw new ServiceError(404, 'ct_not_found', 'there is no such ciphertext')
   }
@@ -61,7 +61,7 @@ const open = async (
   return BigInt(await tfhe.run('decrypt', { handle: toHex(handle, { size: 32 }) }, signal))
 }
 
-/** Decrypts for a permit's holder alone. */
+/** Decrypts, and seals the value to the permit's key. */
 export const sealOutput = async (
   deps: OperationDeps,
   request: z.output<typeof DecryptRequest>,
@@ -77,7 +77,7 @@ export const sealOutput = async (
   }
 }
 
-/** Decrypts in the open, with a signature that a contract can check. */
+/** Decrypts in plain text, with a signature that a contract can check. */
 export const decryptOutput = async (
   deps: OperationDeps,
   request: z.output<typeof DecryptRequest>,

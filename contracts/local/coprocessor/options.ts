@@ -5,7 +5,7 @@ import { localFheChainId } from '../../../lib/known-networks.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { defaultKeysFolder } from './parameters.ts'
 
-/** How the local coprocessor is started. */
+/** The help text. */
 export const usage = `Usage: local coprocessor --rpc-url URL --data FOLDER [--chain-id N] [--port N] [--host ADDRESS] [--keys FOLDER]
 
 FOR DEVELOPMENT ONLY: it protects nothing.
@@ -18,7 +18,7 @@ FOR DEVELOPMENT ONLY: it protects nothing.
   --keys FOLDER    keeps the keys, which take a minute to make (default ~/.cache/svc-tools/cofhe-keys-..., SVC_TOOLS_DIR)
 `
 
-/** What the local coprocessor was asked for. */
+/** The options of the local coprocessor. */
 export type CoprocessorOptions = {
   readonly rpcUrl: string
   readonly chainId: number
@@ -45,7 +45,7 @@ const Flags = z.object({
 const wrong = (message: string): SvcError =>
   new SvcError('usage', message, { hint: 'Run it with --help.' })
 
-/** Reads the command line; undefined when only help is asked for; throws SvcError `usage`. */
+/** Parses the command line, undefined for help. Throws SvcError `usage`. */
 export const parseCoprocessorOptions = (
   args: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,

@@ -2,13 +2,13 @@ import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { evaluationDimension } from '../../../lib/coprocessor/small-tfhe-config.ts'
 
-/** How many bits one proof may cover, as on the public networks. */
+/** The number of bits that one proof may cover, as on the public networks. */
 export const crsBits = 2048
 
-// A new name for every change of what the keys are made with: keys of the old kind are then left alone.
+// The name changes with everything that the keys are made with, so that old keys are not used.
 const keysVersion = `1.5.3-${crsBits}-${evaluationDimension}`
 
-/** Where the keys of every local coprocessor of this user are kept, as other tools are (SVC_TOOLS_DIR). */
+/** Returns the folder of this user's keys for all local coprocessors, among the other tools (SVC_TOOLS_DIR). */
 export const defaultKeysFolder = (
   environment: Readonly<Record<string, string | undefined>>,
 ): string => {

@@ -39,14 +39,14 @@ const toServiceError = (error: unknown): ServiceError => {
   return new ServiceError(502, 'acl_check_failed', 'the access list could not be read')
 }
 
-/** Whether the chain lets a permit's issuer use a handle: throws ServiceError 403 with the reason if not, 429, 502 or 503 if it cannot be known. */
+/** Checks that the chain lets a permit's issuer use a handle. Throws ServiceError 403 if not, 429, 502 or 503 if unknown. */
 export const checkPermit = async (
   { publicClient }: ChainReader,
   clock: Clock,
   permit: Permit,
   handle: bigint,
 ): Promise<void> => {
-  // A chain without traffic goes by the time of its last block, which may be long ago.
+  // The time of the chain is that of its last block, which may be long ago on a chain without traffic.
   if (permit.expiration < BigInt(unixSeconds(clock))) throw denied('PermissionInvalid_Expired')
   let allowed: boolean
   try {

@@ -4,7 +4,7 @@ import { Address, Hash32 } from '../../../lib/codecs.ts'
 import { parseJson } from '../../../lib/parse-json.ts'
 import { ServiceError } from './service-error.ts'
 
-/** The most that a request may have, in bytes: a list of two values takes 40 KB of hex. */
+/** The largest request body in bytes. A list of two values takes 40 KB of hex. */
 export const maxBodyBytes: number = 1024 * 1024
 
 const maxListDigits = 512 * 1024
@@ -18,10 +18,10 @@ const Uint = (digits: number) =>
     .union([z.int().min(0), z.string().regex(new RegExp(`^[0-9]{1,${digits}}$`))])
     .transform((value) => BigInt(value))
 
-/** Asks for a public key or the CRS. */
+/** A request for the public key or the CRS. */
 export const KeyRequest = z.object({ securityZone: Zone })
 
-/** Hands in a proven list of ciphertexts for an account. */
+/** A request to verify a proven list of ciphertexts for an account. */
 export const VerifyRequest = z.object({
   packed_list: z
     .string()
@@ -32,7 +32,7 @@ export const VerifyRequest = z.object({
   chain_id: ChainId,
 })
 
-/** What the wallet of a permit has signed. */
+/** The content that a permit's wallet has signed. */
 const Permit = z.object({
   issuer: Address,
   expiration: Uint(20).refine((value) => value < 1n << 64n, 'must be a uint64'),
@@ -45,7 +45,7 @@ const Permit = z.object({
 })
 export type Permit = z.output<typeof Permit>
 
-/** Asks for the value behind a handle, under a permit. */
+/** A request for the value behind a handle, with a permit. */
 export const DecryptRequest = z.object({
   ct_tempkey: z
     .string()
@@ -55,7 +55,7 @@ export const DecryptRequest = z.object({
   permit: Permit,
 })
 
-/** Parses a request; throws ServiceError 400 that says which part is wrong, without repeating it. */
+/** Parses a request. Throws ServiceError 400 that names the wrong part without quoting it. */
 export const parseRequest = <T extends z.ZodType>(schema: T, bytes: Uint8Array): z.output<T> => {
   const json = parseJson(bytes)
   if (json === undefined) throw new ServiceError(400, 'bad_request', 'the body is not JSON')

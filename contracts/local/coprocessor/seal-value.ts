@@ -3,7 +3,7 @@ import { type Hex, hexToBytes, numberToHex } from 'viem'
 
 const valueBytes = 16
 
-/** A value that only the holder of a permit's sealing key can open; lists of bytes, as the SDK reads them. */
+/** A value that only the holder of a permit's sealing key can open, as lists of bytes, which the SDK reads. */
 export type SealedValue = {
   readonly data: readonly number[]
   readonly public_key: readonly number[]

@@ -14,10 +14,10 @@ import {
 } from './requests.ts'
 import { ServiceError } from './service-error.ts'
 
-/** What the coprocessor says of itself wherever it introduces itself. */
+/** The warning that the coprocessor gives wherever it introduces itself. */
 export const warning = 'FOR DEVELOPMENT ONLY: it protects nothing'
 
-/** What is served besides the operations. */
+/** The options of the server, besides those of the operations. */
 export type ServeOptions = OperationDeps & {
   readonly host: string
   readonly port: number
@@ -26,7 +26,7 @@ export type ServeOptions = OperationDeps & {
   readonly tell: (line: string) => void
 }
 
-// Longer than a proof may take, waiting included.
+// Longer than a proof may take, including the wait for it.
 const idleTimeoutSeconds = 240
 
 const hexJson = (name: string, bytes: Uint8Array): Uint8Array<ArrayBuffer> =>
@@ -34,14 +34,14 @@ const hexJson = (name: string, bytes: Uint8Array): Uint8Array<ArrayBuffer> =>
 
 const errorResponse = ({ status, code, message, retryAfterSeconds }: ServiceError): Response => {
   const headers = retryAfterSeconds === undefined ? {} : { 'retry-after': `${retryAfterSeconds}` }
-  // `error` is read by those who ask for a verification, `error_message` by those who decrypt.
+  // Clients that verify read `error`, clients that decrypt read `error_message`.
   const body = { status: 'error', error: code, error_message: message, data: null }
   return Response.json(body, { status, headers })
 }
 
 const notFound = () => errorResponse(new ServiceError(404, 'not_found', 'there is nothing here'))
 
-/** Parses what a request asks; throws ServiceError 413 or 400. */
+/** Parses a request's body. Throws ServiceError 413 or 400. */
 const asked = async <T extends z.ZodType>(schema: T, request: Request): Promise<z.output<T>> => {
   const body = await readLimited(request as Request & { body: never }, maxBodyBytes)
   if (body !== undefined) return parseRequest(schema, body)
@@ -52,11 +52,11 @@ const createApp = (options: ServeOptions): Hono => {
   const { chainId, verifier, tell } = options
   const sealed = createAnswered<Awaited<ReturnType<typeof sealOutput>>>()
   const app = new Hono()
-  // Pages of this machine may ask, as public coprocessors let any page; those of others have nothing to look for here.
+  // Public coprocessors serve any page. This one serves only pages of this machine.
   const origin = (from: string) => (URL.canParse(from) && isLoopback(from) ? from : null)
   app.use(cors({ origin, allowHeaders: ['content-type'], allowMethods: [], maxAge: 600 }))
   app.get('/', ({ json }) => json({ warning, chain_id: chainId, verifier: verifier.address }))
-  // Both are asked for by every client, and take long to write as hex.
+  // Rendered once: every client asks for both, and the hex takes long.
   const serveKey = (path: string, key: Uint8Array<ArrayBuffer>) =>
     app.post(path, async ({ req, body }) => {
       await asked(KeyRequest, req.raw)

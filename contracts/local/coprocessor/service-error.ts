@@ -1,9 +1,9 @@
-/** What a caller is told: an HTTP status, a short name, and words without anything secret in them. */
+/** An error for a client: an HTTP status, a short name, and a text without secrets. */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError'
   readonly status: number
   readonly code: string
-  /** When trying again may help. */
+  /** Set when a retry may help. */
   readonly retryAfterSeconds: number | undefined
 
   constructor(status: number, code: string, message: string, retryAfterSeconds?: number) {

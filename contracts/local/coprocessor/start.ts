@@ -49,7 +49,7 @@ const startComputing = async (
   }
 }
 
-/** Starts the local coprocessor, after making its keys if there are none, and resolves once it serves. */
+/** Starts the local coprocessor and resolves when it serves. Makes its keys first if there are none. */
 export const startLocalCoprocessor = async (
   options: CoprocessorOptions,
   output: ProgressOutput,

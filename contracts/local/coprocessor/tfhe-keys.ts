@@ -11,19 +11,19 @@ import { makeSampleKeys } from '../../../lib/host/coprocessor/tfhe-sample.ts'
 import { readKey, writeKeys } from './key-files.ts'
 import { crsBits } from './parameters.ts'
 
-/** The keys, ready to work with in this thread. */
+/** The keys, loaded in this thread. */
 export type TfheKeys = {
   readonly clientKey: TfheClientKey
   readonly publicKey: TfheCompactPublicKey
   readonly crs: CompactPkeCrs
 }
 
-/** Makes the keys of a coprocessor and keeps them (more than a minute of computing). */
+/** Makes the keys of a coprocessor and writes them (more than a minute of computing). */
 export const makeKeys = (folder: string): void => {
   writeKeys(folder, { ...makeSampleKeys(crsBits), verifierKey: randomBytes(32) })
 }
 
-/** Reads the keys, and makes the evaluation key that verifying needs (a second). */
+/** Reads the keys, and makes the evaluation key for verification (a second). */
 export const openKeys = (folder: string): TfheKeys => {
   const clientKey = TfheClientKey.safe_deserialize(readKey(folder, 'clientKey'), maxSerializedBytes)
   setServerKey(TfheServerKey.new(clientKey))

@@ -10,9 +10,9 @@ const retryAfterSeconds = 5
 const defaultWorkTimeoutMs = 120_000
 const workerFile = fileURLToPath(new URL('./tfhe-worker.ts', import.meta.url))
 
-/** Does the computing, one piece after the other, in a process that is replaced when it dies. */
+/** Runs the computations, one at a time, in a process that is replaced when it dies. */
 export type TfheProcess = {
-  /** Throws ServiceError: 400 for input that is not what it should be, 429 when too many wait, 503 when the worker died or took too long. */
+  /** Throws ServiceError: 400 for invalid input, 429 when too many requests wait, 503 when the worker died or took too long. */
   run<Kind extends keyof Work>(
     kind: Kind,
     input: Work[Kind]['input'],
@@ -23,10 +23,10 @@ export type TfheProcess = {
   stop(): Promise<void>
 }
 
-/** What it works with, and who hears of the worker. */
+/** The worker's folders, and callbacks for its state. */
 export type TfheProcessOptions = Omit<WorkerPlace, 'fingerprint'> & {
   readonly workTimeoutMs?: number
-  /** Called when keys are being made, which takes a minute, and when they are there. */
+  /** Called when the worker makes keys, which takes a minute, and when it has them. */
   readonly onState: (state: 'making-keys' | 'preparing') => void
   readonly onEnd: (how: string) => void
 }
@@ -59,11 +59,11 @@ const startChild = ({ keysFolder, dataFolder, fingerprint = '' }: WorkerPlace): 
 
 const startWorker = (options: TfheProcessOptions & WorkerPlace): Worker => {
   const child = startChild(options)
-  // In the middle of its computing it does not notice that nobody is left.
+  // A worker in the middle of a computation does not notice that its parent has ended.
   const kill = () => child.kill('SIGKILL')
   process.once('exit', kill)
   const ready = Promise.withResolvers<void>()
-  // It may fail when nobody waits for it.
+  // The worker may fail while no request waits for it.
   ready.promise.catch(() => {})
   let why = 'the TFHE worker ended'
   const worker: Worker = {
@@ -103,7 +103,7 @@ const ask = async <Kind extends keyof Work>(
   signal: AbortSignal,
 ): Promise<Work[Kind]['output']> => {
   const answer = Promise.withResolvers<WorkerNews>()
-  // It cannot be interrupted otherwise.
+  // A computation cannot be interrupted otherwise.
   const timer = setTimeout(() => worker.child.kill('SIGKILL'), timeoutMs)
   try {
     await abortable(worker.ready, signal)
@@ -118,7 +118,7 @@ const ask = async <Kind extends keyof Work>(
   }
 }
 
-/** Starts the worker, which makes keys when there are none, and resolves once it can work; throws what keeps it from that. */
+/** Starts the worker, which makes keys when there are none, and resolves when it is ready. Throws its error if it fails. */
 export const startTfheProcess = async (options: TfheProcessOptions): Promise<TfheProcess> => {
   const { workTimeoutMs = defaultWorkTimeoutMs, onEnd } = options
   let stopped = false
@@ -143,7 +143,7 @@ export const startTfheProcess = async (options: TfheProcessOptions): Promise<Tfh
       if (stopped) return
       const { exitCode, signalCode } = mine.child
       const how = `the TFHE worker ended (${signalCode ?? exitCode ?? 'it did not start'})`
-      // One that cannot even start would do so for ever: the next request tries again.
+      // A worker that cannot even start would be restarted for ever. The next request tries again.
       onEnd(wasReady ? `${how}; another takes its place` : how)
       if (wasReady) start()
     })

@@ -7,7 +7,7 @@ import type { Work } from './worker-messages.ts'
 
 const maxListLength = 16
 
-/** The input is not what it should be; everything else that goes wrong is the worker's own trouble. */
+/** Thrown for invalid input. Any other error is a failure of the worker. */
 export class Refused extends Error {
   override readonly name = 'Refused'
 }
@@ -16,13 +16,13 @@ const refuse = <T>(why: string, body: () => T): T => {
   try {
     return body()
   } catch (error) {
-    // A trap of the code itself leaves it in an unknown state.
+    // A trap leaves the WebAssembly code in an unknown state.
     if (error instanceof WebAssembly.RuntimeError) throw error
     throw new Refused(why, { cause: error })
   }
 }
 
-/** Checks the proof of a list, and keeps the ciphertexts it covers. */
+/** Checks the proof of a list, and stores its ciphertexts. */
 export const verify = (
   keys: TfheKeys,
   ciphertexts: Ciphertexts,
@@ -72,7 +72,7 @@ const expand = (
   }
 }
 
-/** Opens a ciphertext that was kept. */
+/** Decrypts a stored ciphertext. */
 export const decrypt = (
   { clientKey }: TfheKeys,
   ciphertexts: Ciphertexts,

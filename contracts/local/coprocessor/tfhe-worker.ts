@@ -1,4 +1,4 @@
-// Does the coprocessor's computing, in a process of its own: it takes seconds during which nothing else happens here.
+// Runs the coprocessor's computations in a process of its own, because one blocks it for seconds.
 import { errorMessage } from '../../../lib/error-message.ts'
 import { loadTfhe } from '../../../lib/host/coprocessor/tfhe.ts'
 import { openCiphertexts } from './ciphertexts.ts'
@@ -13,7 +13,7 @@ const tell = (news: WorkerNews): void => {
   process.send?.(news)
 }
 
-// Clients have the keys that the service started with: others would refuse all that comes.
+// Clients have the keys that the service started with. With other keys every request would fail.
 const checkKeys = (): void => {
   const found = hasKeys(keysFolder) ? fingerprintOf(readKey(keysFolder, 'publicKey')) : undefined
   if (found === fingerprint) return
@@ -33,7 +33,7 @@ const prepare = (): TfheKeys => {
 
 const failed = (error: unknown): void => {
   tell({ state: 'failed', why: errorMessage(error) })
-  // What it works with may be damaged: a new process takes its place.
+  // The state of this process may be damaged. A new process replaces it.
   process.exitCode = 1
   process.disconnect?.()
 }
@@ -56,7 +56,7 @@ const start = (): void => {
   tell({ state: 'ready' })
 }
 
-// The process that started it is gone.
+// The parent process has ended.
 process.on('disconnect', () => process.exit())
 try {
   start()

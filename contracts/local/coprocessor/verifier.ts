@@ -2,20 +2,20 @@ import { concatHex, encodePacked, type Hex, hexToBytes, keccak256, numberToHex, 
 import { privateKeyToAddress, sign } from 'viem/accounts'
 import type { Address } from '../../../lib/codecs.ts'
 
-/** The type of every value that is served, as the coprocessor numbers them. */
+/** The coprocessor's number for the only type that is served. */
 export const uint128Type = 6
 
-/** Signs for the coprocessor. */
+/** Signs as the coprocessor's verifier. */
 export type Verifier = {
-  /** What the task manager has to expect. */
+  /** The signer that the task manager must expect. */
   readonly address: Hex
-  /** Vouches for a ciphertext of an account: r and s, and which of the two keys (0 or 1). */
+  /** Signs a ciphertext of an account. Returns r and s, and the recovery id (0 or 1). */
   signInput(
     rawHash: Hex,
     zone: number,
     account: Address,
   ): Promise<{ readonly signature: Hex; readonly recid: number }>
-  /** Vouches for a decrypted value. */
+  /** Signs a decrypted value. */
   signValue(value: bigint, handle: bigint): Promise<Hex>
 }
 
@@ -43,6 +43,6 @@ export const createVerifier = (key: Uint8Array, chainId: number): Verifier => {
   }
 }
 
-/** What a proof is bound to: zone, account and chain. */
+/** Returns the metadata that a proof is bound to: zone, account and chain. */
 export const proofMetadata = (zone: number, account: Address, chainId: number): Uint8Array =>
   hexToBytes(encodePacked(['uint8', 'address', 'uint256'], [zone, account, BigInt(chainId)]))

@@ -1,18 +1,18 @@
 import type { Hex } from 'viem'
 
-/** Where the worker finds what it works with. */
+/** The folders of the worker. */
 export type WorkerPlace = {
   readonly keysFolder: string
   readonly dataFolder: string
-  /** That of the public key it has to find; any keys will do when left out, and new ones are made if there are none. */
+  /** The fingerprint that the public key must have. Without one the worker takes any keys, or makes new ones. */
   readonly fingerprint?: string | undefined
 }
 
-/** What the worker does: bytes go as base64, because JSON carries the messages. */
+/** The worker's computations. Bytes travel as base64, because the messages are JSON. */
 export type Work = {
   readonly verify: {
     readonly input: { readonly list: string; readonly metadata: string }
-    /** The raw hashes of the ciphertexts, which lie on disk when it answers. */
+    /** The raw hashes of the ciphertexts, which are on disk by the time of the reply. */
     readonly output: readonly Hex[]
   }
   readonly decrypt: {
@@ -22,7 +22,7 @@ export type Work = {
   }
 }
 
-/** One piece of work. */
+/** A request for one computation. */
 export type WorkRequest = {
   [Kind in keyof Work]: {
     readonly id: number
@@ -31,7 +31,7 @@ export type WorkRequest = {
   }
 }[keyof Work]
 
-/** What the worker says: that it is making keys, that it is ready, and what came of a piece of work. */
+/** A message of the worker: its state, or the result of a computation. */
 export type WorkerNews =
   | { readonly state: 'making-keys' | 'preparing' | 'ready' }
   | { readonly state: 'failed'; readonly why: string }
