@@ -9,7 +9,7 @@ import type { AgreementRule } from '../lib/schemas/terms.ts'
 import { systemClock } from '../lib/system.ts'
 import type { LocalChain } from './local-chain.ts'
 
-/** How long the demo waits for other nodes once none is left that can do the job. */
+/** How long the client waits for another node when none is left that can do the job. */
 const giveUpWhenStuckMs = 3_000
 
 type AskedWorld = { readonly chain: LocalChain; readonly icl: { readonly url: string } }
@@ -34,7 +34,7 @@ export async function ask(
   return await client.infer(prompt, { ...options, giveUpWhenStuckMs })
 }
 
-/** The client of a world. */
+/** Makes the client of a world. */
 export function clientOf({ chain, icl }: AskedWorld, signal?: AbortSignal): Promise<Client> {
   const { rpcUrl, chainId, client: account, contracts, coprocessor } = chain
   return createClient({

@@ -4,14 +4,14 @@ import { SvcError } from '../lib/svc-error.ts'
 import { systemClock, systemRandom } from '../lib/system.ts'
 import { hasBlock, type KuboProcess } from './kubo-process.ts'
 
-/** The blobs of a job, all of which Kubo has under these identifiers. */
+/** The blobs of a job. Kubo has all of them. */
 export type BlobsInKubo = {
   readonly prompt_cid: string
-  /** Left out where the job has no result. */
+  /** Left out if the job has no result. */
   readonly output_cid?: string
 }
 
-/** Reads which blobs a job names and looks for each in Kubo; throws SvcError `blob-missing`. */
+/** Looks for each blob of a job in Kubo. Throws SvcError `blob-missing`. */
 export async function findBlobsInKubo(
   iclUrl: string,
   kubo: KuboProcess,

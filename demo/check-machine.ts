@@ -2,11 +2,11 @@ import { statfs } from 'node:fs/promises'
 import { SvcError } from '../lib/svc-error.ts'
 import { isFree } from './free-port.ts'
 
-/** What a whole service writes in its first minutes, several times over. */
+/** Several times what a whole service writes in its first minutes. */
 const neededBytes = 64 * 1024 * 1024
 const mebibytes = (bytes: number): string => `${Math.floor(bytes / 1024 / 1024)} MiB`
 
-/** Throws SvcError `disk-full` when the disk of a folder has too little room to start the service. */
+/** Throws SvcError `disk-full` when the folder's disk has too little room to start the service. */
 export async function checkDisk(folder: string, needed = neededBytes): Promise<void> {
   const { bavail, bsize } = await statfs(folder)
   const free = bavail * bsize
@@ -18,10 +18,10 @@ export async function checkDisk(folder: string, needed = neededBytes): Promise<v
   )
 }
 
-/** A fixed port, what it is for, and the option that changes it. */
+/** A fixed port, its use, and the option that changes it. */
 export type FixedPort = { readonly port: number; readonly use: string; readonly option: string }
 
-/** Throws SvcError `port-in-use` that names each port which cannot be listened at. */
+/** Throws SvcError `port-in-use` that names every port that is not free. */
 export async function checkPorts(ports: readonly FixedPort[]): Promise<void> {
   const free = await Promise.all(ports.map(({ port }) => isFree(port)))
   const taken = ports.filter((_, index) => !free[index])

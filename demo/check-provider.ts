@@ -1,19 +1,19 @@
 import type { ProviderApi } from '../lib/providers.ts'
 import { SvcError } from '../lib/svc-error.ts'
 
-/** How to find out whether a provider can be used. */
+/** How to probe a provider. */
 export type ProviderProbe = {
   readonly baseUrl: string
   readonly urlVariable: string
   readonly api: ProviderApi
-  /** Undefined for a server that takes none. */
+  /** Undefined for a server that takes no key. */
   readonly key: string | undefined
   readonly keyVariable: string
 }
 
 const timeoutMs = 10_000
 
-/** Asks a provider for its models, which costs nothing. Throws SvcError `provider-unreachable` or `provider-key-refused`. */
+/** Lists a provider's models, which costs nothing. Throws SvcError `provider-unreachable` or `provider-key-refused`. */
 export async function checkProvider(
   { baseUrl, urlVariable, api, key, keyVariable }: ProviderProbe,
   signal: AbortSignal,

@@ -4,7 +4,7 @@ import { taskManager } from '../lib/chain/task-manager.ts'
 import { formatDeployment } from '../lib/deployment.ts'
 import type { World } from './world.ts'
 
-/** Writes a world's address file and its client's key beside its other files, and gives the settings of a client that name them. */
+/** Writes a world's address file and its client's key into its folder, and returns the client's settings, which name them. */
 export async function clientEnvironment({
   chain,
   icl,

@@ -9,26 +9,26 @@ import { lastLogLines, type Processes, type Running } from './processes.ts'
 /** A running local coprocessor. */
 export type CoprocessorProcess = {
   readonly url: string
-  /** Whose signatures its chain has to accept. */
+  /** The signer that its chain must accept. */
   readonly verifier: Address
   readonly process: Running
 }
 
-// The first one of a user makes its keys, on a busy machine for minutes.
+// A user's first coprocessor makes its keys, which takes minutes on a busy machine.
 const readyTimeoutMs = 15 * 60_000
 const pollMs = 100
 const main = join(import.meta.dirname, '..', 'contracts', 'local', 'coprocessor', 'main.ts')
 
 const Introduction = z.object({ verifier: Address })
 
-/** Starts the local coprocessor of a chain and resolves once it is ready; it makes its keys first if this user has none. */
+/** Starts a chain's local coprocessor and resolves when it is ready. It makes its keys first if this user has none. */
 export async function startCoprocessor(options: {
   readonly processes: Processes
   readonly rpcUrl: string
   readonly chainId: number
-  /** Keeps its ciphertexts. */
+  /** The folder of its ciphertexts. */
   readonly dataFolder: string
-  /** A free one when left out. */
+  /** A free port if left out. */
   readonly port?: number
   readonly progress?: (detail: string) => void
   readonly signal?: AbortSignal | undefined
@@ -37,7 +37,7 @@ export async function startCoprocessor(options: {
   const args = [main, '--rpc-url', rpcUrl, '--chain-id', String(chainId), '--port', String(port)]
   args.push('--data', dataFolder, '--keys', defaultKeysFolder(process.env))
   const running = processes.start({ name: 'coprocessor', args })
-  // It may have been started before, and then has written to the same file.
+  // An earlier start may have written to the same file.
   const before = (await readFile(running.logFile, 'utf8').catch(() => '')).length
   const untilMs = systemClock.now() + readyTimeoutMs
   for (;;) {

@@ -18,7 +18,7 @@ async function writeEnvironment(file: string, variables: Environment): Promise<v
 const withFile = (file: string, command: string): string =>
   `  (set -a; . ${quoted(file)}; ${command})`
 
-/** Writes what another node with this wallet needs, but for a real provider's key; gives the file. */
+/** Writes the environment of another node with this wallet, without a real provider's key. Returns the file. */
 async function prepareMore(
   world: World,
   name: string,
@@ -43,7 +43,7 @@ async function prepareMore(
   return file
 }
 
-/** What adds the node of an environment file, as one line for a shell. */
+/** Returns a shell command that adds the node of an environment file. */
 const addNode = (file: string, registry: string): string =>
   withFile(
     file,
@@ -57,7 +57,7 @@ const addNode = (file: string, registry: string): string =>
       .join(' && '),
   )
 
-/** Prints where everything is, the keys, and commands that can be copied as they are. */
+/** Prints addresses, keys, and commands to copy. */
 export async function tellGuide(
   { say }: Pick<Story, 'say'>,
   world: World,
@@ -76,7 +76,7 @@ export async function tellGuide(
   const names = chain.spare.map((_, index) => `node-${nodes.length + 1 + index}`)
   const files = await Promise.all(
     chain.spare.map(({ privateKey }, index) => {
-      // The real key stays in the environment that it came from.
+      // A real key stays in the environment that it came from.
       const env = provider.standIn ? provider.envOf(nodes.length + index, standInUrl) : {}
       return prepareMore(world, names[index] ?? '', privateKey, model, env)
     }),

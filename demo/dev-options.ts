@@ -4,7 +4,7 @@ import { fitHelp } from '../lib/host/fit-help.ts'
 import { SvcError } from '../lib/svc-error.ts'
 import type { FixedPort } from './check-machine.ts'
 
-/** How the development service is used. */
+/** The help text. */
 export const devUsage =
   fitHelp(`Usage: npm run dev -- [--model MODEL] [--port N] [--chain-port N] [--script FILE]
 
@@ -23,24 +23,24 @@ keeps nothing after it has ended.
 const wrong = (message: string): SvcError =>
   new SvcError('usage', message, { hint: 'Run `npm run dev -- --help`.' })
 
-// The two after it are taken, too.
+// The two ports after it are used, too.
 const Port = WholeNumber(1, 65_533)
 const Flags = z.object({
   model: z.string().default('openai:gpt-4o-mini'),
   port: Port.default(8080),
   'chain-port': Port.default(8545),
-  /** What the stand-in says in place of its usual answers. */
+  /** The file with the stand-in's answers, in place of the usual ones. */
   script: z.string().optional(),
 })
 
-/** What the development service was asked for. */
+/** The options of the development service. */
 export type DevOptions = z.output<typeof Flags>
 
-/** Reads the command line; undefined when help is asked for; throws SvcError `usage`. */
+/** Parses the command line, undefined for help. Throws SvcError `usage`. */
 export const parseDevOptions = (args: readonly string[]): DevOptions | undefined =>
   readOptions(args, Flags, wrong)
 
-/** The ports that the service listens at. */
+/** The ports on which the service listens. */
 export const devPorts = ({ port, 'chain-port': chainPort }: DevOptions) =>
   ({
     chain: { port: chainPort, use: 'chain', option: '--chain-port' },

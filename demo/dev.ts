@@ -1,4 +1,4 @@
-// The whole service on this machine at fixed ports, for those who develop it or with it: npm run dev
+// Runs the whole service on this machine at fixed ports, for development: npm run dev
 import { tmpdir } from 'node:os'
 import { Interrupted } from '../lib/host/stop-signals.ts'
 import { wholeOutput } from '../lib/host/whole-output.ts'

@@ -2,8 +2,8 @@ import { randomInt } from 'node:crypto'
 import { createServer } from 'node:net'
 
 /**
- * A TCP port of this machine that nobody listens on now. It is below those that Linux gives to connections, which could take it
- * before its program listens.
+ * Returns a free TCP port of this machine. It is below the range from which Linux takes the ports of connections, because a connection
+ * could take it before its program listens.
  */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < 100; tries++) {
@@ -13,7 +13,7 @@ export async function freePort(): Promise<number> {
   throw new Error('None of 100 ports between 10000 and 30000 is free on 127.0.0.1')
 }
 
-/** Whether a program may listen at a port of 127.0.0.1. */
+/** Whether a program can listen on a port of 127.0.0.1. */
 export const isFree = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const server = createServer()

@@ -1,14 +1,14 @@
 import { spawn } from 'node:child_process'
 
-/** Outlives this process for a moment, to end what it left behind. */
+/** Outlives this process briefly, to end the processes that it left behind. */
 export type Guard = {
   readonly add: (pid: number) => void
   readonly remove: (pid: number) => void
-  /** Everything was ended in order: the guard goes without a deed. */
+  /** Ends the guard without further action, after all processes have ended in order. */
   readonly rest: () => void
 }
 
-// Its input ends with the process that started it, however that ended: then it kills what is left and cleans up.
+// Its input ends when the parent process ends in any way. Then it kills the remaining processes and removes the folder.
 const script = `
 trap '' INT TERM HUP
 pids=' '
@@ -23,7 +23,7 @@ for pid in $pids; do kill -9 "-$pid" 2>/dev/null; done
 rm -rf "$1"
 `
 
-/** Starts a guard over processes that lead their own groups and over a temporary folder; none on Windows. */
+/** Starts a guard for processes that lead their own groups, and for a temporary folder. Does nothing on Windows. */
 export function startGuard(folder: string): Guard {
   if (process.platform === 'win32') return { add: () => {}, remove: () => {}, rest: () => {} }
   const child = spawn('/bin/sh', ['-c', script, 'guard', folder], {

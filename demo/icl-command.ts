@@ -7,14 +7,14 @@ import { type IclRuntime, programOf } from './runtime-programs.ts'
 const root = join(import.meta.dirname, '..')
 const start = (file: string) => join(root, 'icl', 'start', file)
 
-/** How an ICL is started on a runtime. */
+/** The command that starts an ICL on a runtime. */
 export type IclCommand = {
   readonly program: string
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string>>
 }
 
-/** The command that starts an ICL with an environment; what it may touch is in `folder`. Throws SvcError `runtime-missing`. */
+/** Returns the command that starts an ICL with an environment. The ICL may use only `folder`. Throws SvcError `runtime-missing`. */
 export async function iclCommand(
   runtime: IclRuntime,
   env: Readonly<Record<string, string>>,
@@ -39,7 +39,7 @@ export async function iclCommand(
       if (!existsSync(join(bundle, 'built.capnp'))) await buildEdge(bundle)
       const config = join(root, 'packaging', 'edge', 'icl.capnp')
       const at = `http=${env.SVC_ICL_HOST}:${env.SVC_ICL_PORT}`
-      // The configuration finds what was built beside it.
+      // The configuration expects the bundle beside it.
       const copy = join(bundle, 'icl.capnp')
       await writeFile(copy, readFileSync(config, 'utf8').replace('../../dist/edge/', ''))
       return { program, args: ['serve', copy, '--socket-addr', at], env: edgeEnv(env) }
@@ -49,7 +49,7 @@ export async function iclCommand(
 
 const hostOf = (url: string): string => /^[\w+]+:\/\/(?:[^@/]*@)?([^/?]+)/.exec(url)?.[1] ?? ''
 
-/** What an ICL on Deno may do: its address, its chain and its database, its settings, its folder. */
+/** The permissions of an ICL on Deno: its address, chain, database, settings and folder. */
 function denoArgs(env: Readonly<Record<string, string>>, folder: string): readonly string[] {
   const { SVC_ICL_DATABASE_URL: database = '', SVC_ICL_RPC_URL: chain = '' } = env
   const hosts = [
@@ -72,7 +72,7 @@ function denoArgs(env: Readonly<Record<string, string>>, folder: string): readon
   ]
 }
 
-/** What checks wallet signatures. */
+/** The WebAssembly that checks wallet signatures. */
 const webAssembly = join(root, 'node_modules', 'tiny-secp256k1', 'lib')
 
 const files = {
@@ -82,7 +82,7 @@ const files = {
   SVC_ICL_DEPLOYMENT: 'DEPLOYMENT',
 } as const
 
-/** The hosts of the Kubo that blobs go to. */
+/** The hosts of the Kubo that keeps the blobs. */
 const blobHosts = ({ SVC_ICL_BLOBS: location = '' }: Readonly<Record<string, string>>) =>
   location
     .replace(/^kubo:/, '')
@@ -95,7 +95,7 @@ const filesOf = (list: string | undefined): readonly string[] =>
 const filesIn = (env: Readonly<Record<string, string>>): readonly string[] =>
   Object.keys(files).flatMap((setting) => filesOf(env[setting]))
 
-/** An edge host has no disk: nothing is kept there unless a database was given, and files come as texts. */
+/** An edge host has no disk: the store is in memory unless a database is set, and files are passed as texts. */
 function edgeEnv(env: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const { SVC_ICL_DATABASE_URL: database = '' } = env
   const texts = Object.entries(files).flatMap(([setting, text]) => {

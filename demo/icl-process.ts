@@ -11,13 +11,13 @@ import type { IclRuntime } from './runtime-programs.ts'
 export type IclProcess = {
   readonly url: string
   readonly process: Running
-  /** Where it keeps everything. */
+  /** The URL of its store. */
   readonly databaseUrl: string
   /** Its settings. */
   readonly env: Readonly<Record<string, string>>
 }
 
-// One that ends is noticed at once: this is for a machine that is busy.
+// An ICL that ends is noticed at once. The limit is for a busy machine.
 const readyTimeoutMs = 180_000
 const pollMs = 50
 
@@ -30,16 +30,16 @@ const answersReady = async (url: string): Promise<boolean> => {
   }
 }
 
-/** Starts the ICL on a free port and resolves once it is ready; one that is not within three minutes is ended. */
+/** Starts the ICL on a free port and resolves when it is ready. Ends it and throws if it is not ready within three minutes. */
 export async function startIcl(options: {
   readonly processes: Processes
   readonly folder: string
   readonly chain: LocalChain
   readonly mockAttestationKey: string
   readonly env?: Readonly<Record<string, string>> | undefined
-  /** Names its log; `icl` when left out. */
+  /** The name of its log, `icl` by default. */
   readonly name?: string | undefined
-  /** What it runs on; Bun when left out. */
+  /** The runtime, Bun by default. */
   readonly runtime?: IclRuntime | undefined
   readonly signal?: AbortSignal | undefined
 }): Promise<IclProcess> {
@@ -47,7 +47,7 @@ export async function startIcl(options: {
   const { runtime = 'bun', name = 'icl' } = options
   const port = env?.SVC_ICL_PORT ?? String(await freePort())
   const own = `http://127.0.0.1:${port}`
-  // What stands in front of an ICL knows its port beforehand: then it is reached there.
+  // A proxy in front of the ICL must know the port beforehand. Then clients reach the ICL through the proxy.
   const front = env?.SVC_ICL_PORT && env.SVC_ICL_PUBLIC_URL
   const url = front || own
   const given: Record<string, string> = {
@@ -75,7 +75,7 @@ export async function startIcl(options: {
     if (process.hasExited() || systemClock.now() > untilMs) {
       const how = process.hasExited() ? `ended with ${await process.exited}` : 'is not ready'
       const lines = await lastLogLines(process.logFile)
-      // One that is late would go on beside its caller, and take a lock that is given back later.
+      // Left running, a late ICL would hold a lock for which its caller has to wait.
       await processes.stop([process], 0)
       throw new Error(`The ICL ${how}:\n${lines}`)
     }

@@ -6,12 +6,12 @@ import { systemClock } from '../lib/system.ts'
 import { freePort } from './free-port.ts'
 import { lastLogLines, type Processes, type Running } from './processes.ts'
 
-/** A running Kubo that talks to nobody but this machine. */
+/** A running Kubo that has no connections to other machines. */
 export type KuboProcess = {
   readonly rpcUrl: string
   readonly gatewayUrl: string
   readonly process: Running
-  /** Ends it at once and starts it again over the same blocks at the same ports. */
+  /** `kill` ends it at once. `restart` starts it again with the same blocks, on the same ports. */
   readonly kill: () => Promise<void>
   readonly restart: () => Promise<void>
 }
@@ -21,7 +21,7 @@ const pollMs = 50
 
 type Tools = { readonly kubo: () => { readonly path: string; readonly version: string } }
 
-/** Where Kubo is on this machine, or why it is not. */
+/** Returns the path of Kubo on this machine, or why it is missing. */
 export async function findKubo(): Promise<
   { readonly path: string } | { readonly missing: string }
 > {
@@ -31,7 +31,7 @@ export async function findKubo(): Promise<
   return { missing: `Kubo ${version} is not built (node scripts/install-tools.mjs kubo builds it)` }
 }
 
-/** The path of Kubo; throws SvcError `kubo-missing`. */
+/** Returns the path of Kubo. Throws SvcError `kubo-missing`. */
 export async function kuboPath(): Promise<string> {
   const found = await findKubo()
   if ('path' in found) return found.path
@@ -40,7 +40,7 @@ export async function kuboPath(): Promise<string> {
   })
 }
 
-/** Starts a Kubo with a new repository in `folder`, offline, at free ports; resolves once it answers. */
+/** Starts a Kubo with a new repository in `folder`, offline, on free ports. Resolves when it responds. */
 export async function startKubo(options: {
   readonly processes: Processes
   readonly folder: string
@@ -108,7 +108,7 @@ async function answers(rpcUrl: string): Promise<boolean> {
   }
 }
 
-/** Whether a Kubo has a block itself, asked of its RPC. */
+/** Whether a Kubo has a block itself, according to its RPC. */
 export async function hasBlock({ rpcUrl }: KuboProcess, cid: string): Promise<boolean> {
   const query = new URLSearchParams({ arg: cid, offline: 'true' })
   const url = `${rpcUrl}/api/v0/block/stat?${query}`

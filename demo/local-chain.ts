@@ -7,27 +7,27 @@ import { localFheChainId } from '../lib/known-networks.ts'
 import type { CoprocessorUrls } from '../lib/schemas/coprocessor-urls.ts'
 import type { CoprocessorProcess } from './coprocessor-process.ts'
 
-/** What a node stakes here, in wei. */
+/** The stake of a node in wei. */
 export const stake = parseEther('1')
 
-/** A local chain with the service's contracts and accounts that can pay. */
+/** A local chain with the service's contracts and funded accounts. */
 export type LocalChain = {
   readonly rpcUrl: string
   readonly chainId: number
   readonly contracts: DeployedContracts
-  /** Undefined where the coprocessor is a mock, which is on the chain itself. */
+  /** Undefined for a mock coprocessor, which is on the chain itself. */
   readonly coprocessor: CoprocessorUrls | undefined
   readonly coordinator: Hex
   readonly coordinatorKey: Hex
   /** Submits jobs. */
   readonly client: LocalAccount
   readonly clientKey: Hex
-  /** Gives each node its gas and stake. */
+  /** The account that sends each node its gas money and stake. */
   readonly funder: LocalAccount
-  /** Accounts with money that nothing here uses. */
+  /** Funded accounts that nothing here uses. */
   readonly spare: readonly DevAccount[]
   readonly pid: number
-  /** Resolves once the chain is gone. */
+  /** Resolves when the chain has ended. */
   readonly exited: Promise<void>
   readonly stop: () => Promise<void>
 }
@@ -59,7 +59,7 @@ async function placeCoprocessor(
   return { cofhe_url: url, verifier_url: url, threshold_network_url: url }
 }
 
-/** Starts a local chain and deploys the contracts on it: with a mock coprocessor, unless it is given a way to start a real one, and on a free port, unless it is given one. */
+/** Starts a local chain and deploys the contracts. By default the coprocessor is a mock and the port a free one. */
 export async function startLocalChain(
   signal?: AbortSignal,
   startCoprocessor?: StartCoprocessor,

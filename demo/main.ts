@@ -28,7 +28,7 @@ const coprocessorNote =
 
 const args = process.argv.slice(2)
 const signal = demoStopSignal()
-// Known before the options are: where a complaint about them goes.
+// Decided before the options are parsed, because errors about them are printed, too.
 const stdout = wholeOutput(process.stdout)
 const stderr = wholeOutput(process.stderr)
 const story = createStory(args.includes('--json') ? stderr : stdout, () => performance.now())
@@ -61,7 +61,7 @@ async function main(): Promise<number> {
 
 async function runDemo(options: DemoOptions): Promise<number> {
   const { model, nodes, json, keep, playground } = options
-  // Who opens the playground types prompts there.
+  // With the playground the user types prompts there.
   const prompt = options.prompt ?? (playground ? undefined : await readPrompt())
   if (prompt !== undefined) checkPrompt(prompt, maxPromptBytes)
   const provider = chooseProvider(model, process.env)
@@ -121,7 +121,7 @@ async function runDemo(options: DemoOptions): Promise<number> {
   }
 }
 
-/** The path of dist/svc-node, which is built first when it is not of these sources. */
+/** Returns the path of dist/svc-node. Builds it first if it was built from other sources. */
 async function binaryForNodes(): Promise<string> {
   const path = await currentBinary(join(import.meta.dirname, '..'), (build) =>
     story.step('Building dist/svc-node from the sources', build),

@@ -1,41 +1,42 @@
 /*
- * Problem: whether numbers of `teacher/1` tell models apart can only be tried with log-probabilities, and no large model runs here.
+ * Problem: to try whether the scores of `teacher/1` tell models apart takes log-probabilities, and no large model runs here.
  *
- * Idea: a small language model, a real one: counts of what follows what in a text, mixed over the lengths of the context by Witten and
- * Bell's rule. It answers greedily, as a hosted model does at temperature 0, and gives a probability to every token of any text.
- * Two runs differ as those of hosted models do: each has a small noise of its own on the logarithms, and parts from the other at near ties.
+ * Idea: a small but real language model: counts of the tokens that follow a context in a text, mixed over the lengths of the context by the
+ * rule of Witten and Bell. It answers greedily, as a hosted model does at temperature 0, and gives a probability to every token of any
+ * text. Two runs differ as those of hosted models do: each adds its own small noise to the logarithms, so that they diverge at near ties.
  *
- * Invariants: noise follows from the run's name and the context, so that one run always says the same. Tokens of a text join to that text.
+ * Invariants: the noise depends on the run's name and the context only, so a run always repeats itself. The tokens of a text join to that
+ * text.
  *
- * A greedy model of counts would go round in circles. So a token is made less likely for each time that it followed the same token before
- * in the answer.
+ * A greedy model of counts would repeat itself in a circle. So a token becomes less likely with each time that it followed the same token
+ * before in the answer.
  */
 
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TokenTold } from '../lib/teacher.ts'
 
-/** A text as the model reads it: words with the white space before them, single digits and signs. */
+/** Splits a text as the model reads it: words with the white space before them, single digits and signs. */
 export const tokensOf = (text: string): readonly string[] =>
   text.match(/\s*\p{L}+|\s*\S|\s+/gu) ?? []
 
 /** How often each token follows a context. */
 type Followers = { readonly counts: Map<string, number>; total: number }
 
-/** Counts of a text, for contexts of up to `order` - 1 tokens. */
+/** Counts from a text, for contexts of up to `order` - 1 tokens. */
 export type NgramModel = {
   readonly order: number
   readonly contexts: ReadonlyMap<string, Followers>
-  /** The most frequent tokens, that may follow anything. */
+  /** The most frequent tokens, which may follow any context. */
   readonly frequent: readonly string[]
-  /** What a token is given that was never seen. */
+  /** The probability of an unseen token. */
   readonly unseen: number
 }
 
 const frequentTokens = 40
 const contextOf = (tokens: readonly string[]): string => tokens.join('\u0000')
 
-/** Counts what follows what in a text. */
+/** Counts which token follows each context in a text. */
 export function trainNgrams(text: string, order: number): NgramModel {
   const tokens = tokensOf(text)
   const contexts = new Map<string, Followers>()
@@ -53,17 +54,17 @@ export function trainNgrams(text: string, order: number): NgramModel {
   return { order, contexts, frequent, unseen: 1 / (2 * (tokens.length + 1)) }
 }
 
-/** What a run of a model does with its log-probabilities. */
+/** A run, which changes the model's log-probabilities. */
 export type Run = {
-  /** Whose noise it is. */
+  /** The name, from which the noise follows. */
   readonly name: string
-  /** The greatest noise, in nats. */
+  /** The largest noise, in nats. */
   readonly noise: number
-  /** To multiples of which they are rounded, in nats: what a quantized model does. */
+  /** Rounds to multiples of this, in nats, as a quantized model does. */
   readonly step?: number
 }
 
-/** The probability of a token after a context: that after the whole context, and as much of those after shorter ones as it is often followed by new tokens. */
+/** A token's probability after a context. Shorter contexts count the more, the more kinds of tokens follow the longer one. */
 function probabilityOf(model: NgramModel, before: readonly string[], token: string): number {
   let probability = model.unseen
   for (let length = 0; length < model.order && length <= before.length; length++) {
@@ -78,7 +79,7 @@ function probabilityOf(model: NgramModel, before: readonly string[], token: stri
 
 const lessForEach = 2
 
-/** What a run says of the token after a prompt and the beginning of an answer, the likeliest first; `given` is among what is told. */
+/** Returns a run's tokens after a prompt and the beginning of an answer, likeliest first. `given` is always among them. */
 function after(
   model: NgramModel,
   { name, noise, step }: Run,
@@ -112,7 +113,7 @@ function after(
   return told.toSorted((a, b) => b.logprob - a.logprob || (a.token < b.token ? -1 : 1))
 }
 
-/** 32 bits of a text (FNV-1a, mixed): noise, and no secret. */
+/** Hashes a text to 32 bits (FNV-1a, mixed), for noise and not for secrets. */
 function hashOf(text: string, seed = 0x811c9dc5): number {
   let hash = seed
   for (let at = 0; at < text.length; at++) {
@@ -122,11 +123,11 @@ function hashOf(text: string, seed = 0x811c9dc5): number {
   return (hash ^ (hash >>> 13)) >>> 0
 }
 
-/** A prompt as it is continued: without the sign at its end. */
+/** A prompt to continue: without the sign at its end. */
 const contextOfPrompt = (prompt: string): readonly string[] =>
   tokensOf(prompt.trim().replace(/[\s\p{P}]+$/u, ''))
 
-/** The answer of a run to a prompt, of so many tokens: the likeliest each time, after what is there already. */
+/** Returns a run's answer of `length` tokens: the likeliest token each time, after the given beginning. */
 export function answerOf(
   model: NgramModel,
   run: Run,
@@ -144,7 +145,7 @@ export function answerOf(
   return answer
 }
 
-/** What a run says of each token of a given answer. */
+/** Returns a run's log-probabilities for each token of a given answer. */
 export function weighed(
   model: NgramModel,
   run: Run,
@@ -159,7 +160,7 @@ export function weighed(
   })
 }
 
-/** What the models are made of: prose of this repository's pages as it was once. It is not brought up to date, so that figures do not move. */
+/** Reads the training text: an old version of this repository's pages. It must not change, because published figures depend on it. */
 export async function trainingText(): Promise<string> {
   const text = await readFile(join(import.meta.dirname, 'ngram-text.txt'), 'utf8')
   return text.replace(/\s+/g, ' ')

@@ -11,13 +11,13 @@ import {
 } from './ngram-model.ts'
 
 /**
- * What the answers come from. A given text is weighed by the honest model, but with `lazy` for the first node that asks for it: that is told
- * what a node could make up that asks no model, namely that every token is the likeliest.
+ * The source of the answers. The honest model weighs given texts. With `lazy`, the first node that asks about a text gets made-up numbers,
+ * as from a node that asks no model: every token is the likeliest.
  */
 export const answerKinds = ['honest', 'substituted', 'quantized', 'spliced', 'lazy'] as const
 export type AnswerKind = (typeof answerKinds)[number]
 
-/** The models of the server: the served one, and the one that replaces it. */
+/** The served model, and the one that replaces it. */
 export type Models = { readonly honest: NgramModel; readonly substitute: NgramModel }
 
 const mostAnswerTokens = 160
@@ -27,7 +27,7 @@ export async function trainModels(): Promise<Models> {
   return { honest: trainNgrams(text, 4), substitute: trainNgrams(text, 3) }
 }
 
-/** An answer of one kind: of the model, of another one in its place, of its rounded weights, or begun by the model and ended by the other. */
+/** Returns an answer of one kind: of the model, of its substitute, of its rounded weights, or half of each of the first two. */
 export function answerOfKind(
   { honest, substitute }: Models,
   kind: AnswerKind,
@@ -58,20 +58,20 @@ type Ask = {
   readonly echo?: unknown
 }
 
-/** Tokens that surround a conversation, as a chat template puts them there. */
+/** The tokens of a chat template around a conversation. */
 const template = { before: ['<|user|>'], between: ['<|assistant|>'], after: ['<|end|>'] }
 
-/** What a server has. */
+/** The state of a server. */
 type Served = {
   readonly models: Models
   readonly kind: AnswerKind
-  /** Between runs, in nats. */
+  /** The noise between runs, in nats. */
   readonly noise: number
-  /** Who asked first for the numbers of a text: the name of a run by the text. */
+  /** For each text, the name of the run that first asked for its numbers. */
   readonly lazy: Map<string, string>
 }
 
-/** Answers requests in OpenAI's protocol, with vLLM's `prompt_logprobs` and with `echo`. The name of a run is its API key. */
+/** Serves OpenAI's protocol, with vLLM's `prompt_logprobs` and with `echo`. The API key is the name of the run. */
 export function createNgrams(
   options: Omit<Served, 'lazy'>,
 ): (request: Request) => Promise<Response> {
@@ -95,7 +95,7 @@ async function serve(request: Request, { models, kind, noise, lazy }: Served): P
   const given = ask.prompt_logprobs === undefined && ask.echo !== true ? undefined : messages.at(-1)
   if (given === undefined) {
     const length = Math.min(Number(most), mostAnswerTokens)
-    // Counts are often equal: with noise no two nodes would give the same answer.
+    // Counts are often equal, so with noise no two nodes would give the same answer.
     const quiet = { ...run, noise: 0 }
     return completed(answerOfKind(models, kind, quiet, prompt, length).join(''))
   }
@@ -114,7 +114,7 @@ async function serve(request: Request, { models, kind, noise, lazy }: Served): P
   return completed('', ask.echo === true ? echoed(tokens) : promptLogprobs(tokens), usage)
 }
 
-/** What a node could say of a text without a model. */
+/** Returns made-up numbers for a text, as a node without a model could. */
 const madeUp = (answer: readonly string[]): readonly TokenTold[] =>
   answer.map((token) => ({
     logprob: -0.01,
@@ -163,7 +163,7 @@ const echoed = (tokens: readonly Told[]) => ({
   },
 })
 
-/** vLLM's form, in which a place is an object by the ids of tokens: here their place in the order in which they are met. */
+/** vLLM's form: for each place, an object by token id. The ids here are numbered in the order of first use. */
 function promptLogprobs(tokens: readonly Told[]) {
   const ids = new Map<string, number>()
   const idOf = (token: string): number => {

@@ -9,17 +9,17 @@ import { type LocalChain, stake } from './local-chain.ts'
 import type { Processes, Running } from './processes.ts'
 import { randomHex } from './random-hex.ts'
 
-/** A node that has a configuration and a keystore, not yet a daemon. */
+/** A node with a configuration and a keystore, and no daemon yet. */
 export type PreparedNode = {
   readonly name: string
   readonly address: Address
   readonly folder: string
-  /** What its commands get in their environment: its settings, password and keys. */
+  /** The environment of its commands: settings, password and keys. */
   readonly env: Readonly<Record<string, string>>
   readonly privateKey: Hex
 }
 
-/** A node of the local world: a daemon in its own process with its own wallet and keystore. */
+/** A node of the local world: a daemon in a process of its own, with its own wallet and keystore. */
 export type LocalNode = PreparedNode & { readonly process: Running }
 
 type NodeEnvironment = {
@@ -29,14 +29,14 @@ type NodeEnvironment = {
   readonly iclUrl: string
   readonly models: readonly string[]
   readonly mockAttestationKey: string
-  /** Where blobs are downloaded first; the ICL when left out. */
+  /** The gateway from which it downloads blobs first, the ICL by default. */
   readonly gatewayUrl?: string | undefined
-  /** The svc-node executable to run; its sources when left out. */
+  /** The svc-node executable to run, the sources by default. */
   readonly binary?: string | undefined
 }
 
 const main = join(import.meta.dirname, '..', 'node', 'main.ts')
-/** What starts `svc-node` with these arguments. */
+/** Returns the command for `svc-node` with these arguments. */
 const svcNode = (
   { binary }: NodeEnvironment,
   args: readonly string[],
@@ -70,7 +70,7 @@ export async function prepareNode(
     ...providerEnv,
   }
   const args = ['init', '--icl-endpoint', iclUrl, '--cofhe-endpoint', chain.rpcUrl]
-  // The password is random: stretching it would only cost time.
+  // The password is random, so stretching it would only take time.
   args.push('--models', models.join(','), '--attestation-backend', 'mock', '--scrypt-n', scryptN)
   args.push('--json')
   const output = await processes.run(
@@ -89,12 +89,12 @@ export async function prepareNode(
   return { name, address: expected, folder, env, privateKey }
 }
 
-/** Gives the node's wallet its gas and stake. */
+/** Sends the node's wallet its gas money and stake. */
 export async function fundNode(funder: ChainWriter, { address }: PreparedNode): Promise<void> {
   await fundWallet(funder, address, allowance)
 }
 
-/** `svc-node register`: stakes the least, for tier 0. */
+/** `svc-node register`: stakes the minimum, for tier 0. */
 export const stakeNode = (
   environment: NodeEnvironment,
   { name, env }: PreparedNode,

@@ -26,15 +26,15 @@ const fheModes = ['mock', 'real'] as const
 /** The coprocessor: the SDK's mock mode, or real ciphertexts and proofs. */
 export type FheMode = (typeof fheModes)[number]
 
-/** The small model that answers where checkers need log-probabilities. */
+/** The small model that answers when checkers need log-probabilities. */
 export const ngramModel = 'vllm:ngram'
 
 const blobLocations = ['store', 'kubo'] as const
 
-/** Where encrypted blobs are kept: by the coordinator itself, or in an IPFS daemon. */
+/** The store of encrypted blobs: the coordinator itself, or an IPFS daemon. */
 export type BlobLocation = (typeof blobLocations)[number]
 
-/** How the demo is used. */
+/** The help text. */
 export const usage = fitHelp(`Usage: npm run demo -- [OPTIONS] "PROMPT"
 
 Runs the whole service on this machine: a chain, the coordinator, three nodes in processes of their
@@ -82,16 +82,16 @@ const Flags = z.object({
   help: z.boolean().default(false),
 })
 
-/** What the demo was asked for. */
+/** The options of the demo. */
 export type DemoOptions = Omit<z.output<typeof Flags>, 'model' | 'nodes'> & {
   readonly prompt: string | undefined
   readonly model: string
   readonly nodes: number
-  /** How many check an answer: with three it is seen which one asks no model. */
+  /** The number of verifiers. With three, the scores show which one asks no model. */
   readonly verifierCount: number
 }
 
-/** Reads the command line; throws SvcError `usage`. */
+/** Parses the command line. Throws SvcError `usage`. */
 export function parseDemoOptions(args: readonly string[]): DemoOptions {
   const config = { args: [...args], allowPositionals: true, options: optionsOf(Flags) } as const
   const { values: given, positionals } = readCommandLine(config, wrong)
@@ -104,7 +104,7 @@ export function parseDemoOptions(args: readonly string[]): DemoOptions {
   return {
     ...{ ...values, answers, nodes, check },
     model: model ?? (check ? ngramModel : 'openai:gpt-4o-mini'),
-    // Where nodes are fewer, two see that they differ.
+    // With 3 nodes there can be only two verifiers, whose scores show no more than that they differ.
     verifierCount: answers === 'lazy' && nodes !== 3 ? 3 : 2,
     prompt: positionals.length > 0 ? positionals.join(' ') : undefined,
   }
@@ -112,12 +112,12 @@ export function parseDemoOptions(args: readonly string[]): DemoOptions {
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Who answers, and what each node needs in its environment for it. */
+/** The provider that answers, and the environment that each node needs for it. */
 export type Provider = {
   readonly standIn: boolean
-  /** Says who it is. */
+  /** Describes it for the user. */
   readonly description: string
-  /** How to see whether it can be used; undefined for the stand-in. */
+  /** How to probe it, undefined for the stand-in. */
   readonly probe: ProviderProbe | undefined
   readonly envOf: (
     index: number,
@@ -125,7 +125,7 @@ export type Provider = {
   ) => Readonly<Record<string, string>>
 }
 
-/** Chooses who answers for a model; throws SvcError `model-unknown`. */
+/** Chooses the provider for a model. Throws SvcError `model-unknown`. */
 export function chooseProvider(model: string, environment: Environment): Provider {
   const name = providerNameOf(model)
   const urlVariable = baseUrlVariable(name)

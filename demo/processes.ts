@@ -5,36 +5,36 @@ import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { startGuard } from './guard.ts'
 
-/** A process that was started here. */
+/** A started process. */
 export type Running = {
   readonly name: string
   readonly pid: number
-  /** Holds everything it wrote. */
+  /** The file with its output. */
   readonly logFile: string
-  /** Resolves with the exit code, or the signal, that ended it. */
+  /** Resolves when it has ended, with the exit code or the signal. */
   readonly exited: Promise<number | string>
   readonly hasExited: () => boolean
   readonly kill: (signal: NodeJS.Signals) => void
 }
 
-/** What to start. */
+/** A process to start. */
 type Command = {
   readonly name: string
-  /** The executable; this Bun when left out, whose first argument is then a file to run. */
+  /** The executable. By default this Bun, whose first argument is then a file to run. */
   readonly program?: string | undefined
   readonly args: readonly string[]
-  /** Its whole environment besides `inheritedVariables`. */
+  /** Its whole environment, besides `inheritedVariables`. */
   readonly env?: Readonly<Record<string, string>>
 }
 
-/** Starts processes and ends every one of them, however this process ends. */
+/** Starts processes, and ends all of them when this process ends in any way. */
 export type Processes = {
   readonly start: (command: Command) => Running
-  /** Runs a command to its end and resolves with its stdout; throws with its last words. */
+  /** Runs a command to its end and resolves with its stdout. Throws with the end of its output. */
   readonly run: (command: Command, signal?: AbortSignal) => Promise<string>
   /** Ends the given processes, or all: SIGTERM, then SIGKILL after `graceMs`. */
   readonly stop: (which?: readonly Running[], graceMs?: number) => Promise<void>
-  /** Ends all of them; nothing is started after it. */
+  /** Ends all processes and the guard. The caller must not start any after it. */
   readonly close: () => Promise<void>
 }
 
@@ -52,7 +52,7 @@ const inheritedVariables = [
   'SystemRoot',
 ]
 
-// A proxy cannot reach what the demo starts on this machine.
+// A proxy cannot reach the demo's processes on this machine.
 const hereByName = '127.0.0.1,localhost'
 const defaultGraceMs = 5_000
 const lastLines = 12
@@ -74,13 +74,13 @@ const environment = (home: string, extra: Command['env']): Record<string, string
   }
 }
 
-/** The last lines of a log file, without colours. */
+/** Returns the last lines of a log file, without colours. */
 export async function lastLogLines(file: string, count = lastLines): Promise<string> {
   const text = await readFile(file, 'utf8').catch(() => '')
   return stripVTControlCharacters(text).trimEnd().split('\n').slice(-count).join('\n')
 }
 
-/** Makes the keeper of the processes whose files are in `folder`, which is removed should this process be killed. */
+/** Makes the manager of processes whose files are in `folder`. The guard removes the folder if this process is killed. */
 export function createProcesses(folder: string): Processes {
   const guard = startGuard(folder)
   const all = new Set<Running>()
@@ -91,7 +91,7 @@ export function createProcesses(folder: string): Processes {
   ): { child: ChildProcess; running: Running } => {
     const logFile = join(folder, `${command.name}.log`)
     const log = openSync(logFile, 'a')
-    // Each leads a group of its own: Ctrl-C in a terminal reaches only the demo, which then ends them in order.
+    // Each process leads its own group, so that Ctrl-C in a terminal reaches only the demo, which then ends them in order.
     const { program = process.execPath } = command
     const args = command.program === undefined ? ['--no-env-file', ...command.args] : command.args
     const child = spawn(program, args, {
@@ -163,7 +163,7 @@ function describeChild(name: string, child: ChildProcess, logFile: string): Runn
       if (process.platform === 'win32') child.kill(signal)
       else process.kill(-pid, signal)
     } catch {
-      // It has ended in this very moment.
+      // The process has ended just now.
     }
   }
   return { name, pid, logFile, exited, hasExited: () => over, kill }

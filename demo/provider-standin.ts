@@ -10,7 +10,7 @@ import {
   turnOf,
 } from './standin-script.ts'
 
-/** Says in every place where an answer could be taken for a model's that it is none. */
+/** The label that marks every answer of the stand-in as not from a model. */
 export const standInLabel = 'local stand-in, no model runs here'
 
 const protocols: Readonly<Record<string, ProviderApi>> = {
@@ -29,7 +29,7 @@ export const standInModels: readonly string[] = played
 
 const maxEchoChars = 400
 
-/** The stand-in's answer: the same for the same prompt, and plainly not a model's. */
+/** Returns the stand-in's answer: the same for the same prompt, and obviously not from a model. */
 function standInAnswer(prompt: string): string {
   const words = prompt.trim().split(/\s+/u).length
   const hash = createHash('sha256').update(prompt).digest('hex').slice(0, 12)

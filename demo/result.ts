@@ -8,7 +8,7 @@ import type { Story } from './story.ts'
 
 const oneLine = (text: string): string => text.replace(/\s+/g, ' ').trim()
 
-/** One sentence that says what went wrong and what to do. */
+/** Formats an error and its remedy as one sentence. */
 export const sentenceOf = (error: unknown): string => {
   if (!(error instanceof SvcError)) return errorMessage(error)
   const { message, hint } = error
@@ -18,11 +18,11 @@ export const sentenceOf = (error: unknown): string => {
 
 const mistakes: readonly string[] = ['usage', 'model-unknown', 'prompt-empty', 'prompt-too-long']
 
-/** The exit code for what went wrong: 2 for what was asked for wrongly, else 1. */
+/** Returns the exit code for an error: 2 for wrong input, else 1. */
 export const exitCodeOf = (error: unknown): number =>
   error instanceof SvcError && mistakes.includes(error.code) ? 2 : 1
 
-/** Prints how an inference ended. */
+/** Prints the outcome of an inference. */
 export function tellResult(story: Story, inference: Inference): void {
   story.say()
   if (inference.status === 'accepted') {
@@ -75,13 +75,13 @@ export const jsonResult = (inference: Inference) => {
   }
 }
 
-/** Prints where a job's blobs are. */
+/** Prints the CIDs of a job's blobs. */
 export function tellBlobs(story: Story, { prompt_cid, output_cid }: BlobsInKubo): void {
   story.say(`  prompt      ${prompt_cid}  (encrypted, in Kubo)`)
   if (output_cid !== undefined) story.say(`  output      ${output_cid}  (encrypted, in Kubo)`)
 }
 
-/** The line of `--json` when there is no result. */
+/** The line of `--json` for a failure. */
 export const jsonFailure = (model: string, error: unknown) => ({
   jobId: null,
   status: 'failed',

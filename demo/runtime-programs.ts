@@ -1,13 +1,13 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** What the ICL runs on. */
+/** The runtimes of the ICL. */
 export const iclRuntimes = ['bun', 'node', 'deno', 'workerd'] as const
 export type IclRuntime = (typeof iclRuntimes)[number]
 
 const modules = join(import.meta.dirname, '..', 'node_modules')
 
-/** The program of a package that npm chose for this machine among those of a scope. */
+/** Finds the program in the package of a scope that npm installed for this machine. */
 function programIn(scope: string, file: string): string | undefined {
   const folders = existsSync(join(modules, scope)) ? readdirSync(join(modules, scope)) : []
   return folders.map((name) => join(modules, scope, name, file)).find((path) => existsSync(path))
@@ -15,7 +15,7 @@ function programIn(scope: string, file: string): string | undefined {
 
 const end = process.platform === 'win32' ? '.exe' : ''
 
-/** The program of a runtime, for Node the one that SVC_NODE_BIN names; undefined when npm has not installed it. */
+/** Returns the program of a runtime, for Node the one in SVC_NODE_BIN if set. Undefined when npm has not installed it. */
 export function programOf(runtime: IclRuntime): string | undefined {
   switch (runtime) {
     case 'bun':

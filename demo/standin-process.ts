@@ -7,7 +7,7 @@ import { lastLogLines, type Processes, type Running } from './processes.ts'
 const timeoutMs = 60_000
 const pollMs = 25
 
-/** Starts the stand-in for the hosted providers and resolves once it listens. */
+/** Starts the stand-in for the hosted providers, and resolves when it listens. */
 export async function startStandIn(
   processes: Processes,
   {
@@ -18,9 +18,9 @@ export async function startStandIn(
   }: {
     readonly signal?: AbortSignal | undefined
     readonly port?: number | undefined
-    /** What it says in place of its usual answers (`readScript`). */
+    /** The file with its answers, in place of the usual ones (`readScript`). */
     readonly script?: string | undefined
-    /** A small language model in its place, and what its answers come from. */
+    /** The source of the answers of a small language model, which then replaces the stand-in. */
     readonly ngrams?: AnswerKind | undefined
   } = {},
 ): Promise<{ readonly url: string; readonly process: Running }> {

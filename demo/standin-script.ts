@@ -17,24 +17,24 @@ const Turn = z.union([
       .max(16),
   }),
 ])
-/** What the stand-in says at one place of a conversation: a text, or calls of tools. */
+/** The stand-in's answer at one point of a conversation: a text, or tool calls. */
 export type Turn = z.output<typeof Turn>
 
 const Script = z.strictObject({
   conversations: z
     .array(
       z.strictObject({
-        /** Words of the user's message with which the conversation begins. */
+        /** Words of the user's message that begins the conversation. */
         when: z.string().min(1).max(1_000),
         turns: z.array(Turn).min(1).max(64),
       }),
     )
     .max(64),
 })
-/** What the stand-in says in place of its usual answer. */
+/** The stand-in's answers, in place of its usual ones. */
 export type Script = z.output<typeof Script>
 
-/** Reads a script; throws SvcError `script-invalid` that names the place. */
+/** Reads a script. Throws SvcError `script-invalid` that names the wrong place. */
 export async function readScript(path: string): Promise<Script> {
   const invalid = (why: string) =>
     new SvcError('script-invalid', `the script ${path} cannot be used: ${why}`, {
@@ -55,7 +55,7 @@ export async function readScript(path: string): Promise<Script> {
 /** A message of OpenAI's or Anthropic's protocol. */
 export type Message = { readonly role: string; readonly content: unknown }
 
-/** What a message says, of parts that are text. */
+/** Returns the text of a message, joined from its parts. */
 export const textOf = (content: unknown): string => {
   if (typeof content === 'string') return content
   if (!Array.isArray(content)) return ''
@@ -63,8 +63,8 @@ export const textOf = (content: unknown): string => {
 }
 
 /**
- * The turn of a conversation: the first after the user's message, the next after each of the assistant's. It follows from the messages
- * alone, so that all nodes get the same. Undefined when the script has none.
+ * Returns the next turn of a conversation: the first one after the user's message, and one more after each message of the assistant. It
+ * depends on the messages alone, so all nodes give the same. Undefined when the script has none.
  */
 export function turnOf(script: Script, messages: readonly Message[]): Turn | undefined {
   for (const { when, turns } of script.conversations) {

@@ -2,7 +2,7 @@ import { Interrupted, stopSignal } from '../lib/host/stop-signals.ts'
 
 const parentPollMs = 500
 
-/** Aborts with the reason when the demo has to stop what it started: by a signal, by the end of its output, or by that of its parent. */
+/** Aborts with the reason when the demo must stop: on a signal, or at the end of its output or its parent process. */
 export function demoStopSignal(): AbortSignal {
   const stop = stopSignal({ outputs: [process.stdout, process.stderr], finishes: true })
   if (process.env.SVC_STOP_WITH_PARENT !== '1') return stop

@@ -1,30 +1,30 @@
 import type { Reporter } from './reporter.ts'
 
-/** Where the story is told. */
+/** The output of a story. */
 export type StoryOutput = {
   readonly write: (text: string) => unknown
   readonly isTTY?: boolean
   readonly columns?: number
 }
 
-/** Tells what happens, step by step, with times. */
+/** Prints progress step by step, with times. */
 export type Story = Reporter & {
   readonly title: (text: string) => void
   readonly say: (text?: string) => void
-  /** Begins a step by hand; one step runs at a time. */
+  /** Begins a step explicitly. One step runs at a time. */
   readonly begin: (label: string) => void
   readonly progress: (detail: string) => void
   readonly end: (mark?: 'ok' | 'failed') => void
 }
 
 const frameMs = 100
-// Without a terminal a slow step says every few seconds that it goes on.
+// Without a terminal a slow step prints a line every few seconds.
 const plainEveryMs = 5_000
 const labelWidth = 58
 
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`.padStart(8)
 
-/** Makes a story; on a terminal the line of the running step is rewritten in place. */
+/** Makes a story. On a terminal it rewrites the line of the running step in place. */
 export function createStory(output: StoryOutput, now: () => number): Story {
   let running: { label: string; since: number; detail: string; timer: Timer } | undefined
 

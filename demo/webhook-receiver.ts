@@ -7,7 +7,7 @@ const Message = z.object({
 })
 const maxBytes = 64 * 1024
 
-/** Listens for webhook messages and passes each on in words. It does not check signatures: it has no secret of any job. */
+/** Receives webhook messages and describes each. Does not check signatures, because it has no job's secret. */
 export function startWebhookReceiver(
   port: number,
   tell: (text: string) => void,

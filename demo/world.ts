@@ -29,49 +29,49 @@ export type World = {
   readonly chain: LocalChain
   readonly icl: IclProcess
   readonly nodes: readonly LocalNode[]
-  /** Keeps the blobs, if the world has one. */
+  /** The Kubo that keeps the blobs, if there is one. */
   readonly kubo: KuboProcess | undefined
-  /** The stand-in for the providers, if the world has one. */
+  /** The stand-in for the providers, if there is one. */
   readonly standInUrl: string | undefined
-  /** What nodes attest with. */
+  /** The key with which nodes attest. */
   readonly mockAttestationKey: string
-  /** Holds configurations, keystores and logs; gone after `stop`. */
+  /** The folder of configurations, keystores and logs. `stop` removes it. */
   readonly folder: string
-  /** The last lines of each log. */
+  /** Returns the last lines of the ICL's and the nodes' logs. */
   readonly lastLogs: () => Promise<string>
-  /** Calls `onEnd` for each part that ends, with its name and last words. */
+  /** Calls `onEnd` when the chain, the ICL, the stand-in or a node ends, with its name and last lines. */
   readonly watch: (onEnd: (told: string) => void) => void
-  /** Ends the nodes, then what they use; removes the folder; harmless when called twice. */
+  /** Ends the nodes, then what they depend on, and removes the folder. Idempotent. */
   readonly stop: () => Promise<void>
 }
 
-/** What kind of world to start. */
+/** The options of a world. */
 export type WorldOptions = {
   readonly models: readonly string[]
-  /** How many nodes; 3 when left out. */
+  /** The number of nodes, 3 by default. */
   readonly nodes?: number
-  /** Provider keys, base URLs and other environment of the node with this index. */
+  /** The environment of the node with this index, such as provider keys and base URLs. */
   readonly providerEnv: (
     index: number,
     standInUrl: string | undefined,
   ) => Readonly<Record<string, string>>
   readonly standIn?: boolean
-  /** The file of what the stand-in says in place of its usual answers. */
+  /** The file with the stand-in's answers, in place of the usual ones. */
   readonly standInScript?: string | undefined
-  /** A small language model as the stand-in, and what its answers come from. */
+  /** The source of the answers of a small language model, which then is the stand-in. */
   readonly ngrams?: AnswerKind | undefined
-  /** Free ones when left out. The ICL's is in `iclEnv`. */
+  /** Free ports by default. The ICL's port is in `iclEnv`. */
   readonly ports?: { readonly chain: number; readonly standIn: number }
-  /** The svc-node executable that the nodes run; its sources when left out. */
+  /** The svc-node executable of the nodes, the sources by default. */
   readonly nodeBinary?: string
-  /** Whether the coprocessor encrypts and proves, or only pretends to; `mock` when left out. */
+  /** Whether the coprocessor really encrypts and proves, `mock` by default. */
   readonly fhe?: FheMode
   readonly iclEnv?: Readonly<Record<string, string>>
-  /** What the ICL runs on; Bun when left out. */
+  /** The runtime of the ICL, Bun by default. */
   readonly iclRuntime?: IclRuntime
-  /** Where the ICL keeps blobs; its store when left out. */
+  /** Where the ICL keeps blobs, its store by default. */
   readonly blobs?: BlobLocation
-  /** Builds the page in which people try the service, and has the ICL serve it. */
+  /** Whether to build the playground and have the ICL serve it. */
   readonly playground?: boolean
   readonly reporter?: Reporter
   readonly signal?: AbortSignal
@@ -80,7 +80,7 @@ export type WorldOptions = {
 const poolTimeoutMs = 60_000
 const poolPollMs = 100
 
-/** Starts the world and resolves once all its nodes are in the active pool; on failure nothing is left of it. */
+/** Starts the world and resolves when all its nodes are in the active pool. On failure it removes everything. */
 export async function startWorld(options: WorldOptions): Promise<World> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-world-'))
   const processes = createProcesses(folder)
@@ -176,7 +176,7 @@ async function build(parts: Parts, options: WorldOptions): Promise<void> {
   )
 }
 
-/** Starts what keeps the blobs, if that is not the ICL; gives what the ICL has to know of it. */
+/** Starts Kubo if it keeps the blobs. Returns the ICL's settings for it. */
 async function startBlobs(
   parts: Parts,
   { blobs, reporter = silentReporter, signal }: WorldOptions,
@@ -190,7 +190,7 @@ async function startBlobs(
   return { SVC_ICL_BLOBS: `kubo:${parts.kubo.rpcUrl},${parts.kubo.gatewayUrl}` }
 }
 
-/** Builds the page, if it is wanted; gives what the ICL has to know of it. */
+/** Builds the playground if it is wanted. Returns the ICL's settings for it. */
 async function preparePlayground(
   { folder }: Parts,
   { rpcUrl }: LocalChain,
