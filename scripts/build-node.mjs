@@ -1,4 +1,4 @@
-// npm run build:node [-- --all]: svc-node as one executable.
+// npm run build:node [-- --all]: builds svc-node as one executable.
 import { join } from 'node:path'
 import { root } from './bun-binary.mjs'
 import { runBun } from './run-bun.mjs'

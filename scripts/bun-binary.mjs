@@ -25,7 +25,7 @@ const usesMusl = () => {
   return header !== undefined && header.glibcVersionRuntime === undefined
 }
 
-/** Names of the packages that may hold this machine's Bun, the best first. */
+/** Returns the names of the packages that may contain this machine's Bun, best first. */
 const packageNames = () => {
   const platform = platforms[process.platform] ?? process.platform
   const architecture = architectures[process.arch] ?? process.arch
@@ -35,7 +35,7 @@ const packageNames = () => {
   return libcs.flatMap((libc) => [libc, `${libc}-baseline`])
 }
 
-/** The Bun binary that npm installed for this machine; undefined when there is none. */
+/** Returns the Bun binary that npm installed for this machine, undefined when there is none. */
 export const findBun = () => {
   const folder = join(root, 'node_modules', '@oven')
   const file = process.platform === 'win32' ? 'bun.exe' : 'bun'
@@ -67,8 +67,8 @@ const linkOrCopy = (from, to) => {
 }
 
 /**
- * Puts the binary where npm's `bun` and `bunx` commands look for it, so that `npx bun test` works. The `bun` package does the
- * same in its install script, which this project does not run. Does nothing where it was done before.
+ * Puts the binary where npm's `bun` and `bunx` commands look for it, so that `npx bun test` works. The `bun` package does the same in its
+ * install script, which this project does not run. Idempotent.
  */
 export const linkBun = (binary) => {
   const { size } = statSync(binary)
@@ -79,7 +79,7 @@ export const linkBun = (binary) => {
   }
 }
 
-/** Says which Bun is missing here. */
+/** Says which Bun binary is missing. */
 export const describeMissingBun = () => {
   const folder = join(root, 'node_modules', '@oven')
   const present = existsSync(folder) ? readdirSync(folder).join(', ') : 'none'

@@ -8,6 +8,6 @@ if (file === undefined) {
   console.error('Usage: node scripts/bun.mjs FILE [ARGS...]')
   process.exit(2)
 }
-// Bun keeps a `--` right behind the file to itself.
+// Bun swallows a `--` directly after the file.
 const kept = args[0] === '--' ? ['--', ...args] : args
 process.exitCode = await runBun(await ensureSetup(), [file, ...kept])

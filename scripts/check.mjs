@@ -1,4 +1,4 @@
-// npm run check: what a machine can say about the source besides the tests; ends with `N passed, N failed`.
+// npm run check: all checks of the source except the tests. Ends with `N passed, N failed`.
 import { closeSync, existsSync, mkdtempSync, openSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -36,10 +36,10 @@ const lintOpenApi = async () => {
   return runProcess(binary('redocly'), ['lint', file, ...args], quiet)
 }
 
-// `npm test` runs every test under Bun. One folder runs under vitest, too, which keeps the imports from `vitest` honest.
+// `npm test` runs every test under Bun. This runs one folder under vitest, too, so that the imports from `vitest` keep working.
 const runVitest = () => {
   const vitest = join(root, 'node_modules', 'vitest', 'vitest.mjs')
-  // Under Bun, vitest works with threads only.
+  // Under Bun, vitest works only with threads.
   const options = [
     '--pool=threads',
     '--reporter=dot',
@@ -49,7 +49,7 @@ const runVitest = () => {
   return runBun(bun, ['--bun', vitest, 'run', ...options, 'tests/icl/rules'], quiet)
 }
 
-/** Both halves at once: a simulation has one thread. */
+/** Runs both halves concurrently, because a simulation has one thread. */
 const runSimulation = async () => {
   const half = (from) => {
     const args = ['--seeds', '25', '--from', `${from}`]

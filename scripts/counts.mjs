@@ -1,9 +1,9 @@
 import { stripVTControlCharacters } from 'node:util'
 
-/** The last line of a run. */
+/** Formats the last line of a run. */
 export const countsLine = ({ passed, failed }) => `${passed} passed, ${failed} failed`
 
-/** Reads a JUnit report; undefined when it is not one. */
+/** Reads the counts of a JUnit report, undefined when it is not one. */
 export const countsOfReport = (xml) => {
   const tag = /<testsuites\b[^>]*>/.exec(xml)?.[0]
   const attribute = (name) => Number(new RegExp(`\\b${name}="(\\d+)"`).exec(tag ?? '')?.[1])
@@ -12,21 +12,21 @@ export const countsOfReport = (xml) => {
   return { passed: tests - failed - skipped, failed, skipped }
 }
 
-/** What Bun's last lines count as failed, files that do not load included; 0 when they say nothing. */
+/** Reads the number of failures, files that do not load included, from Bun's last lines. 0 when they have none. */
 export const failedOf = (output) =>
   Number(/^ *(\d+) fail$/m.exec(stripVTControlCharacters(output))?.[1] ?? 0)
 
 const entities = { '&quot;': '"', '&apos;': "'", '&lt;': '<', '&gt;': '>', '&amp;': '&' }
 const plain = (text) => text.replace(/&(?:quot|apos|lt|gt|amp);/g, (entity) => entities[entity])
 
-/** A line for each test of a JUnit report that was skipped, then how many there are; nothing when none was. */
+/** Returns a line for each skipped test of a JUnit report, then their number. Empty when none was skipped. */
 export const skippedLines = (xml) => {
   const cases = xml.matchAll(/<testcase name="([^"]*)" classname="([^"]*)"[^>]*[^/]>\s*<skipped/g)
   const lines = [...cases].map(([, name, group]) => `skipped: ${plain(group)} > ${plain(name)}`)
   return lines.length > 0 ? [...lines, `${lines.length} skipped`] : []
 }
 
-/** A line for each folder of tests with its seconds, the longest first. */
+/** Returns a line for each folder of tests with its seconds, longest first. */
 export const folderLines = (xml) => {
   const seconds = new Map()
   for (const [, folder, time] of xml.matchAll(

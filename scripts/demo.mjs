@@ -1,4 +1,4 @@
-// npm run demo -- "PROMPT": the whole service on this machine, once through.
+// npm run demo -- "PROMPT": runs one prompt through the whole service on this machine.
 import { join } from 'node:path'
 import { root } from './bun-binary.mjs'
 import { runBun } from './run-bun.mjs'

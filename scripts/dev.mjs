@@ -1,4 +1,4 @@
-// npm run dev: the whole service at fixed ports, until Ctrl-C.
+// npm run dev: runs the whole service at fixed ports until Ctrl-C.
 import { join } from 'node:path'
 import { root } from './bun-binary.mjs'
 import { runBun } from './run-bun.mjs'

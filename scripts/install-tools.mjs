@@ -1,6 +1,6 @@
-// Gets the programs that only tests need: builds FerretDB and Kubo into a folder of this user, once a version, makes a Python environment
-// there, and has Debian's package manager install the software TPM, Chromium and a C compiler where this is root:
-// node scripts/install-tools.mjs [ferretdb|kubo|python|swtpm|chromium|cc ...]
+// Installs the programs that only tests need: builds FerretDB and Kubo into a folder of this user, once per version, and makes a Python
+// environment there. As root, it has Debian's package manager install the software TPM, Chromium and a C compiler: node
+// scripts/install-tools.mjs [ferretdb|kubo|python|swtpm|chromium|cc ...]
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ const run = (command, args, options) =>
     return 1
   })
 
-/** Builds a program in Go unless this build of it is there; gives the exit code. */
+/** Builds a Go program unless this very build exists. Returns the exit code. */
 const installGoTool = async (
   { name, source, version, folder, path, target, ldflags },
   duration,
@@ -32,7 +32,7 @@ const installGoTool = async (
     const code = await run('go', args, { cwd: source, env })
     if (code !== 0) return code
     mkdirSync(folder, { recursive: true })
-    // A reader sees the whole program or none.
+    // The rename makes the program appear whole or not at all.
     renameSync(built, path)
     console.error(`${name} ${version}: ${path}`)
     return 0
@@ -41,7 +41,7 @@ const installGoTool = async (
   }
 }
 
-/** Makes a virtual environment with the pinned packages, unless it is there; gives the exit code. */
+/** Makes a virtual environment with the pinned packages, unless it exists. Returns the exit code. */
 const installPython = async ({ name, source, folder, path }) => {
   if (existsSync(path)) {
     console.error(`${name}: ${path}`)
@@ -72,7 +72,7 @@ const installPython = async ({ name, source, folder, path }) => {
 const isInstalled = (program) =>
   spawnSync(program, ['--version'], { stdio: 'ignore' }).error === undefined
 
-/** Gives the exit code; where it cannot install, it says so, and the tests say what they skip. */
+/** Returns the exit code. If it cannot install, it says so, and the tests name what they skip. */
 const installDebianPrograms = async ({ name, programs, packages }) => {
   if (programs.every(isInstalled)) {
     console.error(`${name}: installed`)
@@ -86,7 +86,7 @@ const installDebianPrograms = async ({ name, programs, packages }) => {
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
   const install = () =>
     run('apt-get', ['install', '-y', '--no-install-recommends', ...packages], { env })
-  // The lists of a fresh machine are empty or old.
+  // On a fresh machine the package lists are empty or old.
   if ((await install()) === 0) return 0
   await run('apt-get', ['update'], { env })
   return await install()
@@ -99,7 +99,7 @@ const softwareTpm = {
 }
 const chromium = {
   name: 'Chromium',
-  // A browser that is named needs no other.
+  // If CHROMIUM names a browser, no other is needed.
   programs: [process.env.CHROMIUM || 'chromium'],
   packages: ['chromium'],
 }

@@ -20,14 +20,14 @@ const orUndefined = (read) => {
   }
 }
 
-/** True when node_modules is a link: installing would empty the folder of another project. */
+/** True when node_modules is a link: installing would empty another project's folder. */
 export const isLinked = (root) =>
   orUndefined(() => lstatSync(modules(root)))?.isSymbolicLink() === true
 
-/** Notes that the packages are those of package-lock.json. */
+/** Records that the installed packages are those of package-lock.json. */
 export const markInstalled = (root) => writeFileSync(hashFile(root), `${hashOfLock(root)}\n`)
 
-/** True when the packages are those of package-lock.json; what npm installed without this project's help counts, too. */
+/** True when the installed packages are those of package-lock.json, also when npm was run without this project's scripts. */
 export const isInstalled = (root) => {
   const noted = orUndefined(() => readFileSync(hashFile(root), 'utf8'))
   if (noted !== undefined) return noted.trim() === hashOfLock(root)

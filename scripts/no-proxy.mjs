@@ -1,8 +1,8 @@
 const local = ['127.0.0.1', 'localhost']
-// Bun heeds the first of them that is set.
+// Bun uses the first of them that is set.
 const names = ['no_proxy', 'NO_PROXY']
 
-/** An environment in which what is on this machine is reached without a proxy; what was excepted before stays so. */
+/** Returns an environment without a proxy for this machine. Earlier exceptions stay. */
 export const withoutProxyHere = (environment) => {
   const given = names.flatMap((name) => (environment[name] ?? '').split(','))
   const hosts = [...given.map((host) => host.trim()).filter((host) => host !== ''), ...local]

@@ -4,7 +4,7 @@ import { constants } from 'node:os'
 const forwardedSignals = ['SIGINT', 'SIGTERM', 'SIGHUP']
 const parentWatchMs = 500
 
-/** Calls `onGone` once the process that started this one has ended without a word. */
+/** Calls `onGone` when the parent process has ended without a signal to this one. */
 const watchParent = (onGone) => {
   const parent = process.ppid
   const timer = setInterval(() => {
@@ -17,8 +17,8 @@ const watchParent = (onGone) => {
 }
 
 /**
- * Runs a program and resolves with its exit code (128 + n after signal n); signals that come here go on to it, and when
- * npm is killed above this process the program is asked to stop.
+ * Runs a program and resolves with its exit code (128 + n after signal n). Forwards signals to the program. When npm above this process is
+ * killed, it asks the program to stop.
  */
 export const runProcess = (command, args, options = {}) =>
   new Promise((resolve, reject) => {

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 const pollMs = 250
 
-/** The file that says which process installs the packages of a project's folder. */
+/** Returns the path of the lock file, which names the process that installs a project's packages. */
 export const lockPathOf = (root) => join(root, '.setup.lock')
 
 const holderOf = (path) => {
@@ -25,7 +25,7 @@ const isAlive = (pid) => {
   }
 }
 
-/** A link appears whole, with the holder in it, or not at all. */
+/** A link appears at once, with the holder in it, or not at all. */
 const tryLink = (from, path) => {
   try {
     linkSync(from, path)
@@ -36,7 +36,7 @@ const tryLink = (from, path) => {
   }
 }
 
-/** Takes away the lock of a process that has ended, unless another has taken it over in this moment. */
+/** Removes the lock of a process that has ended, unless another process has just taken it over. */
 const dropStale = (path, own, deadPid) => {
   const aside = `${own}.stale`
   try {
@@ -54,7 +54,7 @@ const acquire = async (path, own, tell) => {
   while (!tryLink(own, path)) {
     const holder = holderOf(path)
     if (holder === undefined) continue
-    // A number that is our own now was another process's before the machine or container started again.
+    // A lock with this process's own pid is from before a restart of the machine or container.
     if (!(holder > 0) || holder === process.pid || !isAlive(holder)) {
       dropStale(path, own, holder)
       continue
@@ -65,7 +65,7 @@ const acquire = async (path, own, tell) => {
   }
 }
 
-/** Runs `body` while no other process holds the lock at `path`; `tell` hears of the one that has to be waited for. */
+/** Runs `body` while no other process holds the lock at `path`. Calls `tell` with the holder that it waits for. */
 export const withLock = async (path, body, tell = () => {}) => {
   const own = `${path}.${process.pid}`
   writeFileSync(own, String(process.pid))

@@ -6,7 +6,7 @@ import { lockPathOf, withLock } from './setup-lock.mjs'
 
 const npmCi = () => {
   console.error('Installing the packages of package-lock.json (npm ci) ...')
-  // The npm that runs this script is the one to install with; without it, the one on the path.
+  // Uses the npm that runs this script, else the one on the path.
   const cli = process.env.npm_execpath
   const args = ['ci', '--no-audit', '--no-fund', '--loglevel=error']
   const options = {
@@ -19,7 +19,7 @@ const npmCi = () => {
     : runProcess('npm', args, { ...options, shell: process.platform === 'win32' })
 }
 
-/** Installs unless another command has done so meanwhile; gives the exit code. */
+/** Installs unless another command has just done so. Returns the exit code. */
 const install = async () => {
   if (isInstalled(root)) return 0
   const code = await npmCi()
@@ -28,7 +28,7 @@ const install = async () => {
   return code
 }
 
-/** Installs the packages unless they are those of package-lock.json; resolves with the path of the Bun binary. */
+/** Installs the packages unless they are those of package-lock.json. Resolves with the path of the Bun binary. */
 export const ensureSetup = async () => {
   if (isLinked(root)) {
     console.error(

@@ -1,5 +1,5 @@
-// npm test [-- ARGS OF BUN TEST]: sets up, builds the contracts, runs the tests; ends with `N passed, N failed`.
-// npm run test:unit: the tests that are pure or in memory.
+// npm test [-- ARGS OF BUN TEST]: sets up, builds the contracts and runs the tests. Ends with `N passed, N failed`. npm run test:unit: only
+// the tests that are pure or in memory.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,11 +9,11 @@ import { runBun } from './run-bun.mjs'
 import { ensureSetup } from './setup.mjs'
 import { findUnitTests } from './unit-tests.mjs'
 
-// A test that never gives the processor back cannot be ended by its own time limit.
+// A test that blocks its process cannot be ended by its own time limit.
 const limitMs = 90 * 60_000
-// One worker more than cores, because many tests wait for other processes. Each keeps its modules from file to file, as `bun test` does.
+// One worker more than cores, because many tests wait for other processes. Each keeps its modules between files, as `bun test` does.
 const workers = ['--no-isolate', `--parallel=${availableParallelism() + 1}`]
-// Of the end of Bun's output, which has its counts.
+// How much of the end of Bun's output is kept. It has the counts.
 const summaryLength = 2_000
 
 const readReport = (report) => {
@@ -63,7 +63,7 @@ try {
   const { passed, failed } = countsOfReport(xml) ?? { passed: 0, failed: 0 }
   for (const line of [...folderLines(xml), ...skippedLines(xml)]) console.log(line)
   process.exitCode = code === 0 ? 0 : 1
-  // The report does not have the files that do not load, and an error between tests may be in neither.
+  // The report lacks files that do not load. An error between tests may be missing in both.
   console.log(countsLine({ passed, failed: code === 0 ? failed : Math.max(failed, told, 1) }))
 } catch (error) {
   console.error(error instanceof Error ? error.message : error)

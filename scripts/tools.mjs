@@ -7,7 +7,7 @@ import { root } from './bun-binary.mjs'
 const cache = process.env.SVC_TOOLS_DIR ?? join(homedir(), '.cache', 'svc-tools')
 const executable = (name) => (process.platform === 'win32' ? `${name}.exe` : name)
 
-/** A program in Go that only tests need: its source here, and where the build of just this source is kept. */
+/** A Go program that only tests need: its source, and the path of the build of exactly this source. */
 const goTool = (name, module, { folder: sourceFolder, files, target = '.', ldflags = '' }) => {
   const source = join(root, 'tests', 'tools', sourceFolder)
   const texts = files.map((file) => readFileSync(join(source, file)))
@@ -32,7 +32,7 @@ export const ferretDb = () =>
     files: ['go.mod', 'go.sum', 'main.go'],
   })
 
-/** Kubo, the IPFS daemon: its own program, built from the modules that are named here. */
+/** Kubo, the IPFS daemon: its own program, built from the modules in go.mod. */
 export const kubo = () =>
   goTool('Kubo', 'ipfs/kubo', {
     folder: 'kubo',
@@ -41,7 +41,7 @@ export const kubo = () =>
     ldflags: '-s -w',
   })
 
-/** A Python with the packages that the client in Python is tested with. */
+/** A Python environment with the packages for the tests of the Python client. */
 export const pythonClient = () => {
   const source = join(root, 'client', 'python', 'requirements.txt')
   const hash = createHash('sha256').update(readFileSync(source)).digest('hex').slice(0, 12)

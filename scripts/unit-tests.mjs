@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { root } from './bun-binary.mjs'
 
-// In memory as well, but each takes many seconds: whole worlds in virtual time, a browser, every byte of a receipt.
+// In memory, too, but each takes many seconds: whole worlds in virtual time, a browser, every byte of a receipt.
 const slow = [
   ...['simulation', 'scenarios', 'fuzz', 'contracts', 'browser'].map((name) => `tests/${name}/`),
   ...['lib/receipt-bytes', 'icl/cut-connections', 'icl/attestation/fuzz'].map(
@@ -26,7 +26,7 @@ const reachesProcesses = (file, seen = new Set()) => {
   return ownImports(file, text).some((path) => reachesProcesses(path, seen))
 }
 
-/** The test files that are pure or in memory: neither they nor what they import start a process. */
+/** Returns the test files that are pure or in memory: neither they nor their imports start a process. */
 export const findUnitTests = () =>
   readdirSync(join(root, 'tests'), { recursive: true })
     .map((name) => join(root, 'tests', name))

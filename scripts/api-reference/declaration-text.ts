@@ -1,12 +1,12 @@
 const opening = '([{<'
 const closing = ')]}>'
 
-/** The declaration that begins in a line (from 1) of a formatted source, without the body when it is a function. */
+/** Returns the declaration that begins at a line (from 1) of a formatted source, without the body of a function. */
 export function declarationText(source: string, line: number): string {
   const [first = '', ...rest] = source.split('\n').slice(line - 1)
   const lines = [first]
   for (const [index, next] of rest.entries()) {
-    // What belongs to it is indented, closes it, or is an empty line before more of it.
+    // The declaration goes on with a line that is indented, closes it, or is empty before an indented one.
     const goesOn = /^[\s)}\]>]/.test(next) || (next === '' && /^\s/.test(rest[index + 1] ?? ''))
     if (!goesOn) break
     lines.push(next)
@@ -17,17 +17,17 @@ export function declarationText(source: string, line: number): string {
   return text.trimEnd()
 }
 
-/** Where the brace of a function's body is: the first one that opens no type. */
+/** Returns the index of the brace that opens a function's body: the first one that opens no type. */
 function bodyStart(text: string): number {
   return find(text, (index) => text[index] === '{' && !/[:|&]\s*$/.test(text.slice(0, index)))
 }
 
-/** Where the arrow of a function is. */
+/** Returns the index of a function's arrow. */
 function arrowStart(text: string): number {
   return find(text, (index) => text.startsWith('=>', index))
 }
 
-/** The first place outside all brackets that is what is looked for; the end when there is none. */
+/** Returns the first index outside all brackets for which `isIt` is true, else the end. */
 function find(text: string, isIt: (index: number) => boolean): number {
   let depth = 0
   for (let index = 0; index < text.length; index++) {

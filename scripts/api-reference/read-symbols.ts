@@ -27,16 +27,16 @@ const Documentation = z.object({
   ),
 })
 
-/** Something that a module exports. */
+/** An export of a module. */
 export type ApiSymbol = {
   readonly name: string
   readonly kind: z.output<typeof Declaration>['kind']
   readonly doc: string
-  /** How it is declared, without the bodies of functions. */
+  /** Its declaration, without function bodies. */
   readonly text: string
 }
 
-/** What a module exports, from its docstrings as Deno reads them; needs no network. */
+/** Reads a module's exports and their docstrings with Deno. Needs no network. */
 export async function readSymbols(
   deno: string,
   module: string,
@@ -52,7 +52,7 @@ export async function readSymbols(
   return {
     about: found.module_doc.doc.trim(),
     symbols: found.symbols.map(({ name, declarations }) => {
-      // A schema and the type of what it lets through bear one name and one docstring.
+      // A schema and its output type have the same name and docstring.
       const [first, second] = declarations
       const doc = first?.jsDoc?.doc ?? second?.jsDoc?.doc ?? ''
       const { kind = 'variable', location } = first ?? {}

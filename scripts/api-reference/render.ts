@@ -11,7 +11,7 @@ const section = (title: string, symbols: readonly ApiSymbol[]): string => {
   return `## ${title}\n\n${parts.join('\n')}`
 }
 
-/** The reference page of a module as Markdown. */
+/** Renders the reference page of a module as Markdown. */
 export function renderReference(
   module: string,
   { about, symbols }: { readonly about: string; readonly symbols: readonly ApiSymbol[] },

@@ -9,10 +9,10 @@ const BuildInfo = z.object({
   source_hash: z.string().max(100),
 })
 
-/** What an executable says that it was built from. */
+/** What an executable reports about its build. */
 export type BuildInfo = z.infer<typeof BuildInfo>
 
-/** Asks an executable what it was built from; undefined when it is none of ours, or none at all. */
+/** Asks an executable about its build. Undefined when it is not svc-node, or not an executable. */
 export async function readBuildInfo(path: string): Promise<BuildInfo | undefined> {
   try {
     const command = [path, 'self-check', '--build', '--json'] as const

@@ -6,7 +6,7 @@ import { type RuntimeSource, runtimeOf } from './bun-runtime.ts'
 import { type BuildFacts, compile } from './compile.ts'
 import type { Target } from './targets.ts'
 
-/** An executable that was built. */
+/** A built executable. */
 export type Built = {
   readonly target: string
   readonly path: string
@@ -14,17 +14,17 @@ export type Built = {
   readonly sha256: string
 }
 
-/** What building needs besides a target. */
+/** The options of a build, besides the target. */
 export type BuildOptions = RuntimeSource & {
-  /** Gets the executables. */
+  /** The folder for the executables. */
   readonly folder: string
   readonly facts: BuildFacts
 }
 
-/** The name under which the executable of this machine is built. */
+/** The name of the executable for this machine. */
 export const hereName: string = process.platform === 'win32' ? 'svc-node.exe' : 'svc-node'
 
-/** Builds for a target, or for this machine; the file appears whole or not at all, and no older one outlives a failure. */
+/** Builds for a target, or for this machine. The file appears whole or not at all. A failure removes an older one. */
 export async function build(options: BuildOptions, target?: Target): Promise<Built> {
   const { root, folder, facts } = options
   const name = target?.file ?? hereName
@@ -35,7 +35,7 @@ export async function build(options: BuildOptions, target?: Target): Promise<Bui
   process.once('exit', clean)
   try {
     const runtime = target && (await runtimeOf(target, options, scratch))
-    // The name goes into the file: built under another, it would be another file.
+    // The executable contains its name: under another name it would have other bytes.
     const outfile = join(scratch, name)
     await compile({
       root,

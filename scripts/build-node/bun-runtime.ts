@@ -14,17 +14,17 @@ const Lock = z.object({
   ),
 })
 
-/** Where a target's runtime comes from. */
+/** The source of a target's runtime. */
 export type RuntimeSource = {
-  /** The project's folder: its package-lock.json says which runtime it has to be. */
+  /** The project's folder. Its package-lock.json names the version of the runtime. */
   readonly root: string
-  /** Keeps the packages as they were downloaded. */
+  /** The folder of downloaded packages. */
   readonly cacheFolder: string
   readonly onDownload: (what: string) => void
   readonly signal?: AbortSignal | undefined
 }
 
-/** Resolves with the path of a target's Bun runtime, unpacked into `folder` unless npm has installed it; throws an Error that says why it cannot be had. */
+/** Returns the path of a target's Bun runtime. Unpacks it into `folder` unless npm has installed it. Throws an Error with the reason. */
 export async function runtimeOf(
   target: Target,
   source: RuntimeSource,
@@ -51,7 +51,7 @@ export async function runtimeOf(
   return path
 }
 
-/** Compares a package with an integrity of package-lock.json; throws when it is another. */
+/** Compares a package with an integrity of package-lock.json. Throws when they differ. */
 export function checkIntegrity(bytes: Uint8Array, integrity: string): void {
   const [algorithm = ''] = integrity.split('-', 1)
   const found = `${algorithm}-${createHash(algorithm).update(bytes).digest('base64')}`
@@ -72,7 +72,7 @@ async function lockedPackage(root: string, name: string) {
   return { version, integrity }
 }
 
-/** Downloads by npm, so that its registry, proxy and credentials settings hold; the file appears whole or not at all. */
+/** Downloads with npm, so that its registry, proxy and credentials apply. The file appears whole or not at all. */
 async function download(spec: string, path: string, source: RuntimeSource): Promise<Uint8Array> {
   source.onDownload(spec)
   await mkdir(dirname(path), { recursive: true })

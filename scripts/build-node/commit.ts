@@ -6,7 +6,7 @@ const sources = [
   ...['package.json', 'package-lock.json', 'tsconfig.json'],
 ]
 
-/** The commit that stands in `root`, with `-dirty` behind it when sources have changed since; `unknown` outside a repository. */
+/** Returns the commit of `root`, with `-dirty` when sources have changed since, or `unknown` outside a repository. */
 export async function commitOf(root: string): Promise<string> {
   const git = async (...args: string[]): Promise<string | undefined> => {
     try {

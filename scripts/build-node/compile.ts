@@ -2,10 +2,10 @@ import { chmod } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Target } from './targets.ts'
 
-/** What stands in the executable about itself. */
+/** The facts that the executable reports about its build. */
 export type BuildFacts = { readonly commit: string; readonly sourceHash: string }
 
-/** How to compile; without `target`, for this machine by its own Bun. */
+/** The options of the compiler. Without `target` it compiles for this machine with this Bun. */
 export type CompileOptions = {
   readonly root: string
   readonly outfile: string
@@ -13,7 +13,7 @@ export type CompileOptions = {
   readonly target?: { readonly target: Target; readonly runtime: string }
 }
 
-/** Compiles the node into one executable; throws an Error with the bundler's words. */
+/** Compiles the node into one executable. Throws an Error with the bundler's messages. */
 export async function compile({ root, outfile, facts, target }: CompileOptions): Promise<void> {
   try {
     await Bun.build({
@@ -23,9 +23,9 @@ export async function compile({ root, outfile, facts, target }: CompileOptions):
         join(root, 'node', 'attestation', 'tpm', 'tbs-worker.ts'),
       ],
       root,
-      // Entry points side by side: the workers are looked for beside the program.
+      // All entry points are in one folder: the program looks for its workers beside itself.
       naming: { entry: '[name].[ext]' },
-      // What a command does not need is not even read: half of the start-up time.
+      // A command reads only the parts that it needs, which halves the start-up time.
       splitting: true,
       target: 'bun',
       format: 'esm',

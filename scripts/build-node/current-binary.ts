@@ -4,13 +4,13 @@ import { readBuildInfo } from './build-info.ts'
 import { commitOf } from './commit.ts'
 import { hashSources } from './source-hash.ts'
 
-/** The folder that executables are built into. */
+/** The folder of built executables. */
 export const outputFolder = 'dist'
 
-/** The folder that keeps downloaded runtimes. */
+/** The folder of downloaded runtimes. */
 export const cacheFolder = join('.cache', 'bun')
 
-/** Resolves with the path of an executable that was built from the sources as they are; `whenStale` runs the build if one is needed. */
+/** Returns the path of an executable built from the present sources. Calls `whenStale` if it has to build one. */
 export async function currentBinary(
   root: string,
   whenStale: (build: () => Promise<void>) => Promise<void> = (run) => run(),

@@ -63,7 +63,7 @@ function report(
   return { version, commit, source_hash: sourceHash, bun: Bun.version, built, failed }
 }
 
-/** Writes what `sha256sum --check` reads. */
+/** Writes the file for `sha256sum --check`. */
 async function writeSums(folder: string, built: readonly Built[]): Promise<void> {
   const lines = built.map(({ sha256, path }) => `${sha256}  ${basename(path)}\n`)
   await writeFile(join(folder, sumsFile), lines.join(''))

@@ -4,7 +4,7 @@ import { fitHelp } from '../../lib/host/fit-help.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { type Target, targetNamed, targets } from './targets.ts'
 
-/** How the build is used. */
+/** The help text. */
 export const usage = fitHelp(`Usage: npm run build:node -- [--all | --target NAME ...] [OPTIONS]
 
 Builds svc-node as one executable, dist/svc-node for this machine. With targets it builds
@@ -35,10 +35,10 @@ const Flags = z.object({
   json: z.boolean().default(false),
 })
 
-/** What the build was asked for; no targets means this machine. */
+/** The options of the build. Without targets it builds for this machine. */
 export type BuildCommand = z.output<typeof Flags> & { readonly targets: readonly Target[] }
 
-/** Reads the command line; undefined when help is asked for; throws SvcError `usage`. */
+/** Parses the command line, undefined for help. Throws SvcError `usage`. */
 export function parseBuildOptions(args: readonly string[]): BuildCommand | undefined {
   const values = readOptions(args, Flags, wrong)
   const named = values?.target.map(targetNamed) ?? []

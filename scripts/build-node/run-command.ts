@@ -2,13 +2,13 @@ import { errorMessage } from '../../lib/error-message.ts'
 import { exitCodes } from '../../lib/host/exit-code.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 
-/** Runs this process as a command: reads its options, where undefined asks for help, and ends with what `run` returns. */
+/** Runs this process as a command: parses its options, where undefined means help, and exits with the result of `run`. */
 export async function runCommand<Options>(
   parse: (args: readonly string[]) => Options | undefined,
   usage: string,
   run: (options: Options) => Promise<number>,
 ): Promise<void> {
-  // Leaving in order removes what is half built.
+  // An orderly exit removes half-built files.
   process.once('SIGINT', () => process.exit(130)).once('SIGTERM', () => process.exit(143))
   try {
     const options = parse(process.argv.slice(2))

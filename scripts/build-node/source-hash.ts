@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 
-// What the executable is made of; the lock file stands for everything in node_modules.
+// The sources of the executable. The lock file stands for everything in node_modules.
 const folders = ['lib', 'node', 'scripts/build-node']
 const files = ['package.json', 'package-lock.json', 'tsconfig.json']
 
@@ -13,7 +13,7 @@ async function filesUnder(root: string, folder: string): Promise<string[]> {
     .map(({ parentPath, name }) => join(parentPath, name).slice(root.length + 1))
 }
 
-/** The SHA-256 over names and contents of all sources of the executable, in hex. */
+/** Returns the SHA-256 of the names and contents of all sources of the executable, in hex. */
 export async function hashSources(root: string): Promise<string> {
   const inFolders = await Promise.all(folders.map((folder) => filesUnder(root, folder)))
   const paths = [...files, ...inFolders.flat()].sort((a, b) => (a < b ? -1 : 1))

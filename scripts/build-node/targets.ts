@@ -1,11 +1,11 @@
 import { SvcError } from '../../lib/svc-error.ts'
 
-/** A platform that the executable is built for. */
+/** A platform of the executable. */
 export type Target = {
   readonly name: string
-  /** What `Bun.build` calls it. */
+  /** The name for `Bun.build`. */
   readonly bunTarget: Bun.Build.CompileTarget
-  /** The npm package that holds its Bun runtime. */
+  /** The npm package with its Bun runtime. */
   readonly runtimePackage: string
   /** The name of the executable. */
   readonly file: string
@@ -23,7 +23,7 @@ const target = (
   file: `svc-node-${name}${extension}`,
 })
 
-/** Every platform, in the order in which they are built. */
+/** Every platform, in the order of the builds. */
 export const targets: readonly Target[] = [
   target('linux-x64', 'bun-linux-x64', 'linux-x64'),
   target('linux-x64-musl', 'bun-linux-x64-musl', 'linux-x64-musl'),
@@ -34,7 +34,7 @@ export const targets: readonly Target[] = [
   target('windows-x64', 'bun-windows-x64', 'windows-x64', '.exe'),
 ]
 
-/** The target with this name; throws SvcError `usage`. */
+/** Returns the target with this name. Throws SvcError `usage`. */
 export function targetNamed(name: string): Target {
   const found = targets.find((one) => one.name === name)
   if (found !== undefined) return found

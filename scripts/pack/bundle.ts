@@ -4,7 +4,7 @@ import type { BunPlugin } from 'bun'
 
 export const root: string = join(import.meta.dirname, '..', '..')
 
-// The SDK brings an older zod of its own. And importing `z` by its name brings the texts of zod in forty languages with it.
+// The SDK has an older zod of its own. And importing `z` by name would include zod's texts in forty languages.
 const leanZod: BunPlugin = {
   name: 'lean zod',
   setup: (build) => {
@@ -21,7 +21,7 @@ const leanZod: BunPlugin = {
   },
 }
 
-/** Bundles modules into a folder: ES modules, in parts, so that what is not used is not loaded. Throws an Error with the bundler's words. */
+/** Bundles ES modules into a folder, in parts that are loaded only when used. Throws an Error with the bundler's messages. */
 export async function bundle(options: {
   readonly entrypoints: readonly string[]
   readonly folder: string

@@ -7,7 +7,7 @@ import { root } from './bundle.ts'
 
 const run = promisify(execFile)
 
-/** Makes the `.d.ts` files of modules and of what their types need, in a folder, where they lie as the sources do. */
+/** Makes the `.d.ts` files of modules and of the modules that their types need, in the same folders as the sources. */
 export async function declare(entries: readonly string[], folder: string): Promise<void> {
   const work = await mkdtemp(join(tmpdir(), 'svc-types-'))
   try {
@@ -30,17 +30,17 @@ export async function declare(entries: readonly string[], folder: string): Promi
   }
 }
 
-/** Where the types of a module are. */
+/** Returns the path of a module's types. */
 export const declarationOf = (module: string): string => module.replace(/\.[jt]s$/, '.d.ts')
 
-/** Copies declarations and those that they import: what is loaded on demand has no types that anybody sees. */
+/** Copies declarations and those that they import. Modules that are loaded on demand have no visible types. */
 async function copyReachable(from: string, first: readonly string[], to: string): Promise<void> {
   const names = [...first]
   const seen = new Set(names)
   for (const name of names) {
     const text = await readFile(join(from, name), 'utf8')
     await cp(join(from, name), join(to, name), { recursive: true })
-    // The compiler leaves the ending of the sources in declarations.
+    // The compiler keeps the sources' file endings in declarations.
     await writeFile(join(to, name), text.replaceAll(/(['"]\.[^'"]+)\.ts(['"])/g, '$1.js$2'))
     for (const [, module = ''] of text.matchAll(/['"](\.[^'"]+\.[jt]s)['"]/g)) {
       const imported = normalize(join(dirname(name), declarationOf(module)))

@@ -1,4 +1,4 @@
-// npm run pack:client, npm run pack:command: packs one of the packages, and prints the path of the file. A folder may follow.
+// npm run pack:client, npm run pack:command: packs one of the packages and prints the path of the file. A folder may follow.
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { root } from './bundle.ts'

@@ -6,20 +6,20 @@ import { npmPack } from './npm-pack.ts'
 import { packageNames } from './packages.ts'
 
 const entry = 'lib/client/mod.ts'
-/** Makes proofs in workers: only what encrypts on a public network needs it, and the FHE code with it. */
+/** Makes proofs in workers. Only clients that encrypt on a public network need it and its FHE code. */
 const prover = 'lib/coprocessor/worker-prover.ts'
 const worker = 'lib/coprocessor/prove-worker.ts'
 const wasm = 'tfhe_bg.wasm'
-/** What stays an import: a user has viem for the wallet, and types name both. */
+/** Packages that stay imports: users have viem for the wallet, and the types refer to both. */
 const shared = ['viem', 'zod'] as const
 
-/** Packs the client library into a folder; returns the path of the file. */
+/** Packs the client library into a folder. Returns the path of the file. */
 export async function packClient(folder: string): Promise<string> {
   const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
   const place = join(folder, 'client')
   await rm(place, { recursive: true, force: true })
   const modules = join(place, 'dist')
-  // Node has no `self`, by which what the SDK uses looks for randomness.
+  // Node has no `self`, on which a dependency of the SDK looks for randomness.
   const define = { self: 'globalThis' }
   const built = { folder: modules, target: 'browser', external: shared, define } as const
   await bundle({ ...built, entrypoints: [entry, prover, worker] })

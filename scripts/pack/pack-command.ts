@@ -4,7 +4,7 @@ import { bundle, root } from './bundle.ts'
 import { npmPack } from './npm-pack.ts'
 import { packageNames } from './packages.ts'
 
-/** Each command is the module of its name; the others are the program and a thread for proofs. */
+/** Each command is the module of its name. The others are the program and a thread for proofs. */
 const entrypoints = [
   'client/packed/main.ts',
   'client/packed/infer.ts',
@@ -13,7 +13,7 @@ const entrypoints = [
   'node/receipt.ts',
 ]
 
-/** Packs the commands of the client, with all that they need, into a folder; returns the path of the file. */
+/** Packs the commands of the client with all that they need into a folder. Returns the path of the file. */
 export async function packCommand(folder: string): Promise<string> {
   const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
   const { command } = packageNames

@@ -1,2 +1,2 @@
-/** What the packages are called. Both are placeholders: these lines are all that has to change. */
+/** The names of the packages. Both are placeholders. Only these lines have to change. */
 export const packageNames = { client: '@svc/client', command: 'svc' } as const

@@ -43,7 +43,7 @@ const Lock = z.object({
   ),
 })
 
-/** What package-lock.json holds, as far as a release needs it. */
+/** The parts of package-lock.json that a release needs. */
 export type Lock = z.output<typeof Lock>
 
 /** Reads package-lock.json. */
@@ -52,13 +52,13 @@ export const readLock = async (root: string): Promise<Lock> =>
 
 const byRef = (a: string, b: string): number => (a < b ? -1 : Number(a > b))
 
-/** The bill of materials (CycloneDX) as text: npm's of what is not only for development, and Bun; the same for the same commit. */
+/** Makes the bill of materials (CycloneDX): npm's packages that are needed to run, and Bun. The same commit gives the same text. */
 export async function makeBill(
   root: string,
   facts: { readonly name: string; readonly time: number; readonly bun: string },
 ): Promise<string> {
   const args = ['sbom', '--sbom-format=cyclonedx', '--sbom-type=application']
-  // Its --omit=dev also leaves out what is needed for development besides: packages are chosen here.
+  // --omit=dev would also leave out packages that are needed both to develop and to run. So `usedBy` chooses the packages.
   const command = ['npm', ...args, '--package-lock-only'] as const
   const { code, stdout, stderr } = await runCommand(command, { cwd: root, timeoutMs })
   if (code !== 0) throw new Error(`npm sbom ended with ${code}: ${stderr.trim()}`)
@@ -75,7 +75,7 @@ export async function makeBill(
   const whole = {
     ...bill,
     serialNumber: undefined,
-    // npm names its own version, the time and the folder: none of them is of what is released.
+    // npm adds its own version, the time and the folder. None of them is about the release.
     metadata: {
       timestamp: new Date(facts.time * 1000).toISOString(),
       tools: [{ vendor: 'npm', name: 'cli' }],
@@ -96,7 +96,7 @@ export async function makeBill(
   return `${JSON.stringify({ ...whole, serialNumber }, undefined, 2)}\n`
 }
 
-/** What is needed to run: the dependencies of the root, and theirs, without what is there for development or may be there for others. */
+/** Returns the packages that are needed to run: the root's dependencies and theirs, without those for development or other users. */
 function usedBy(
   { components, dependencies }: z.output<typeof Bill>,
   rootRef: string,
@@ -117,16 +117,16 @@ function usedBy(
   const needs = new Map(dependencies.map(({ ref, dependsOn }) => [ref, dependsOn.filter(isNeeded)]))
   const isDirect = (ref: string) => names.includes(parts.get(ref)?.name ?? '')
   const used = new Set((needs.get(rootRef) ?? []).filter(isDirect))
-  // A set goes on to what is added to it meanwhile.
+  // A set's iteration includes elements that are added during it.
   for (const ref of used) for (const other of needs.get(ref) ?? []) used.add(other)
   return used
 }
 
-/** A package as name and version. */
+/** Returns a package's name and version. */
 const idOf = (path: string, { name, version }: Lock['packages'][string]): string =>
   `${name ?? path.replace(/^.*node_modules\//, '')}@${version}`
 
-/** A UUID (version 8) that says the same of the same text. */
+/** Makes a UUID (version 8) from a text. The same text gives the same UUID. */
 function uuidOf(text: string): string {
   const hex = createHash('sha256').update(text).digest('hex')
   const variant = ((Number.parseInt(hex.slice(16, 17), 16) & 0x3) | 0x8).toString(16)
@@ -139,7 +139,7 @@ function uuidOf(text: string): string {
   ].join('-')
 }
 
-/** Compares a bill with package-lock.json, both ways; answers what does not agree. */
+/** Compares a bill with package-lock.json, both ways. Returns the differences. */
 export function compareWithLock(text: string, lock: Lock): readonly string[] {
   const { components } = Bill.parse(JSON.parse(text))
   const listed = new Map(

@@ -2,14 +2,14 @@ import { runCommand } from '../../lib/host/run-command.ts'
 
 const timeoutMs = 30_000
 
-/** What git tells of the commit that is released. */
+/** What git says of the commit to release. */
 export type CommitFacts = {
   readonly commit: string
-  /** When it was made, in Unix seconds. */
+  /** When it was committed, in Unix seconds. */
   readonly time: number
   readonly tags: readonly string[]
   readonly isClean: boolean
-  /** The tag of the release before this one. */
+  /** The tag of the previous release. */
   readonly before: string | undefined
   /** The first lines of the commits since then, newest first. */
   readonly changes: readonly string[]
@@ -17,7 +17,7 @@ export type CommitFacts = {
 
 const lines = (text: string): readonly string[] => text.split('\n').filter((line) => line !== '')
 
-/** Asks git about a folder; throws an Error with git's words. */
+/** Asks git about a folder. Throws an Error with git's message. */
 export async function readCommit(root: string, tag: string): Promise<CommitFacts> {
   const git = async (...args: readonly string[]): Promise<string> => {
     const { code, stdout, stderr } = await runCommand(['git', ...args], { cwd: root, timeoutMs })
@@ -43,7 +43,7 @@ export async function readCommit(root: string, tag: string): Promise<CommitFacts
   }
 }
 
-/** What speaks against releasing this commit as this version; nothing when all is well. */
+/** Returns what prevents a release of this commit as this version. */
 export function objections(
   { tags, isClean }: Pick<CommitFacts, 'tags' | 'isClean'>,
   { version, lockVersion }: { readonly version: string; readonly lockVersion: string },
@@ -56,7 +56,7 @@ export function objections(
   ]
 }
 
-/** The section of a changelog for this version: its own in CHANGELOG.md, else what the commits say. */
+/** Returns the changelog section of this version: the one in CHANGELOG.md, else the subjects of the commits. */
 export function changesOf(
   version: string,
   { before, changes }: Pick<CommitFacts, 'before' | 'changes'>,

@@ -62,7 +62,7 @@ const notReleasable = (against: readonly string[]): SvcError =>
     hint: 'Tag the commit, commit or undo what has changed, or try with --dry-run.',
   })
 
-/** Makes the folder, and removes the release that it holds; throws SvcError `folder-taken` when there is anything else in it. */
+/** Makes the folder and removes the release in it. Throws SvcError `folder-taken` when it has any other file. */
 async function makeFolder(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true })
   const sums = await readFile(join(folder, sumsFile), 'utf8').catch(() => '')
@@ -70,7 +70,7 @@ async function makeFolder(folder: string): Promise<void> {
   const held = (await readdir(folder, { recursive: true, withFileTypes: true }))
     .filter((entry) => !entry.isDirectory())
     .map(({ parentPath, name }) => relative(folder, join(parentPath, name)))
-  // Others keep files beside a list of their sums, too.
+  // A folder that is not a release may also have a list of sums.
   const isRelease = listed.has(billFile) && listed.has(changesFile)
   if (held.some((file) => !isRelease || (file !== sumsFile && !listed.has(file)))) {
     throw new SvcError('folder-taken', `${folder} holds something that is no release`, {
@@ -121,7 +121,7 @@ async function makeAll(
   })
 }
 
-/** Builds once more elsewhere; throws an Error unless that gives the same bytes. */
+/** Builds again elsewhere. Throws an Error unless the bytes are the same. */
 async function buildAgain(
   folder: string,
   target: Target,
@@ -138,7 +138,7 @@ async function buildAgain(
   }
 }
 
-/** Writes what `sha256sum --check` reads, and answers what stands in it. */
+/** Writes the file for `sha256sum --check`, and returns its entries. */
 async function writeSums(folder: string): Promise<readonly Artefact[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   const paths = entries

@@ -4,7 +4,7 @@ import { fitHelp } from '../../lib/host/fit-help.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { type Target, targetNamed, targets } from '../build-node/targets.ts'
 
-/** How the release is used. */
+/** The help text. */
 export const usage =
   fitHelp(`Usage: npm run release -- [--dry-run] [--targets NAME,...] [--out FOLDER] [--cache FOLDER] [--json]
 
@@ -32,12 +32,12 @@ const Flags = z.object({
   json: z.boolean().default(false),
 })
 
-/** What the release was asked for. A dry run has a folder of its own, gone at its end, unless one is given. */
+/** The options of the release. Without --out, a dry run uses a temporary folder and removes it in the end. */
 export type ReleaseCommand = Omit<z.output<typeof Flags>, 'targets'> & {
   readonly targets: readonly Target[]
 }
 
-/** Reads the command line; undefined when help is asked for; throws SvcError `usage`. */
+/** Parses the command line, undefined for help. Throws SvcError `usage`. */
 export function parseReleaseOptions(args: readonly string[]): ReleaseCommand | undefined {
   const values = readOptions(args, Flags, wrong)
   const named = values?.targets?.split(',').map(targetNamed)
