@@ -1,10 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { createServer } from 'node:net'
 
-/**
- * Returns a free TCP port of this machine. It is below the range from which Linux takes the ports of connections, because a connection
- * could take it before its program listens.
- */
+/** Returns a free TCP port, below the range from which Linux takes ports for connections: one could take it before its program listens. */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < 100; tries++) {
     const port = randomInt(10_000, 30_000)

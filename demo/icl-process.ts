@@ -13,7 +13,6 @@ export type IclProcess = {
   readonly process: Running
   /** The URL of its store. */
   readonly databaseUrl: string
-  /** Its settings. */
   readonly env: Readonly<Record<string, string>>
 }
 

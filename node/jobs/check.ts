@@ -56,9 +56,7 @@ type Secrets = (signal: AbortSignal) => Promise<EvidenceSecrets>
 type Delivered = Pick<DeliveryPost, 'output_cid' | 'outHighHandle' | 'outLowHandle'> &
   Pick<AnswerPost, 'evidence'>
 
-/**
- * Checks that the output of a node is its answer (spec 2.4). Throws SvcError `deadline-too-close` when this node itself is unable to check.
- */
+/** Checks that the output of a node is its answer (spec 2.4). Throws SvcError `deadline-too-close` when this node is unable to check. */
 export async function check(
   deps: JobDeps,
   claim: ClaimResult,

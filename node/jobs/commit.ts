@@ -10,7 +10,7 @@ import { withNext } from './await-step.ts'
 import type { JobDeps } from './job-deps.ts'
 import type { Own } from './own.ts'
 
-/** Binds the node to its answer's evidence, on disk. Only the ICL is left to be told. */
+/** Makes the commitment to the answer's evidence and writes it to disk, before the ICL gets it. */
 export async function bindTo(
   deps: JobDeps,
   claim: ClaimResult,

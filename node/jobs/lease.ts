@@ -20,7 +20,7 @@ const claimsAfterMs = 8_000
 const toClaimMs = 12_000
 // The lease that the node's own claim gives.
 const leaseSeconds = 120
-/** If the ICL is away for longer, it takes the job away when it comes back. */
+/** If the ICL is away for longer, the job is lost all the same. */
 export const longestAwayMs = 330_000
 
 type Deps = Pick<JobDeps, 'api' | 'clock' | 'log'>

@@ -14,10 +14,10 @@ import type { Own } from './own.ts'
 // Kept for signing and posting the verdict, which counts more.
 const reserveMs = 8_000
 
-/** A delivery that this node found to be the revealed answer. */
+/** The hash of a delivery, and its output if that matched the revealed answer. */
 type Delivered = {
   readonly delivery: Hash32
-  /** The deliverer's answer statement. */
+  /** The hash of the deliverer's answer statement. */
   readonly answer: Hash32
   readonly output: string | undefined
 }

@@ -11,7 +11,7 @@ import { readText } from './read-text.ts'
 
 /** Keeps the ICL's acknowledgements. */
 export interface Acks {
-  /** Adds an acknowledgement; throws what the file system throws. */
+  /** Adds an acknowledgement. Throws file system errors. */
   keep(ack: Ack): void
 }
 

@@ -7,7 +7,7 @@ import { SvcError } from '../../lib/svc-error.ts'
 // More than any step of the journal needs.
 const bytes = Buffer.alloc(64 * 1024)
 
-/** Writes a small file into a folder, syncs it and removes it; throws SvcError `disk-unwritable`. */
+/** Writes a small file into a folder, syncs it and removes it. Throws SvcError `disk-unwritable`. */
 export async function checkDisk(folder: string): Promise<void> {
   const path = join(folder, `check-${randomUUID()}.new`)
   try {

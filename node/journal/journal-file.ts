@@ -8,7 +8,6 @@ import { lineOf } from './step-lines.ts'
 import { entryOf, type JournalStep, signedIn } from './steps.ts'
 import { orUnwritable, rememberedStatements, replaceJournal } from './write-journal.ts'
 
-/** A journal in a file. */
 export type JournalFile = Journal & {
   /** Whether the last line is incomplete, as after a kill. */
   readonly wasTorn: boolean

@@ -21,10 +21,8 @@ export type Authorization = { readonly session: number; readonly attributes: num
 
 const passwordSession = 0x4000_0009
 
-/** The empty password. */
 export const emptyPassword: Authorization = { session: passwordSession, attributes: 0 }
 
-/** One TPM 2.0 command. */
 export type TpmCommand = {
   readonly name: keyof typeof commandCodes
   readonly handles?: readonly number[]
