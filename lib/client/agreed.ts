@@ -2,13 +2,13 @@ import type { Address } from '../codecs.ts'
 import { comparators } from '../comparators/all.ts'
 import type { Receipt } from '../schemas/receipt.ts'
 
-// The usual list: with fewer nodes a ring of a given size has more of it.
+// The length of the usual list. On a shorter list, a ring of a given size holds a larger share.
 const usualListLength = 9
 
-/** A node whose answer is none of those that agree, and what its evidence says against the delivered one. */
+/** A node whose answer is outside the agreement, and how its evidence compares with the delivered answer's. */
 export type Difference = {
   readonly node: Address
-  /** `partly`: it matches the delivered answer, but not all that agree. */
+  /** `partly`: it matches the delivered answer, but not every answer of the agreement. */
   readonly how: 'different-answer' | 'inconclusive' | 'partly'
 }
 
@@ -17,23 +17,23 @@ export type Agreed = {
   readonly agreed: number
   readonly answers: number
   readonly differed: readonly Difference[]
-  /** Turns to deliver that their nodes gave back, each under its signature. */
+  /** Turns to deliver that the deliverers gave back, each under the node's signature. */
   readonly givenBack: number
-  /** Turns to deliver that came to nothing by the ICL's word: no delivery came in time, or nobody checked it. */
+  /** Turns to deliver that failed by the ICL's word alone: no delivery came in time, or nobody checked it. */
   readonly lapsed: number
   readonly listLength: number
-  /** The list has all nodes of the pool that could do the job. */
+  /** True when the list has every node of the pool that could do the job. */
   readonly isWholePool: boolean
 }
 
-/** The delivered answer of a receipt that was checked. */
+/** Returns the deliverer's answer. The receipt must have been checked. */
 export function deliveredAnswer({ answers, tally }: Receipt): Receipt['answers'][number]['body'] {
   const answer = answers.find(({ body }) => body.address === tally.body.deliverer)
   if (!answer) throw new TypeError('The deliverer of a checked receipt has answered')
   return answer.body
 }
 
-/** What a receipt that was checked says of its answers. */
+/** Summarises the answers of a receipt that was checked. */
 export function agreedIn(receipt: Receipt): Agreed {
   const { answers, list, tally } = receipt
   const { members, terms } = list
@@ -65,7 +65,7 @@ const differences = {
   inconclusive: 'inconclusive',
 } as const
 
-/** Such as `4 of 5 agreed; 1 differed (inconclusive)`; with a list that is shorter than usual, its length. */
+/** Returns a line such as `4 of 5 agreed; 1 differed (inconclusive)`. A list shorter than usual adds its length. */
 export function describeAgreed(agreement: Agreed): string {
   const { agreed, answers, differed, givenBack, lapsed, listLength, isWholePool } = agreement
   const how = [...new Set(differed.map((difference) => difference.how.replace('-', ' ')))]

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 
-/** Wakes one waiter; a ring without a waiter is kept for the next. */
+/** Wakes one waiter. A ring without a waiter is kept for the next one. */
 export type Bell = {
   readonly ring: () => void
   /** Resolves at a ring or after `ms`; rejects with the signal's reason. */

@@ -10,8 +10,8 @@ const pollMs = 500
 const defaultTimeoutMs = 60_000
 
 /**
- * Waits until the receipt's hash stands on chain and resolves with the transaction, also while ICL or chain cannot be asked. Throws SvcError
- * `commit-missing`, `commit-conflict`, or why neither could be asked at the end of the time.
+ * Waits until the receipt's hash is on chain and returns the transaction's hash. Retries while the ICL or the chain is unavailable. Throws
+ * SvcError `commit-missing` or `commit-conflict`; after `timeoutMs` it may throw the last error of the ICL or the chain instead.
  */
 export async function checkCommitment(
   { api, chain, clock }: ClientContext,

@@ -16,29 +16,29 @@ import type { ClientContext } from './context.ts'
 import { patient } from './patient.ts'
 import type { JobWish } from './submit-job.ts'
 
-// Sessions end by time, so a receipt may not choose its own; clocks differ a little.
+// A session key is valid until a time, so a receipt may not choose its own time. Clocks differ a little.
 const clockToleranceSeconds = 600
 const keyLooks = 4
 const keyPauseMs = 5_000
 
-/** The very job that a receipt must be about. */
+/** The job that a receipt must be about. */
 export type ExpectedJob = {
   readonly jobId: JobId
   readonly identity: JobIdentity
   readonly maxOutputTokens: number
   /** The chain's time when the job was made, Unix seconds. */
   readonly preparedAt: number
-  /** As this client stored their hash. */
+  /** The terms whose hash this client stored with the key. */
   readonly terms: Terms
-  /** That holds the prompt key. */
+  /** The block that holds the prompt key. */
   readonly block: BlockId
-  /** What this client has committed to. */
+  /** The list that this client committed to. */
   readonly committed: ListTerms
-  /** The members that it let read the prompt then, as bits by position. */
+  /** The members that the commitment let read the prompt, as bits by position. */
   readonly granted: number
 }
 
-/** What the receipt of a job has to say; `preparedAt` is the chain's time (Unix seconds) before the job was submitted. */
+/** Returns what the job's receipt has to say. `preparedAt` is the chain's time (Unix seconds) before the job was submitted. */
 export const expectedJob = (
   order: JobOrder,
   job: { readonly wish: JobWish; readonly preparedAt: number },
@@ -56,7 +56,7 @@ export const expectedJob = (
   }
 }
 
-/** Fetches a job's receipt and checks it wholly, by itself and against the chain; throws SvcError `receipt-invalid`, `receipt-differs`, `reader-unknown` or `signer-unstaked`. */
+/** Fetches and checks a job's receipt; throws SvcError `receipt-invalid`, `receipt-differs`, `reader-unknown` or `signer-unstaked`. */
 export async function fetchCheckedReceipt(
   context: ClientContext,
   job: ExpectedJob,
@@ -106,7 +106,7 @@ function checkIdentity(receipt: Receipt, job: ExpectedJob): void {
   )
 }
 
-/** Its list must be the one that this client has drawn and committed to; its terms say model, comparator, rule and ICL. */
+/** The list must be the one that this client drew and committed to. Its terms name model, comparator, rule and ICL. */
 async function checkList(
   list: JobListView,
   { terms, block, committed }: ExpectedJob,
@@ -123,7 +123,7 @@ async function checkList(
   )
 }
 
-/** The chain must still hold the key in that block, under these terms, and bound to this list. */
+/** The chain must still hold the key in that block, with these terms, bound to this list. */
 async function checkKey(
   { chain }: ClientContext,
   { terms, block }: JobListView,
@@ -143,9 +143,8 @@ async function checkKey(
 }
 
 /**
- * Any wallet can sign, also one that has lost or withdrawn its stake: each must have the least stake in the latest block, those that
- * joined later as well. So many signers have so many stakes at once. A tier says what a node served when the list was drawn: its
- * operator may change it at any time after.
+ * A wallet can sign without a stake, or after it lost or withdrew one. So each node that answered must have the least stake in the latest
+ * block. The tier is what the node serves now or served when the list was drawn, because its operator may change it later.
  */
 async function checkNodes(
   { chain }: ClientContext,
@@ -155,7 +154,7 @@ async function checkNodes(
   const serves = ({ modelTiers }: RegisteredNode) =>
     modelTiers.some((tier) => tier >= list.terms.min_tier)
   for (const { body } of answers) {
-    // It may be leaving by now: its stake answers for its word until it is withdrawn.
+    // The node may be leaving. Its stake remains liable until it is withdrawn.
     const node = await chain.nodeOf(body.address, signal)
     const drawn = async () => serves(await chain.nodeOf(body.address, signal, list.block.number))
     if (node.staked && (serves(node) || (await drawn()))) continue
@@ -167,7 +166,7 @@ async function checkNodes(
   }
 }
 
-/** Prompt and output may be open to nobody but this client and the nodes that the receipt names as seated. */
+/** Only this client and the nodes that the receipt names as seated may read prompt and output. */
 async function checkReaders(
   context: ClientContext,
   receipt: Receipt,
@@ -196,7 +195,7 @@ async function checkReaders(
   if (unknown !== undefined) throw readerUnknown('answer', unknown)
 }
 
-/** The delivered output key, which may be younger than the latest block of this client's chain RPC. */
+/** Returns the delivered output key. It may be newer than the latest block of this client's chain RPC, so this retries. */
 async function outputKeyOf(
   { chain, clock }: ClientContext,
   { delivery, list }: Receipt,

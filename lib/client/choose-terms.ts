@@ -15,28 +15,28 @@ import { comparePool, type PoolComparison, readPublished } from './compare-pool.
 import type { ClientContext } from './context.ts'
 import { patient } from './patient.ts'
 
-// Nodes for the seats of those that fail.
+// Nodes on the list beyond the most answers, in reserve for nodes that fail.
 const spareNodes = 2
 
-/** What the client asks of the nodes of a job, and how many have to agree. */
+/** What a client requires of a job's nodes, and how many have to agree. */
 export type QuorumWish = {
   readonly model: string
   readonly minTier: number
   readonly verifierCount: number
   readonly comparator?: ComparatorId | undefined
-  /** How many answers have to match one another; `three` when left out. */
+  /** The rule for how many answers have to match one another; `three` when left out. */
   readonly rule?: AgreementRule | undefined
-  /** Others that have to match each answer that agrees, if that is more than the rule asks for; 1 when left out. */
+  /** How many others each agreeing answer has to match, if that is more than the rule requires; 1 when left out. */
   readonly minMatches?: number | undefined
-  /** The most answers; those of the rule when left out, or as many as the quorum has nodes. */
+  /** The most answers of the job; when left out, the rule's number, or the size of the quorum if that is larger. */
   readonly maxAnswers?: number | undefined
   /** The most nodes that may ever read the prompt; two more than the answers when left out, 16 at most. */
   readonly listLength?: number | undefined
-  /** What the prompt asks of a model (`needsOf`); `infer` knows it from the prompt. */
+  /** What the prompt needs of a model (`needsOf`). `infer` derives it from the prompt. */
   readonly needs?: PromptNeeds | undefined
 }
 
-/** What fixes the terms of a job. */
+/** The options that fix a job's terms. */
 export type TermsOptions = {
   readonly model: string
   /** 0 when left out. */
@@ -51,7 +51,7 @@ export type TermsOptions = {
   readonly needs?: QuorumWish['needs']
 }
 
-/** What these options ask for. */
+/** Returns the wish of these options, with defaults filled in. */
 export const wishOf = (options: TermsOptions): QuorumWish => {
   const { model, minTier = 0, verifierCount = 2, comparator } = options
   const { rule, minMatches, maxAnswers, listLength, needs } = options
@@ -59,7 +59,7 @@ export const wishOf = (options: TermsOptions): QuorumWish => {
   return { ...asked, maxAnswers, listLength, needs }
 }
 
-/** What a wish says of the terms: all but the pool and the salt; throws SvcError `list-length-wrong` or `quota-refused`. */
+/** Returns the terms of a wish, without pool and salt. Throws SvcError `list-length-wrong` or `quota-refused`. */
 export function demandOf(network: Network, wish: QuorumWish): Omit<Terms, 'pool_cid' | 'salt'> {
   const quorum = 1 + wish.verifierCount
   const { rule = 'three', minMatches = 1 } = wish
@@ -81,7 +81,7 @@ export function demandOf(network: Network, wish: QuorumWish): Omit<Terms, 'pool_
   }
 }
 
-/** The terms of a job, and the nodes of the pool that they name. */
+/** A job's terms, and the nodes of the pool that they name. */
 export type ChosenTerms = {
   readonly terms: Terms
   readonly pool: readonly PoolNode[]
@@ -90,8 +90,9 @@ export type ChosenTerms = {
 }
 
 /**
- * Makes terms for a job from the pool that the ICL has published, and reads that pool; throws SvcError `model-unknown` or
- * `not-enough-nodes`, both saying what is served, `prompt-not-supported`, `pool-inactive`, `pool-unstaked`, `list-length-wrong`, `quota-refused`, `quorum-untrusted`, or those of reading the pool.
+ * Makes a job's terms from the ICL's published pool, and reads that pool. Throws SvcError `model-unknown`, `not-enough-nodes`,
+ * `prompt-not-supported`, `pool-inactive`, `pool-unstaked`, `list-length-wrong`, `quota-refused`, `quorum-untrusted`, or an error of
+ * `readPool`.
  */
 export async function chooseTerms(
   context: ClientContext,
@@ -124,14 +125,14 @@ function checkLength(length: number, quorum: number): void {
   })
 }
 
-/** Before anything is paid: not every number of answers can be asked of every list. */
+/** Refuses, before anything is paid, a number of answers that the list cannot give. */
 function checkQuota(request: QuotaRequest, hint: string): void {
   const result = quotaOf(request)
   if (result.outcome === 'quota') return
   throw new SvcError('quota-refused', `Such a job cannot agree: ${result.why}`, { hint })
 }
 
-/** The ICL's pool for a wish, which must be about what was asked for. */
+/** Returns the ICL's pool for a wish. It must be for the model and comparator that were asked for. */
 async function previewOf(
   { api }: ClientContext,
   wish: QuorumWish & { readonly comparator: ComparatorId },
@@ -155,9 +156,9 @@ async function previewOf(
   })
 }
 
-/** Not enough nodes take what the prompt holds; nothing was paid. */
+/** Thrown when too few nodes take what the prompt holds. Nothing was paid. */
 export class PromptNotTakenError extends SvcError {
-  /** What some of them lack: names of PromptPart, and sizes in words. */
+  /** What some of the nodes lack: names of PromptPart, and sizes in words. */
   readonly lacking: readonly string[]
 
   constructor(message: string, hint: string, lacking: readonly string[]) {
@@ -194,7 +195,7 @@ function shortage(
   )
 }
 
-/** Too few nodes serve the model at all, or too few of these take the prompt: then the models that do are named. */
+/** Says whether too few nodes serve the model, or too few of them take the prompt. In the second case it names the models that do. */
 function tooFewFor(terms: Terms, pool: readonly PoolNode[], client: Address): SvcError {
   const { model_id: model, quorum, needs } = terms
   const { needs: _, ...plain } = terms

@@ -19,14 +19,14 @@ import type { ListTerms } from '../list-commitment.ts'
 import type { BlockId } from '../schemas/list.ts'
 import type { Network } from '../schemas/network.ts'
 
-/** A prompt key to store: its halves, and the hash of the terms of its job. */
+/** A prompt key to store: its encrypted halves, and the hash of its job's terms. */
 export type PromptKey = {
   readonly high: EncryptedInput
   readonly low: EncryptedInput
   readonly termsHash: Hash32
 }
 
-/** A prompt key on chain, with the handles to hand out (spec 2.4) and the block whose hash its list is drawn from. */
+/** A prompt key on chain: its handles (spec 2.4), and the block whose hash seeds its list. */
 export type StoredPromptKey = {
   readonly highHandle: bigint
   readonly lowHandle: bigint
@@ -40,9 +40,9 @@ export interface ClientChain {
   chainId(signal?: AbortSignal): Promise<number>
   /** Stores a prompt key that nobody else can read yet. */
   storeKey(key: PromptKey, signal?: AbortSignal): Promise<StoredPromptKey>
-  /** The block that holds a transaction now: another one after a reorganisation, and undefined for a while. */
+  /** The block that holds a transaction now. A reorganisation moves it to another block; meanwhile undefined. */
   blockOf(tx: Hex, signal?: AbortSignal): Promise<BlockId | undefined>
-  /** Binds a stored key to a job and its list, and lets the members in `mask` (by position) read it. */
+  /** Binds a stored key to a job and its list, and grants the members in `mask` (bits by position) access to it. */
   commitList(
     commitment: {
       readonly highHandle: bigint
@@ -54,35 +54,35 @@ export interface ClientChain {
   ): Promise<void>
   /** Ends the list of a key: no further member gets access. */
   endList(highHandle: bigint, lowHandle: bigint, signal?: AbortSignal): Promise<void>
-  /** What a key is bound to, and the members (by position) that read it; undefined before it is bound. */
+  /** The list that a key is bound to, and the members (bits by position) that may read the key; undefined before it is bound. */
   listOf(
     highHandle: bigint,
     lowHandle: bigint,
     signal?: AbortSignal,
   ): Promise<{ readonly commitment: Hash32; readonly used: number } | undefined>
-  /** The prompt key that a block of the chain stored, as it stands there now; undefined when it stored none. */
+  /** The prompt key that a block stored, in its present state; undefined when the block stored none. */
   storedKeyAt(
     highHandle: bigint,
     lowHandle: bigint,
     block: bigint,
     signal?: AbortSignal,
   ): Promise<StoredKey | undefined>
-  /** An output key, and all that it was opened to, by the events from a block on; undefined when there is no such key. */
+  /** An output key with every reader that events from `fromBlock` on name; undefined when there is no such key. */
   outputKeyOf(
     highHandle: bigint,
     lowHandle: bigint,
     fromBlock: bigint,
     signal?: AbortSignal,
   ): Promise<OutputKey | undefined>
-  /** The receipt hash that a transaction put on chain for a job; undefined when it did not, or is not mined. */
+  /** The receipt hash that a transaction put on chain for a job; undefined when it put none or is not mined. */
   receiptHashIn(tx: Hash32, jobId: JobId, signal?: AbortSignal): Promise<Hash32 | undefined>
-  /** What NodeRegistry says of a node, now or after a block; of old blocks not every RPC knows it. */
+  /** NodeRegistry's entry of a node, now or as of a block. Not every RPC serves old blocks. */
   nodeOf(node: Address, signal?: AbortSignal, block?: bigint): Promise<RegisteredNode>
   /** Every node that ever registered; throws a chain error where the RPC does not search all blocks. */
   registeredNodes(signal?: AbortSignal): Promise<readonly Address[]>
-  /** Those of the nodes that NodeRegistry has as active now. */
+  /** The given nodes that are active in NodeRegistry now. */
   activeNodes(nodes: readonly Address[], signal?: AbortSignal): Promise<ReadonlySet<Address>>
-  /** Unix seconds of the latest block: a time that neither this machine nor the ICL makes up. */
+  /** Unix seconds of the latest block: a clock that neither this machine nor the ICL sets. */
   time(signal?: AbortSignal): Promise<number>
 }
 
@@ -98,7 +98,7 @@ function registryOf(
   }
 }
 
-/** Reaches the contracts of a deployment from one account. */
+/** Makes the client's access to a deployment's contracts, from one account. */
 export function createClientChain(options: {
   readonly rpcUrl: string
   readonly network: Network

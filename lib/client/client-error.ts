@@ -14,7 +14,7 @@ const hints: Partial<Record<ProblemCode, string>> = {
   'rate-limited': 'Wait a little and try again.',
 }
 
-/** What a client sees when the ICL refuses: the problem's code, with a hint on what to do. */
+/** Turns a problem of the ICL into a SvcError with the problem's code and a hint on what to do. Other errors stay as they are. */
 export function toClientError(error: unknown): unknown {
   if (!(error instanceof ProblemError)) return error
   return new SvcError(error.code, error.message, {

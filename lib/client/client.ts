@@ -29,25 +29,25 @@ import type { Inference } from './inference.ts'
 import { createKeysAhead } from './keys-ahead.ts'
 import { createTurns } from './turns.ts'
 
-/** What a client is made of. */
+/** Options of `createClient`. */
 export type ClientOptions = {
   /** The ICL's public address. */
   readonly icl: string
   readonly rpcUrl: string
-  /** Owns the prompt keys and pays for storing them: a key of viem's, or `walletAccount` of a wallet in the browser. */
+  /** Owns the prompt keys and pays for storing them: an account of viem, or `walletAccount` of a browser's wallet. */
   readonly account: LocalAccount
-  /** Encrypts and decrypts key halves for that account; made of `coprocessorUrls` and `prover` when left out. */
+  /** Encrypts and decrypts key halves for that account; made from `coprocessorUrls` and `prover` when left out. */
   readonly coprocessor?: Coprocessor
-  /** Where the coprocessor is; known for public networks, and none is needed on chain 31337. */
+  /** The coprocessor's URLs. Public networks and chain 31337 need none. */
   readonly coprocessorUrls?: CoprocessorUrls
   /** Makes the proofs of encryption on chains other than 31337. */
   readonly prover?: Prover
   /**
-   * The contracts that this client trusts. Left out, it takes the ICL's word for them, and an ICL that names contracts of
-   * its own could read the keys that are stored there.
+   * The contracts that this client trusts. When left out, the client takes those that the ICL names, and an ICL that names its own
+   * contracts could read the keys stored there.
    */
   readonly contracts?: Network['contracts']
-  /** IPFS gateways to download outputs from when the ICL does not have them. */
+  /** IPFS gateways that outputs are downloaded from when the ICL does not have them. */
   readonly gateways?: readonly string[]
   readonly fetch?: Fetch
   readonly clock?: Clock
@@ -60,21 +60,21 @@ type CallOptions = { readonly signal?: AbortSignal }
 /** A client of one ICL. */
 export type Client = {
   readonly network: Network
-  /** What the single steps need. */
+  /** The context that the functions of single steps take. */
   readonly context: ClientContext
   /**
-   * Uses a key that was stored ahead for exactly these terms, if there is one; stores a new one else. A text is one message of the user. The
-   * answer is one text: where a model calls a tool instead, the job fails with `prompt-not-supported`.
+   * Answers a prompt. A text is one message of the user. It uses a key that was stored ahead for exactly these terms, or stores a new one.
+   * The answer must be a text: where a model calls a tool instead, the job fails with `prompt-not-supported`.
    */
   readonly infer: (prompt: string | PromptDocument, options: InferOptions) => Promise<Inference>
   /**
-   * Makes and stores the prompt key of a job to come, so that its `infer` waits for one transaction less and for no proof.
-   * It costs that transaction's gas now, and lapses when no `infer` uses it for 25 minutes. It is in this client's memory only.
+   * Makes and stores a prompt key ahead of its job, so that the job's `infer` needs one transaction less and no proof. It costs that
+   * transaction's gas now. The key is in this client's memory only, and expires when no `infer` uses it within 25 minutes.
    */
   readonly storeKeyAhead: (options: TermsOptions & CallOptions) => Promise<void>
-  /** How many keys are stored ahead for jobs of exactly these terms. */
+  /** The number of keys that are stored ahead for exactly these terms. */
   readonly keysAhead: (options: TermsOptions & CallOptions) => Promise<number>
-  /** The models that are served, and by how many nodes. */
+  /** The models that are served, with the number of nodes for each. */
   readonly models: (options?: CallOptions) => Promise<Models>
   /** A page of this client's jobs, newest first. */
   readonly jobs: (
@@ -83,15 +83,15 @@ export type Client = {
   ) => Promise<JobPage>
   /** One of this client's jobs as it is now. */
   readonly job: (jobId: JobId, options?: CallOptions) => Promise<JobView>
-  /** Cancels one of this client's jobs; throws SvcError `job-settled` when it is too late. */
+  /** Cancels one of this client's jobs; throws SvcError `job-settled` once it has settled. */
   readonly cancel: (jobId: JobId, options?: CallOptions) => Promise<JobView>
-  /** Ends the list of a prompt key on chain, which `cancel` cannot: no further node can be let in to read the prompt. */
+  /** Ends the list of a prompt key on chain, which `cancel` does not do: no further node can get access to the prompt. */
   readonly endList: (key: KeyHandles, options?: CallOptions) => Promise<void>
-  /** Everything that happened in one of this client's jobs: what each node said, signed, and what was made of it. */
+  /** The record of one of this client's jobs: each node's signed statements, and how they were decided on. */
   readonly record: (jobId: JobId, options?: CallOptions) => Promise<JobRecord>
 }
 
-/** The models of an ICL. */
+/** The models that an ICL serves. */
 export type Models = Awaited<ReturnType<Api['getModels']>>['models']
 
 /** A page of jobs; `next_cursor` leads to the next one. */
@@ -100,7 +100,7 @@ export type JobPage = Awaited<ReturnType<Api['listJobs']>>
 const signingMs = 60_000
 const walletDecryptTimeoutMs = 180_000
 
-/** Connects to an ICL: learns its contracts and limits, and checks that the RPC endpoint serves the same chain. */
+/** Connects to an ICL: fetches its contracts and limits, and checks that the RPC endpoint serves the same chain. */
 export async function createClient(options: ClientOptions): Promise<Client> {
   const { icl, rpcUrl, account, gateways = [], signal } = options
   for (const url of [icl, rpcUrl]) checkNotExposed(url)

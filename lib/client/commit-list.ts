@@ -4,10 +4,10 @@ import type { ListTerms } from '../list-commitment.ts'
 import type { ClientContext } from './context.ts'
 import type { JobList } from './own-list.ts'
 
-/** A job that is about to be submitted: its name, and the list that it is bound to. */
+/** A job that is about to be submitted: its identity, and the list that it is bound to. */
 export type JobOrder = { readonly identity: JobIdentity; readonly list: JobList }
 
-/** What the client commits to for a job. */
+/** Returns what the client commits to on chain for a job. */
 export const listTermsOf = ({ identity, list: { signed, until } }: JobOrder): ListTerms => ({
   jobId: jobIdOf(identity),
   activator: signed.body.coordinator,
@@ -15,7 +15,7 @@ export const listTermsOf = ({ identity, list: { signed, until } }: JobOrder): Li
   list: signed.body.list,
 })
 
-/** Binds the prompt key to the job and its list on chain, for good, and lets the nodes of the first seats read it; throws SvcError `commit-list-reverted` or a chain error. */
+/** Binds the key to job and list on chain, for good, and lets the first seats read it; throws `commit-list-reverted` or a chain error. */
 export async function commitList(
   { chain }: Pick<ClientContext, 'chain'>,
   order: JobOrder,

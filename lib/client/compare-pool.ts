@@ -1,14 +1,14 @@
 /*
- * Problem: the ICL makes the pool that lists are drawn from. It could leave nodes out that it does not like, or put in accounts that have nothing
+ * Problem: the ICL makes the pool that lists are drawn from. It could leave out nodes that it dislikes, or add accounts that have nothing
  * to lose.
  *
- * Idea: the client compares the pool with NodeRegistry before it pays. A pool without any active node, or with one that has no stake, is
- * refused. Active nodes that it leaves out are counted and told: some may not serve this ICL.
+ * Idea: the client compares the pool with NodeRegistry before it pays. It refuses a pool without any active node, or with a node without a
+ * stake. It counts and reports active nodes that the pool leaves out, since some may not serve this ICL.
  *
- * Invariants: a pool is named by its content, so its parts are downloaded once in a process; a comparison counts for a minute.
+ * Invariants: a pool's name is the hash of its content, so a process downloads each part once. A comparison is valid for a minute.
  *
- * Failure cases: an RPC that does not search all blocks for registrations cannot tell who is left out, and the client says so. A node that lost
- * its stake within the minute for which the ICL remembers it makes the pool refused for so long.
+ * Failure cases: an RPC that does not search all blocks for registrations cannot show which nodes are left out, and the client says so. The
+ * ICL remembers a node's stake for a minute: for that long, a pool with a node that lost its stake is refused.
  */
 
 import type { Blobs } from '../blobs/blobs.ts'
@@ -19,12 +19,12 @@ import { SvcError } from '../svc-error.ts'
 import type { ClientChain } from './client-chain.ts'
 import type { ClientContext } from './context.ts'
 
-/** What NodeRegistry says of a pool. */
+/** A pool compared with NodeRegistry. */
 export type PoolComparison = {
   /** Nodes of the pool, and how many of them are active on chain. */
   readonly nodes: number
   readonly active: number
-  /** Active nodes that the pool does not have; undefined when the RPC does not tell who has registered. */
+  /** Active nodes that the pool leaves out; undefined when the RPC does not show which nodes have registered. */
   readonly leftOut: number | undefined
 }
 
@@ -38,7 +38,7 @@ type Remembered = { readonly at: MonotonicMs; readonly comparison: PoolCompariso
 const partsOf = new WeakMap<Blobs, Map<string, Bytes>>()
 const comparisonsOf = new WeakMap<ClientChain, Map<string, Remembered>>()
 
-/** The nodes of a published pool; only parts that this process has not seen are downloaded. Throws as `readPool` does. */
+/** Returns the nodes of a published pool. Downloads only the parts that this process has not seen. Throws as `readPool` does. */
 export async function readPublished(
   { blobs }: Pick<ClientContext, 'blobs'>,
   cid: string,
@@ -54,7 +54,7 @@ export async function readPublished(
   return nodes
 }
 
-/** Compares a pool with the chain; throws SvcError `pool-inactive` or `pool-unstaked`, or a chain error. */
+/** Compares a pool with NodeRegistry. Throws SvcError `pool-inactive` or `pool-unstaked`, or a chain error. */
 export async function comparePool(
   { chain, clock }: Pick<ClientContext, 'chain' | 'clock'>,
   cid: string,
@@ -88,7 +88,7 @@ export async function comparePool(
   return comparison
 }
 
-/** What to tell of a pool that leaves nodes out, or may; undefined when it has all. */
+/** Returns a warning about a pool that leaves active nodes out, or may; undefined when it has all of them. */
 export function describeLeftOut({ active, leftOut }: PoolComparison): string | undefined {
   if (leftOut === undefined) {
     return 'the chain RPC does not tell which nodes have registered: the pool may leave active ones out'

@@ -23,7 +23,7 @@ type ClientApi = Pick<
   | 'cancelJob'
 >
 
-/** Everything that the steps of an inference need of the world around them. */
+/** Everything outside that the steps of an inference need. */
 export type ClientContext = {
   readonly api: ClientApi
   readonly network: Network

@@ -3,7 +3,7 @@ import { splitKey } from '../sealing.ts'
 import type { ClientContext } from './context.ts'
 import type { ProofTimings } from './inference.ts'
 
-/** Encrypts a prompt key for the coprocessor and tells how far it is; `proof` is left out where none was made. */
+/** Encrypts a prompt key for the coprocessor and reports progress. `proof` is left out when no proof was made. */
 export async function encryptKey(
   { coprocessor }: Pick<ClientContext, 'coprocessor'>,
   promptKey: Uint8Array,

@@ -1,12 +1,12 @@
 import type { StoredPromptKey } from './client-chain.ts'
 import type { ClientContext } from './context.ts'
 
-/** A prompt key by the handles under which PromptKeyStore has it. */
+/** The handles under which PromptKeyStore holds a prompt key. */
 export type KeyHandles = Pick<StoredPromptKey, 'highHandle' | 'lowHandle'>
 
 /**
- * Ends the list of a prompt key of this client on chain: the ICL can let no further node read the prompt. Nodes that may read it already still
- * may, and finish the job when they are enough; a job that needs another node ends as `list-ended`. Harmless when repeated; throws SvcError
+ * Ends the list of this client's prompt key on chain: the ICL can grant no further node access to the prompt. Nodes that have access keep
+ * it, and finish the job if they are enough. A job that needs another node ends with `list-ended`. Idempotent. Throws SvcError
  * `end-list-reverted` or a chain error.
  */
 export const endList = (

@@ -7,7 +7,7 @@ export type ServerEvent = { readonly id: string | undefined; readonly data: stri
 
 const maxEventChars = 64 * 1024
 
-/** The events of a stream until it ends; throws SvcError `stream-silent` after `idleMs` without a byte (pings count). */
+/** Yields a stream's events; throws SvcError `stream-silent` after `idleMs` without a byte, or for an event over 64 Ki characters. */
 export async function* readServerEvents(
   response: Response,
   options: {
@@ -25,7 +25,7 @@ export async function* readServerEvents(
     for (;;) {
       const { done, value } = await withDeadline(clock, idleMs, signal, silent, () => reader.read())
       if (done) return
-      // A line end that is cut in two must not look like two line ends.
+      // A CRLF that is split between two chunks must not count as two line ends.
       waiting = (waiting + decoder.decode(value, { stream: true })).replace(/\r\n|\r(?!$)/g, '\n')
       const blocks = waiting.split('\n\n')
       waiting = blocks.pop() ?? ''
@@ -44,7 +44,7 @@ function parseBlock(block: string): ServerEvent | undefined {
   const data: string[] = []
   let id: string | undefined
   for (const line of block.split('\n')) {
-    // JSON may hold U+2028, which a pattern takes for the end of a line; this format does not.
+    // JSON may hold U+2028, which `.` does not match without the flag `s`. In this format it ends no line.
     const [, field, value = ''] = /^([a-z]+)(?:: ?(.*))?$/s.exec(line) ?? []
     if (field === 'data') data.push(value)
     if (field === 'id') id = value

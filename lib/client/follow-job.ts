@@ -9,28 +9,28 @@ import { stuckJobError } from './stuck-job.ts'
 import { watchEvents } from './watch-events.ts'
 
 const pollMs = 1_000
-// With an open stream, a look now and then is enough to notice what no event tells.
+// While the stream is open, rare polls are enough to notice what no event reports.
 const relaxedPollMs = 10_000
 const graceMs = 30_000
-// All outages together add no more to a job's deadline.
+// The most that all outages together add to a job's deadline.
 const mostOutageMs = 600_000
 
 const settledPhases: readonly JobPhase[] = ['accepted', 'disputed', 'expired', 'cancelled']
 
-/** Which job to follow, and when to give it up. */
+/** Which job to follow, and when to give up. */
 export type Follow = {
   readonly jobId: JobId
   readonly readToken: string
   readonly onEvent?: ((event: JobEvent) => void) | undefined
-  /** Milliseconds after which a job for which there are not enough nodes is given up; never when left out. */
+  /** Gives up after a lack of nodes has lasted this many milliseconds; never when left out. */
   readonly giveUpWhenStuckMs?: number | undefined
   readonly signal?: AbortSignal | undefined
 }
 
 /**
- * Resolves with the settled job. It listens to the job's events and looks at the job itself, each second while the
- * stream is broken. Throws the reason of a job that is stuck longer than `giveUpWhenStuckMs`,
- * or that ended because nobody on its list could go on.
+ * Follows a job until it has settled, and returns it. Listens to the job's events and also polls the job: every 10 s while the stream is
+ * open, every second without it or with `giveUpWhenStuckMs`. With `giveUpWhenStuckMs`, throws the cause when the job lacks nodes for that
+ * long, or when its list is used up. Throws SvcError `job-overdue` when the ICL does not settle the job in time.
  */
 export async function followJob(context: ClientContext, follow: Follow): Promise<JobView> {
   const { clock } = context
@@ -86,7 +86,7 @@ const overdue = (): SvcError =>
     retryable: true,
   })
 
-/** Looks at the job; undefined when the ICL cannot be reached and the job may still be running. */
+/** Polls the job; undefined when the ICL cannot be reached and the job may still be running. */
 async function look(
   { api, clock }: ClientContext,
   { jobId, readToken, signal }: Follow,
@@ -102,7 +102,7 @@ async function look(
   }
 }
 
-/** Milliseconds for which a job has lacked nodes. */
+/** Makes a function that returns for how many milliseconds a job has lacked nodes. */
 function stuckTimer(clock: Clock): (view: JobView) => number {
   let since: MonotonicMs | undefined
   return (view) => {

@@ -11,9 +11,9 @@ import { SvcError } from '../svc-error.ts'
 import { checkCommitmentOf } from '../teacher.ts'
 
 /**
- * The record of a job, whose statements are signed by the nodes that it names and whose proofs prove the faults that they stand
- * beside: the ICL may leave things out, as it does with all statements until the job has settled, but can make up nothing that a
- * node said. Throws SvcError `record-invalid` or `fault-invalid`.
+ * Fetches a job's record and checks it: the nodes that it names signed the statements, and the proofs prove the faults. So the ICL may
+ * leave statements out, as it does with all of them until the job has settled, but cannot invent one. Throws SvcError `record-invalid` or
+ * `fault-invalid`.
  */
 export async function getRecord(
   context: Context & { readonly api: Pick<Api, 'getRecord'> },
@@ -44,7 +44,7 @@ async function checkAssignment(
   await checkStatement(context, jobId, answer)
 }
 
-/** What was said in a turn is of nodes with an answer: the deliverer's of its own, the others' of this delivery. */
+/** Statements of a turn: the delivery is of the deliverer's own answer, and verdicts are on this delivery, by nodes with an answer. */
 async function checkTurn(
   context: Context,
   { job: { jobId }, assignments }: JobRecord,
@@ -87,7 +87,7 @@ function checkSpeaker(
   check(body.fence === fence, `a statement of ${node} is for another attempt`)
 }
 
-/** A proof must be of the very fault that it stands beside, and hold at this ICL and on its chain. */
+/** A proof must be of the fault that it is listed with, and for this ICL and its chain. */
 async function checkFault({ network }: Context, jobId: JobId, fault: FaultView): Promise<void> {
   const { evidence, address } = fault
   check(fault.jobId === jobId, `the fault of ${address} is of another job`)

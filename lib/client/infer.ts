@@ -33,27 +33,27 @@ import type { QueuePlace, Turns } from './turns.ts'
 /** How to run one inference. */
 export type InferOptions = Omit<TermsOptions, 'needs'> & {
   readonly parameters?: JobWish['parameters']
-  /** What else checkers are to say of the delivered text: it decides nothing, and only nodes that can are drawn. */
+  /** What checkers say of the delivered text besides their verdict. It decides nothing. Only nodes that can do it are drawn. */
   readonly check?: CheckId
-  /** A server that the ICL tells once the job has settled; `onSubmitted` gets the secret of its messages. */
+  /** A server that the ICL notifies once the job has settled. `onSubmitted` gets the secret of its messages. */
   readonly webhook?: JobWish['webhook']
   readonly onStep?: (news: StepNews) => void
-  /** Told what the chain says of the pool, before the key is stored; `describeLeftOut` says it in words. */
+  /** Called with the pool's comparison with the chain, before the key is stored. `describeLeftOut` puts it into words. */
   readonly onPool?: (compared: PoolComparison) => void
-  /** Told as soon as the ICL has the job; any holder of the token can read and cancel it. `key` is what `endList` takes. */
+  /** Called as soon as the ICL has the job. Any holder of the token can read and cancel it. `endList` takes `key`. */
   readonly onSubmitted?: (job: {
     readonly jobId: JobId
     readonly readToken: string
     readonly key: KeyHandles
     readonly webhookSecret?: string
   }) => void
-  /** Told where it stands while it waits for its turn, at first among this client's own prompts, then at the ICL. */
+  /** Called with the place in the queue while the inference waits, first among this client's own prompts, then at the ICL. */
   readonly onQueue?: (place: QueuePlace) => void
-  /** Told of each event of the job, such as a node that claimed its assignment. */
+  /** Called for each event of the job, such as a claim. */
   readonly onEvent?: (event: JobEvent) => void
-  /** Cancels the job when a lack of nodes lasts this long; the job then waits no longer for others to appear. */
+  /** Cancels the job once a lack of nodes has lasted this long, or once its list is used up. */
   readonly giveUpWhenStuckMs?: number
-  /** How long the result may take to appear on chain; 60 s when left out. */
+  /** How long to wait for the result on chain; 60 s when left out. */
   readonly commitTimeoutMs?: number
   /** Aborting it cancels the job. */
   readonly signal?: AbortSignal
@@ -74,7 +74,11 @@ type ListedPrompt = SealedPrompt & {
   readonly proof?: ProofTimings
 }
 
-/** Encrypts a prompt (a text is one message of the user) with a key of `keys` if one fits, has a quorum answer it, and resolves with the decrypted answer once every check has passed; throws SvcError, UncollectedError when the answer could not be fetched, UncommittedError when only the commitment is not there. */
+/**
+ * Has a quorum answer a prompt (a text is one message of the user), and returns the decrypted answer once every check has passed. Uses a
+ * key of `keys` if one fits. Throws SvcError; UncollectedError for an answer that could not be fetched, UncommittedError for one without
+ * its commitment.
+ */
 export async function infer(
   context: ClientContext,
   prompt: string | PromptDocument,
@@ -120,7 +124,7 @@ export async function infer(
   }
 }
 
-/** Waits, before anything is paid, until this client may have one more job. */
+/** Waits, before anything is paid, until this client may run one more job. */
 const takeTurn = ({ options }: Run, turns: Turns | undefined) =>
   turns?.take((place) => options.onQueue?.(place), options.signal)
 
@@ -131,7 +135,7 @@ async function runJob(run: Run, prompt: PromptDocument) {
   return { job, view: await follow(run, job) }
 }
 
-/** The list of a stored key, once it is the draw's turn. */
+/** Asks for the list of a stored key, which waits for the draw's turn. */
 function listOf({ context, options }: Run, chosen: ChosenTerms, stored: StoredPromptKey) {
   return async (progress: (detail: string) => void) =>
     askForList(context, chosen, stored, options.signal, (place) => {
@@ -153,7 +157,7 @@ async function prepare(run: Run, prompt: PromptDocument): Promise<PreparedJob> {
   return { preparedAt, order, prompt, promptKey, readToken, webhookSecret, proof }
 }
 
-// The ICL refuses a key that is stored 300 s after its pool was the current one, and a block takes its time.
+// The ICL refuses a key that is stored more than 300 s after its pool was current. The rest is for the block.
 const poolAgesMs = 60_000
 
 async function storeNewKey(run: Run, prompt: PromptDocument): Promise<ListedPrompt> {
@@ -179,12 +183,12 @@ async function storeNewKey(run: Run, prompt: PromptDocument): Promise<ListedProm
   return { ...sealed, stored, list, ...(proof && { proof }) }
 }
 
-// What a key may come to with age. A list that does not hold is no such reason: the ICL must not get another one for it.
+// Errors that the age of a key can cause. A list that fails its checks is not one: the ICL must not get another key for it.
 const agedCodes: ReadonlySet<string> = new Set([
   ...['key-expired', 'terms-refused', 'block-differs', 'not-enough-nodes'],
 ])
 
-/** Undefined when no key fits, or when the ICL draws no list for it any more. */
+/** Undefined when no key fits, or when the ICL no longer draws a list for it. */
 async function useKeyAhead(
   run: Run,
   prompt: PromptDocument,

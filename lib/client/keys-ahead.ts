@@ -1,14 +1,13 @@
 /*
- * Problem: encrypting a prompt key with its proof and storing it on chain take most of the time before a job is submitted,
- * and need nothing of the prompt.
+ * Problem: encrypting a prompt key with its proof and storing it on chain take most of the time before a job is submitted. Neither needs
+ * the prompt.
  *
- * Idea: the client stores keys before there is a prompt, under terms that it fixes then. A job that asks for exactly these
- * terms takes one.
+ * Idea: the client stores keys before there is a prompt, under terms that it fixes at that time. A job with exactly these terms takes one.
  *
- * Invariants: a key seals one prompt: who takes it removes it in the same turn. It is in memory only.
+ * Invariants: a key seals one prompt, because `take` removes it synchronously. It is in memory only.
  *
- * Failure cases: the ICL draws lists for a key for 1,800 s, from a pool that was the current one at most 300 s before the
- * key's block. Older keys are dropped; whether the ICL takes one shows only when its list is asked for.
+ * Failure cases: the ICL draws lists for a key for 1,800 s, from a pool that was current at most 300 s before the key's block. Older keys
+ * are dropped. Whether the ICL accepts a key shows only when its list is asked for.
  */
 
 import { newSealingKey } from '../sealing.ts'
@@ -19,11 +18,11 @@ import type { ClientContext } from './context.ts'
 import { encryptKey } from './encrypt-key.ts'
 import { storePromptKey } from './store-prompt-key.ts'
 
-// Less than the ICL's 1,800 s, for its clock and the time until it is asked.
+// Less than the ICL's 1,800 s, to allow for its clock and the time until the request.
 const readySeconds = 1_500
 const poolSeconds = 300
 
-/** A key that is stored, and that has sealed nothing yet. */
+/** A stored key that has sealed nothing yet. */
 export type KeyAhead = {
   readonly chosen: ChosenTerms
   readonly promptKey: Uint8Array<ArrayBuffer>
@@ -32,11 +31,11 @@ export type KeyAhead = {
 
 /** The keys that a client has stored ahead; times are the chain's, in Unix seconds. */
 export type KeysAhead = {
-  /** Stores one for jobs like this. */
+  /** Stores a key for jobs like this. Throws SvcError `terms-refused` when that took over 300 s. */
   readonly store: (wish: QuorumWish, signal?: AbortSignal) => Promise<void>
-  /** Hands out one whose terms are exactly these, and forgets it. */
+  /** Removes and returns a key whose terms are exactly these. */
   readonly take: (wish: QuorumWish, now: number) => KeyAhead | undefined
-  /** How many there are for jobs like this. */
+  /** The number of keys for jobs like this. */
   readonly count: (wish: QuorumWish, now: number) => number
 }
 
@@ -55,7 +54,7 @@ export function createKeysAhead(context: ClientContext): KeysAhead {
       const demand = nameOf(wish)
       const promptKey = newSealingKey(random)
       const { halves } = await encryptKey(context, promptKey, undefined, signal)
-      // After the proof, so that the pool is as new as can be. The block is later than this, and the key younger.
+      // This follows the proof, so that the pool is as new as possible. The block comes later, so the key is younger than this.
       const begunAt = await chain.time(signal)
       const chosen = await chooseTerms(context, wish, signal)
       const stored = await storePromptKey(context, halves, chosen.terms, signal)

@@ -1,6 +1,6 @@
 /**
- * The client of a confidential inference service: it encrypts prompts, has a quorum of nodes answer them, and believes an
- * answer only when everything about it was checked here. It runs in browsers, Bun, Deno and Node alike.
+ * The client of a confidential inference service. It encrypts prompts, has a quorum of nodes answer them, and accepts an answer only after
+ * it has checked everything about it. It runs in browsers, Bun, Deno and Node.
  *
  * @module
  */

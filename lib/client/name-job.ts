@@ -3,7 +3,7 @@ import type { JobId } from '../codecs.ts'
 import { type JobIdentity, jobIdOf } from '../job-id.ts'
 import type { ClientContext } from './context.ts'
 
-/** Names a new job of this client by its prompt and the handles under which the prompt's key is stored; each call names another one. */
+/** Makes the identity of a new job from its prompt and the handles of the prompt's key. Each call makes another job. */
 export function nameJob(
   { address, network, random }: Pick<ClientContext, 'address' | 'network' | 'random'>,
   parts: {

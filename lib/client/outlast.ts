@@ -4,18 +4,18 @@ import { ProblemError } from '../problem.ts'
 import { retrying } from '../retry.ts'
 import { SvcError } from '../svc-error.ts'
 
-/** Milliseconds that an ICL which was away adds to its jobs' deadlines: the longest outage that a client waits for. */
+/** The longest outage that a client waits for, in milliseconds. After an outage the ICL adds as much to its jobs' deadlines. */
 export const longestOutageMs = 300_000
 
-/** Whether the same call may succeed later. */
+/** True when the same call may succeed later. */
 export const isPassing = (
   error: unknown,
 ): error is (ProblemError | SvcError) & { readonly retryable: true } =>
   (error instanceof ProblemError || error instanceof SvcError) && error.retryable
 
 /**
- * Runs what an accepted job still needs until it succeeds. What passes is tried again after 0.5 to 10 s, or when the ICL says, for five
- * minutes. Throws the last error, an error that does not pass at once, or the signal's reason.
+ * Runs a step that an accepted job still needs, and retries it for five minutes. Waits 0.5 to 10 s between attempts, or as long as the ICL
+ * asks for. Throws the last error, an error that is not retryable, or the signal's reason.
  */
 export function outlast<T>(
   clock: Clock,

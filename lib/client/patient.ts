@@ -1,2 +1,2 @@
-/** How calls of an inference are made: tried again when they fail, and for as long as the ICL only has too much to do. */
+/** Options of an inference's calls: 3 attempts, and no limit on waiting while the ICL says that it has too much to do. */
 export const patient = { attempts: 3, onLoad: () => {} } as const

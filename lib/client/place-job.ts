@@ -1,12 +1,12 @@
 /*
- * Problem: a job takes a transaction that binds its key to the list, an upload, and a submission. One after the other
- * they keep the client waiting, and any of them may fail.
+ * Problem: a job takes a transaction that binds its key to the list, an upload, and a submission. In sequence they keep the client waiting,
+ * and each may fail.
  *
- * Idea: the transaction is under way while the prompt is uploaded and the job submitted. The ICL takes the submission
- * before the transaction is in a block.
+ * Idea: the client sends the transaction, and meanwhile uploads the prompt and submits the job. The ICL takes the submission before the
+ * transaction is in a block.
  *
- * Failure cases: a transaction that fails after the submission went out leaves a job that no node can do: it is
- * cancelled. A submission that fails leaves a key that is spent, if the transaction got into a block: the error says so.
+ * Failure cases: when the transaction fails after the submission was sent, no node can do the job, so the client cancels it. When the
+ * submission fails and the transaction got into a block, the key is spent, and the error says so.
  */
 
 import type { z } from 'zod'
@@ -23,13 +23,13 @@ import { uploadBlob } from './upload-blob.ts'
 import { withGrace } from './with-grace.ts'
 
 const cancelTimeoutMs = 5_000
-// The ICL takes in a job whose sender has left: only its answer tells what there is to cancel.
+// The ICL accepts a job even if the client has disconnected. Only its answer shows whether there is a job to cancel.
 const submitGraceMs = 5_000
 const commitGraceMs = 10_000
 
 type Submitted = z.output<typeof SubmittedJob>
 
-/** Commits to a job's list while it uploads the encrypted prompt and submits the job; resolves once all three are done. */
+/** Commits to a job's list, and meanwhile uploads the encrypted prompt and submits the job. Resolves once all three are done. */
 export async function placeJob(
   context: ClientContext,
   steps: Pick<StepRunner, 'run'>,
@@ -65,7 +65,7 @@ export async function placeJob(
   }
 }
 
-/** Cancels as well as it can: the job may have settled, or the ICL be gone. */
+/** Cancels a job, best effort: it ignores errors, since the job may have settled or the ICL may be away. */
 export async function cancelJob(
   { api }: Pick<ClientContext, 'api'>,
   identity: JobIdentity,
@@ -75,7 +75,7 @@ export async function cancelJob(
   await api.cancelJob({ params: { jobId: jobIdOf(identity) } }, options).catch(() => {})
 }
 
-/** Whether a commitment that is under way gets into a block; not waited for any longer after that. */
+/** Waits up to 10 s for the commitment to get into a block, then aborts it; true when it did. */
 async function isDoneSoon(
   { clock }: Pick<ClientContext, 'clock'>,
   committing: Promise<unknown>,

@@ -5,10 +5,12 @@ import { PromptDocument } from '../schemas/prompt.ts'
 import { sealBytes } from '../sealing.ts'
 import { SvcError } from '../svc-error.ts'
 
-/** The longest prompt that an ICL takes unless it says otherwise: bytes of the document as it is sealed. */
+/** The longest prompt that an ICL takes unless it says otherwise, in bytes of the document before sealing. */
 export const maxPromptBytes: number = maxBlobBytes - sealBytes
 
-/** The document of a prompt, a text being one message of the user; throws SvcError `prompt-empty`, `prompt-invalid` or `prompt-too-long`. */
+/**
+ * Returns a prompt's document; a text is one message of the user. Throws SvcError `prompt-empty`, `prompt-invalid` or `prompt-too-long`.
+ */
 export function checkPrompt(prompt: string | PromptDocument, limitBytes: number): PromptDocument {
   const document = typeof prompt === 'string' ? promptOfText(prompt) : checkDocument(prompt)
   if (promptText(document).trim() === '') {

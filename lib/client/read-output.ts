@@ -12,7 +12,7 @@ type Bytes = Uint8Array<ArrayBuffer>
 
 const uint128Max = (1n << 128n) - 1n
 
-/** Decrypts the output key of the delivery, then the output; throws SvcError `output-key-invalid`, `blob-unreadable` or those of a decryption. */
+/** Decrypts the output key, then the output; throws SvcError `output-key-invalid`, `blob-unreadable` or an error of the coprocessor. */
 export async function decryptOutput(
   { coprocessor }: ClientContext,
   receipt: Receipt,
@@ -37,7 +37,7 @@ export async function decryptOutput(
   return await unseal(blob, joinKey({ high, low }), { kind: 'output', jobId: receipt.jobId })
 }
 
-/** Checks that the text is the one the quorum agreed on: it reproduces the evidence of the node that delivered; throws SvcError `output-mismatch`. */
+/** Checks that the text reproduces the deliverer's evidence, as the agreed text does; throws SvcError `output-mismatch`. */
 export async function checkOutput(
   text: string,
   receipt: Receipt,

@@ -10,7 +10,7 @@ export type SealedPrompt = {
   readonly promptKey: Uint8Array<ArrayBuffer>
 }
 
-/** Encrypts a prompt with a new key (or one that has sealed nothing yet), bound to this client; throws SvcError `prompt-empty`, `prompt-invalid` or `prompt-too-long`. */
+/** Encrypts a prompt for this client with a key that has sealed nothing yet; throws as `checkPrompt` does. */
 export async function sealPrompt(
   { address, network, random }: Pick<ClientContext, 'address' | 'network' | 'random'>,
   prompt: string | PromptDocument,

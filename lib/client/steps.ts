@@ -1,6 +1,6 @@
 import { type Clock, elapsedSince } from '../clock.ts'
 
-/** The steps of an inference in the order in which they begin; `commit-list` goes on while the next two run. */
+/** The steps of an inference in the order in which they begin. `commit-list` runs during the next two. */
 export const inferenceSteps = [
   'preview',
   'seal-prompt',
@@ -19,7 +19,7 @@ export const inferenceSteps = [
 /** The name of a step. */
 export type InferenceStep = (typeof inferenceSteps)[number]
 
-/** What each step of an inference does, for the person who waits for it. */
+/** What each step does, in words for a user. */
 export const stepLabels: Record<InferenceStep, string> = {
   preview: 'Asking the coordinator for its pool of nodes',
   'seal-prompt': 'Encrypting the prompt with a new key',
@@ -36,7 +36,7 @@ export const stepLabels: Record<InferenceStep, string> = {
   commit: 'Checking that the receipt stands on chain',
 }
 
-/** News of a step, which ends or has failed; `elapsedMs` counts from the step's start. */
+/** Reports that a step starts, makes progress, ends or fails. `elapsedMs` counts from the step's start. */
 export type StepNews = {
   readonly step: InferenceStep
   readonly phase: 'start' | 'progress' | 'end' | 'failed'
@@ -44,21 +44,21 @@ export type StepNews = {
   readonly detail?: string
 }
 
-/** Milliseconds per step that ran, and of the whole. */
+/** Milliseconds of each step that ran, and of the whole inference. */
 export type Timings = Partial<Record<InferenceStep, number>> & { readonly total: number }
 
-/** Runs steps, tells of them, and keeps their times. */
+/** Runs steps, reports on them, and measures their times. */
 export type StepRunner = {
   readonly run: <T>(
     step: InferenceStep,
     body: (progress: (detail: string) => void) => Promise<T>,
-    /** Whether a result is what the step is for; any is when left out. */
+    /** True when the result is a success of the step; when left out, each result is. */
     isDone?: (result: T) => boolean,
   ) => Promise<T>
   readonly timings: () => Timings
 }
 
-/** Makes a runner; its total starts now. */
+/** Makes a runner. Its total time starts now. */
 export function createStepRunner(
   clock: Clock,
   onStep: ((news: StepNews) => void) | undefined,

@@ -4,7 +4,7 @@ import { termsHash } from '../terms.ts'
 import type { StoredPromptKey } from './client-chain.ts'
 import type { ClientContext } from './context.ts'
 
-/** Stores the encrypted key halves for a job of these terms; nobody but this client can read them until it commits to a list. */
+/** Stores the encrypted key halves on chain, with the hash of the terms. Only this client can read them until it commits to a list. */
 export const storePromptKey = async (
   { chain }: Pick<ClientContext, 'chain'>,
   halves: { readonly high: EncryptedInput; readonly low: EncryptedInput },

@@ -2,7 +2,7 @@ import { causes, remedyFor, whatOf } from '../causes.ts'
 import type { AssignmentReason, JobView } from '../schemas/jobs.ts'
 import { SvcError } from '../svc-error.ts'
 
-/** Why a job finds no nodes, from what ended its assignments. */
+/** Returns the error that says why a job finds no nodes, from the reasons that ended its assignments. */
 export function stuckJobError(view: JobView): SvcError {
   const reason = commonReason(view)
   if (reason === undefined || causes[reason].who === 'nobody') {
@@ -15,7 +15,7 @@ export function stuckJobError(view: JobView): SvcError {
   return jobError(view, reason)
 }
 
-/** The cause that ended most of a job's assignments, as an error of its own code. */
+/** Returns the error of a cause, with the cause's own code. */
 export function jobError(
   { model_id: model }: Pick<JobView, 'model_id'>,
   reason: AssignmentReason,
@@ -29,7 +29,7 @@ export function jobError(
   })
 }
 
-/** The reason that ended most assignments. */
+/** Returns the reason that ended most of a job's assignments. */
 export function commonReason(view: Pick<JobView, 'quorum'>): AssignmentReason | undefined {
   const counts = new Map<AssignmentReason, number>()
   for (const { reason } of view.quorum) {

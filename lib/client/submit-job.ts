@@ -7,14 +7,14 @@ import type { JobOrder } from './commit-list.ts'
 import type { ClientContext } from './context.ts'
 import { patient } from './patient.ts'
 
-/** How a job is to be run and its answers compared. */
+/** How the nodes run a job, and how their answers are compared. */
 export type JobWish = QuorumWish & {
   readonly parameters?: Parameters | undefined
-  /** A server that the ICL is to tell once the job has settled. */
+  /** A server that the ICL notifies once the job has settled. */
   readonly webhook?: SubmitJob['webhook']
 }
 
-/** Submits a job with its list; throws SvcError `job-id-wrong` for an answer about another job. */
+/** Submits a job with its list. Throws SvcError `job-id-wrong` when the ICL answers about another job. */
 export async function submitJob(
   { api }: ClientContext,
   { identity, list }: JobOrder,

@@ -1,19 +1,19 @@
-/** Where an inference stands that waits: among those of this client, or among the draws of all clients at the ICL. Places count from 1. */
+/** An inference's place in a queue: among this client's own, or among all clients' draws at the ICL. Places count from 1. */
 export type QueuePlace = {
   readonly at: 'client' | 'icl'
   readonly place: number
   readonly waiting: number
 }
 
-/** Lets as many inferences of a client go on at once as the ICL lets it have jobs, in the order in which they came. */
+/** Lets a client run as many inferences at once as the ICL allows it jobs, first come, first served. */
 export type Turns = {
-  /** Waits for a turn, which `end` gives back; throws the signal's reason. */
+  /** Waits for a turn. `end` gives it back. Throws the signal's reason. */
   take(onPlace: (place: QueuePlace) => void, signal?: AbortSignal): Promise<{ end: () => void }>
 }
 
 type Waiter = { readonly go: () => void; readonly tell: (place: number, waiting: number) => void }
 
-/** Makes turns for so many at once: nothing is paid for what still waits here. */
+/** Makes turns for `atOnce` inferences. One that waits here has paid nothing. */
 export function createTurns(atOnce: number): Turns {
   let running = 0
   const waiting: Waiter[] = []
@@ -21,7 +21,7 @@ export function createTurns(atOnce: number): Turns {
     for (const [index, { tell }] of waiting.entries()) tell(index + 1, waiting.length)
   }
   const end = () => {
-    // The next one takes this turn over.
+    // The next waiter takes over this turn.
     const next = waiting.shift()
     if (!next) running -= 1
     else {

@@ -4,7 +4,7 @@ import type { ClientContext } from './context.ts'
 import type { JobList } from './own-list.ts'
 import { patient } from './patient.ts'
 
-/** Uploads the encrypted prompt of a listed key and resolves with its CID; throws SvcError `blob-cid-wrong` when the ICL names another. */
+/** Uploads the encrypted prompt and returns its CID. Throws SvcError `blob-cid-wrong` when the ICL names another CID. */
 export async function uploadBlob(
   { api }: ClientContext,
   blob: Uint8Array<ArrayBuffer>,

@@ -8,14 +8,14 @@ const idleMs = 60_000
 const firstDelayMs = 500
 const maxDelayMs = 10_000
 
-/** Who wants to know of a job's events. */
+/** Receives a job's events. */
 export type EventWatcher = {
   readonly onEvent: (event: JobEvent) => void
-  /** Called with false when the stream breaks, and with true when it is open. */
+  /** Called with true when the stream opens, and with false when it breaks. */
   readonly onStream: (open: boolean) => void
 }
 
-/** Reads a job's events until the signal aborts, resuming a broken stream after the last event; never rejects. */
+/** Reads a job's events until the job has ended or the signal aborts. Resumes a broken stream after the last event. Never rejects. */
 export async function watchEvents(
   { api, clock }: Pick<ClientContext, 'api' | 'clock'>,
   {
@@ -25,7 +25,7 @@ export async function watchEvents(
   }: {
     readonly jobId: JobId
     readonly readToken: string
-    /** The number (`seq`) of the last event that is known already; all are told when left out. */
+    /** The number (`seq`) of the last known event; when left out, all events are reported. */
     readonly after?: number
   },
   watcher: EventWatcher,
@@ -49,7 +49,7 @@ export async function watchEvents(
         if (event.success) watcher.onEvent(event.data)
       }
     } catch {
-      // Whatever broke the stream, the job can still be asked for; the stream is tried again.
+      // The caller can still poll the job. The stream is retried.
     }
     if (signal.aborted) return
     watcher.onStream(false)

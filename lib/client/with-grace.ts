@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 
-/** Runs what is better finished than broken off: its own signal aborts only `graceMs` (milliseconds) after `signal` has. */
+/** Runs work that should finish rather than stop halfway: its own signal aborts `graceMs` (milliseconds) after `signal` does. */
 export async function withGrace<T>(
   clock: Clock,
   graceMs: number,
