@@ -1,8 +1,8 @@
 /*
- * Problem: that a node missed a step is the ICL's word. It could call a node late that disagreed.
+ * Problem: only the ICL says that a node missed a step. It could claim that a node was late because the node disagreed.
  *
- * Idea: the ICL signs for each commitment, answer and delivery that it takes. A node keeps these acknowledgements, and a holder of one
- * and the receipt of the job can compare them.
+ * Idea: the ICL signs an acknowledgement of each commitment, answer and delivery that it accepts. The node keeps them, and any holder of
+ * one can compare it with the job's receipt.
  */
 
 import type { Address } from './codecs.ts'
@@ -28,8 +28,8 @@ export async function verifyAck(
 }
 
 /**
- * Compares a receipt with an acknowledgement of its ICL. Throws SvcError `receipt-invalid` when the receipt has not what was acknowledged:
- * it is false then. False when the acknowledgement is for another job.
+ * Compares a receipt with an acknowledgement of its ICL. Throws SvcError `receipt-invalid` when the receipt contradicts it, which makes the
+ * receipt false. Returns false when the acknowledgement is for another job.
  */
 export async function checkAck(
   receipt: Receipt,

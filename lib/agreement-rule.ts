@@ -1,20 +1,20 @@
 /*
  * Which answers of a job count as its agreement.
  *
- * Answers come in batches: first one for each seat of the quorum, then as many as are missing. Comparisons are symmetric, but not transitive:
- * A may match B and B match C while A does not match C. So the agreement is a clique, a group in which each two answers match one another: it
- * does not matter which of them delivers, and one answer written to lie between two others joins no group.
+ * Answers come in batches: first one for each seat of the quorum, then as many as are missing. Comparisons are symmetric, but not
+ * transitive: A may match B and B match C while A does not match C. So the agreement is a clique, a group in which each two answers match.
+ * Then any member may deliver, and an answer that is written to lie between two others joins no group.
  *
- * Invariants. The quota is fixed before anybody answers and never falls, so nobody gains by staying silent. Nothing is accepted on fewer
- * answers than the quorum. The quota is more than half of the quorum, and a later batch is just large enough to fill the largest clique up: each
- * clique that reaches the quota has all answers of the last batch in it. So no step ever has to choose between two disjoint groups.
+ * Invariants. The quota is fixed before any node answers and never falls, so silence gains nothing. No job is accepted with fewer answers
+ * than the quorum. The quota is more than half of the quorum, and a later batch is just large enough to complete the largest clique, so
+ * each clique that reaches the quota contains the whole last batch. So no step has to choose between two disjoint groups.
  *
- * Every function is pure and counts in integers: coordinator, client and receipt get the same result.
+ * Every function is pure and counts in integers, so ICL, client and receipt get the same result.
  */
 
 import type { AgreementRule } from './schemas/terms.ts'
 
-/** The most answers that any job can have: a decision looks at every group of them. */
+/** The most answers of any job. `decide` looks at every group of them, so the number has to stay small. */
 export const mostAnswers = 7
 
 export const defaultMaxAnswers: Readonly<Record<AgreementRule, number>> = {
@@ -23,9 +23,9 @@ export const defaultMaxAnswers: Readonly<Record<AgreementRule, number>> = {
   majority: 5,
 }
 
-/** What a job's agreement takes, in answers. */
+/** The numbers of answers that an agreement needs. */
 export type Quota = {
-  /** Answers that are asked for at first. Nothing is accepted on fewer. */
+  /** Answers of the first batch. No job is accepted with fewer. */
   readonly quorum: number
   /** The most answers of the job. */
   readonly maxAnswers: number
@@ -33,25 +33,25 @@ export type Quota = {
   readonly needed: number
 }
 
-/** What a client asks for, and how many nodes the draw gave it. Whole numbers. */
+/** What a client asks for, and the length of its list. Whole numbers. */
 export type QuotaRequest = {
   readonly rule: AgreementRule
   /** At least 3. */
   readonly quorum: number
-  /** Nodes on the list that was drawn. */
+  /** Nodes on the drawn list. */
   readonly listLength: number
-  /** Others that have to match each answer of the group; 1 when left out. */
+  /** How many others each answer of the group has to match; 1 when left out. */
   readonly minMatches?: number | undefined
-  /** The rule's own number when left out; `mostAnswers` at the most. */
+  /** `mostAnswers` at most; the rule's own number when left out. */
   readonly maxAnswers?: number | undefined
 }
 
-/** A quota, or why no job can have it: told before anything is paid. */
+/** A quota, or why no job can have it. It is known before anything is paid. */
 export type QuotaResult =
   | { readonly outcome: 'quota'; readonly quota: Quota }
   | { readonly outcome: 'refused'; readonly why: string }
 
-/** The quota of a request. With three nodes on the list two that match are enough under every rule. */
+/** Returns the quota of a request. With three nodes on the list, two matching answers are enough under every rule. */
 export function quotaOf(request: QuotaRequest): QuotaResult {
   const { rule, quorum, listLength, minMatches = 1 } = request
   const limit = request.maxAnswers ?? defaultMaxAnswers[rule]
@@ -86,11 +86,11 @@ function baseOf(rule: AgreementRule, maxAnswers: number): number {
   }
 }
 
-/** Where an answer stands among the others of its job: no two stand at the same place. */
+/** An answer's place in its job. No two answers share one. */
 export type Placed = {
-  /** 0 for the quorum. */
+  /** 0 for the quorum's batch. */
   readonly batch: number
-  /** On the list. */
+  /** The node's position on the list. */
   readonly position: number
 }
 
@@ -100,17 +100,17 @@ export type Decision<Answer> =
       readonly outcome: 'accepted'
       /** The answers that match one another, by batch and position. */
       readonly group: readonly Answer[]
-      /** The same group: bit i is the answer at place i of all answers by batch and position. */
+      /** The same group as bits: bit i is answer i of all answers, ordered by batch and position. */
       readonly mask: number
     }
   | { readonly outcome: 'more'; readonly count: number }
   | { readonly outcome: 'disputed' }
 
 /**
- * Decides on all answers that were revealed, once no answer of a batch is outstanding: accepts the largest group that reaches the quota (of equally
- * large ones that with the smallest mask, so the earliest), else asks for as many more as could fill the largest up, else disputes. `left` says
- * how many more answers can be had. In which order the answers are given does not matter. `isMatch` has to be symmetric. Throws RangeError
- * for more answers than the quota allows.
+ * Decides on all revealed answers, once no answer of a batch is outstanding. Accepts the largest group that reaches the quota; of equally
+ * large ones, that with the smallest mask, which is the earliest. Else asks for as many more as could complete the largest group, else
+ * disputes. `left` is how many more answers the job can get. The order of `answers` does not matter. `isMatch` must be symmetric. Throws
+ * RangeError for more answers than the quota allows.
  */
 export function decide<Answer extends Placed>(
   answers: readonly Answer[],
@@ -121,7 +121,7 @@ export function decide<Answer extends Placed>(
   if (answers.length > maxAnswers) {
     throw new RangeError(`${answers.length} answers, where a job has at most ${maxAnswers}`)
   }
-  // That more are needed to fill the quorum up is no dispute, however few are left.
+  // An incomplete quorum is no dispute, however few nodes are left.
   if (answers.length < quorum) return { outcome: 'more', count: quorum - answers.length }
   const ordered = answers.toSorted((a, b) => a.batch - b.batch || a.position - b.position)
   const { mask, size } = largestClique(ordered, isMatch)
@@ -137,7 +137,7 @@ function largestClique<Answer>(
   ordered: readonly Answer[],
   isMatch: (one: Answer, other: Answer) => boolean,
 ): { readonly mask: number; readonly size: number } {
-  // The earlier answers that each one matches, as a mask.
+  // For each answer, the earlier answers that it matches, as a mask.
   const earlier = ordered.map((one, at) =>
     ordered
       .slice(0, at)

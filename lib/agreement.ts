@@ -4,10 +4,10 @@ import type { Evidence } from './schemas/evidence.ts'
 import type { AgreementView, AnswerPair } from './schemas/jobs.ts'
 import type { AgreementRule } from './schemas/terms.ts'
 
-/** A node's answer as its evidence shows it. */
+/** A node's answer, by its evidence. */
 export type ShownAnswer = { readonly node: Address; readonly evidence: Evidence }
 
-/** How far each two answers are apart, in the order in which they are given. */
+/** Compares each two answers, in the order given. */
 function pairsOf(comparator: ComparatorId, answers: readonly ShownAnswer[]): AnswerPair[] {
   const { explain } = comparators[comparator]
   return answers.flatMap((one, index) =>
@@ -19,13 +19,13 @@ function pairsOf(comparator: ComparatorId, answers: readonly ShownAnswer[]): Ans
   )
 }
 
-/** How many answers of a job agree, and how far they are apart. `group` is empty when no group was large enough. */
+/** Views a job's agreement: how many answers agree, and how each two compare. `group` is empty when no group was large enough. */
 export const viewAgreement = (of: {
   readonly comparator: ComparatorId
   readonly rule: AgreementRule
-  /** Answers that had to match one another. */
+  /** The quota: answers that have to match one another. */
   readonly needed: number
-  /** By batch and position. */
+  /** Ordered by batch and position. */
   readonly answers: readonly ShownAnswer[]
   readonly group: readonly Address[]
   readonly deliverer?: Address | undefined

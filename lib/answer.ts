@@ -1,16 +1,16 @@
 /*
- * Problem: an answer may be calls of tools or JSON. Two models that mean the same write it with other spaces, other orders of members and
- * other ids of calls.
+ * Problem: an answer may be tool calls or JSON. Two models that mean the same differ in white space, in the order of members and in the ids
+ * of calls.
  *
- * Idea: the node writes what it seals in one spelling. Equal answers are then equal texts, and what the client delivers to its caller is
- * what was compared, byte for byte.
+ * Idea: the node seals the answer in canonical form. Equal answers are then equal texts, and the client gives its caller exactly the bytes
+ * that were compared.
  *
  * Invariants:
- * - A call without a change of meaning has one spelling. JSON whose numbers a double cannot hold stays as it was written.
- * - Calls have no text beside them, and no ids: nothing is delivered that was not compared.
- * - The order of calls stays: they may build on one another.
+ * - Equal calls have one spelling. JSON with numbers that a double cannot hold stays as the model wrote it.
+ * - Calls have no text beside them, and no ids, so nothing is delivered that was not compared.
+ * - Calls keep their order, since a later one may depend on an earlier one.
  *
- * Failure cases: JSON that is cut off or broken stays as it was written. A sealed answer of another form is `answer-unreadable`.
+ * Failure cases: truncated or broken JSON stays as the model wrote it. A sealed answer of another form is `answer-unreadable`.
  */
 
 import { canonicalJson } from './canonical-json.ts'
@@ -20,20 +20,20 @@ import { AnswerDocument } from './schemas/answer.ts'
 import type { PromptDocument } from './schemas/prompt.ts'
 import { SvcError } from './svc-error.ts'
 
-/** What a model said. */
+/** A model's reply. */
 export type Said = {
   readonly content: string
   readonly toolCalls?: readonly { readonly name: string; readonly arguments: string }[]
-  /** Whether the answer was cut off at its longest. */
+  /** True when the answer reached its longest length and was cut off. */
   readonly isCut: boolean
 }
 
-/** Whether the answer to a prompt is an answer document: its tools may be called, or it asks for JSON. */
+/** True when the answer to a prompt is an answer document: the prompt allows tool calls or asks for JSON. */
 export const isStructured = (
   prompt: Pick<PromptDocument, 'tools' | 'tool_choice' | 'response_format'>,
 ): boolean => mayCallTools(prompt) || asksForJson(prompt)
 
-/** Whether the answer to a prompt may be calls of tools. */
+/** True when the answer to a prompt may be tool calls. */
 export const mayCallTools = ({
   tools,
   tool_choice: choice,
@@ -43,7 +43,7 @@ export const mayCallTools = ({
 const asksForJson = ({ response_format: format }: Pick<PromptDocument, 'response_format'>) =>
   format !== undefined && format.type !== 'text'
 
-/** What a node seals of an answer: the text alone, or an answer document in canonical JSON; empty when nothing was said. */
+/** Returns the text that a node seals: the plain text, or an answer document in canonical JSON; empty when the model said nothing. */
 export function writeAnswer(prompt: PromptDocument, said: Said): string {
   const { content, toolCalls = [], isCut } = said
   if (!isStructured(prompt)) return content
@@ -65,7 +65,7 @@ export function writeAnswer(prompt: PromptDocument, said: Said): string {
   })
 }
 
-/** Reads a sealed answer document; undefined when it is none in canonical JSON. */
+/** Reads a sealed answer document; undefined unless the text is one in canonical JSON. */
 export function parseAnswer(text: string): AnswerDocument | undefined {
   const parsed = AnswerDocument.safeParse(parseJson(text))
   return parsed.success && write(parsed.data) === text ? parsed.data : undefined
@@ -85,14 +85,14 @@ const write = (answer: AnswerDocument): string =>
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
-// Half a surrogate pair has no canonical form.
+// A lone surrogate has no canonical form.
 const wellFormed = (_: string, value: unknown): unknown =>
   typeof value === 'string' ? value.replace(/\p{Surrogate}/gu, '\ufffd') : value
 
-// More digits than a double holds: two numbers would get one spelling.
+// Numbers with more digits than a double holds: two different ones would get the same spelling.
 const longNumber = /[\d.]{16}|\d[eE]/
 
-/** An object or a list of JSON in canonical form; anything else as it is. */
+/** Returns a JSON object or list in canonical form, and any other text unchanged. */
 function inOneSpelling(text: string): string {
   const value = parseJson(text)
   if (!isContainer(value) || longNumber.test(withoutStrings(text))) return text

@@ -16,16 +16,16 @@ import { toSeconds } from './time.ts'
 
 export type Fetch = (request: Request) => Promise<Response>
 
-/** What a call may change: who signs it, a read token instead, when to give up. */
+/** Options of one call. */
 type CallOptions = {
   readonly signal?: AbortSignal | undefined
   readonly readToken?: string
   readonly lastEventId?: string
-  /** Milliseconds for one attempt, answer included; 15 s when left out. */
+  /** Milliseconds for one attempt, including the answer; 15 s when left out. */
   readonly timeoutMs?: number
-  /** 1 when left out: the caller's own loop retries. */
+  /** 1 when left out, for callers that retry themselves. */
   readonly attempts?: number
-  /** Has the call wait for as long as the ICL only says that it has too much to do, and is told each time; no attempt is used up. */
+  /** When set, the call waits while the ICL says that it has too much to do. Called for each such answer. These use up no attempts. */
   readonly onLoad?: ((problem: ProblemError) => void) | undefined
 }
 
@@ -35,10 +35,10 @@ type Query<E extends Endpoint> = E extends { readonly query: infer Q extends z.Z
     : { readonly query: z.output<Q> }
   : unknown
 
-/** As the endpoint's input; a query of which nothing is needed may be left out. */
+/** The endpoint's input. A query without required parts may be left out. */
 type CallInput<E extends Endpoint> = Omit<Input<E>, 'query'> & Query<E>
 
-/** One method per endpoint: inputs are encoded, answers validated, problems thrown as ProblemError. */
+/** One method per endpoint. It encodes inputs, validates answers, and throws problems as ProblemError. */
 export type Api = {
   [K in OperationId]: (
     ...args: keyof Input<(typeof endpoints)[K]> extends never
@@ -48,7 +48,7 @@ export type Api = {
 }
 
 export type ApiOptions = {
-  /** The ICL's public address: what signatures are bound to. */
+  /** The ICL's public address, which signatures are bound to. */
   readonly baseUrl: string
   readonly fetch: Fetch
   readonly clock: Clock
@@ -57,7 +57,7 @@ export type ApiOptions = {
 }
 
 const defaultTimeoutMs = 15_000
-/** What an ICL says that has too much to do now, or has had too much of this caller. */
+/** The codes with which an ICL says that it has too much to do, in all or for this caller. */
 const loadCodes: ReadonlySet<ProblemCode> = new Set([
   'rate-limited',
   'too-many-jobs',
@@ -78,7 +78,7 @@ export function createApi(options: ApiOptions): Api {
 }
 
 function createCaller({ baseUrl, fetch, clock, random, signer }: ApiOptions) {
-  /** How far the ICL's clock is ahead of ours, learned from a `signature-stale`. */
+  /** How far the ICL's clock is ahead of ours, learned from a `signature-stale` problem. */
   let offsetSeconds = 0
 
   const attempt = async (
@@ -156,7 +156,7 @@ function createCaller({ baseUrl, fetch, clock, random, signer }: ApiOptions) {
   }
 }
 
-/** Asks again until the ICL has room. A request that it held has waited already: its place in the queue is kept. */
+/** Retries until the ICL has room. Time for which the ICL held the request counts as waited, and the ICL keeps its place in the queue. */
 async function patiently<T>(
   clock: Clock,
   onLoad: (problem: ProblemError) => void,
@@ -181,7 +181,7 @@ async function patiently<T>(
 const isRedirect = ({ type, status }: Response): boolean =>
   type === 'opaqueredirect' || (status >= 300 && status < 400)
 
-/** Milliseconds that an error asks to wait before the call is tried again; undefined when that is no use. */
+/** Returns the milliseconds to wait before a retry; undefined when a retry is of no use. */
 export function retryAfterMsFor(error: unknown): number | undefined {
   if (error instanceof ProblemError) {
     return error.retryable ? (error.retryAfterSeconds ?? 0) * 1000 : undefined
@@ -243,7 +243,7 @@ function decodeAnswer(endpoint: Endpoint, bytes: Uint8Array<ArrayBuffer>): unkno
   if (endpoint.response === rawBytes) return bytes
   const json = parseJson(bytes)
   const call = `${endpoint.method} ${endpoint.path}`
-  // It was cut off on its way: an ICL that is killed ends its answers so.
+  // The answer was truncated, as when the ICL was killed while it answered.
   if (json === undefined) {
     throw unexpected(`The ICL's answer to ${call} broke off after ${bytes.length} bytes`, true)
   }

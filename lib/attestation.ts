@@ -2,17 +2,17 @@ import type { Address } from './codecs.ts'
 import { concatBytes, fromBase64Url, sha256, utf8 } from './digest.ts'
 import type { AttestationBackend } from './schemas/nodes.ts'
 
-/** What an attestation binds together. */
+/** The values that an attestation binds together. */
 export type AttestationBinding = {
-  /** The ICL's public origin: evidence for one ICL is worth nothing at another. */
+  /** The ICL's public origin. Evidence for one ICL is invalid at another. */
   readonly origin: string
   readonly chainId: number
   readonly backend: AttestationBackend
   readonly address: Address
   readonly nonce: string
   /**
-   * What only the TPM that enrols can recover, in the quote under the nonce that the enrolment answered; empty under a nonce of a challenge,
-   * and for mock.
+   * The secret that only the enrolling TPM can recover, in the quote over the nonce that the enrolment returned. Empty in a quote over a
+   * challenge's nonce, and for mock.
    */
   readonly activationSecret: Uint8Array
   /** base64url */
@@ -39,6 +39,6 @@ export const attestationDigest = (binding: AttestationBinding): Promise<Uint8Arr
     ),
   )
 
-/** What the session key signs to prove that its private half attests: "svc-session-proof-v1", then the digest. */
+/** Returns what the session key signs to prove that its private half attests: "svc-session-proof-v1", then the digest. */
 export const sessionProofBytes = (digest: Uint8Array): Uint8Array<ArrayBuffer> =>
   concatBytes(utf8('svc-session-proof-v1'), digest)

@@ -4,9 +4,9 @@ import { filled, remedyOf } from './causes/line.ts'
 import { type StoryCode, storyCauses } from './causes/story.ts'
 
 /*
- * Why a job, a node or a call fails. A node gives an assignment back with one of these codes, the ICL keeps it in the job's history, and
- * the node's log, the client and the console explain it from this table, so that all three name the same cause and the same one to act.
- * A new cause is a new row: the wire's enums and the type of the table keep the two in step, and no two rows read alike (a test).
+ * Why a job, a node or a call fails. A node gives an assignment back with one of these codes, and the ICL keeps it in the job's history.
+ * The node's log, the client and the console explain it from this table, so all three name the same cause and the same actor. A new cause
+ * is a new row. The wire's enums and the type of the table must agree, and a test checks that no two rows read alike.
  */
 
 /** The code of a cause, on the wire and in errors. */
@@ -24,7 +24,7 @@ export const isCause = (code: string): code is CauseCode => Object.hasOwn(causes
 /** What happened, as a clause. */
 export const whatOf = (code: CauseCode, model?: string): string => filled(causes[code].what, model)
 
-/** What to do, for a reader: one that is not the actor, or not known, is told who is. */
+/** What to do, as told to `reader`. A reader who is not the actor, or is not known, is told who the actor is. */
 export const remedyFor = (
   reader: Actor | undefined,
   code: CauseCode,

@@ -4,7 +4,7 @@ import { isStrongKey } from './strong-key.ts'
 
 const hexString = (digits: number) => z.string().regex(new RegExp(`^0x[0-9a-fA-F]{${digits}}$`))
 
-/** Hex text that was parsed or made as one kind of thing: a kind does not pass for another, and each is a `0x${string}`. */
+/** Hex text that was parsed or made as one kind of value. Kinds are not assignable to one another, and each is a `0x${string}`. */
 type Branded<Kind extends string> = `0x${string}` & { readonly '(kind)': Kind }
 
 const branded = <Kind extends string>(digits: number, id: Kind) =>
@@ -18,11 +18,11 @@ export type Address = z.output<typeof Address>
 export const Hash32 = branded(64, 'Hash32')
 export type Hash32 = z.output<typeof Hash32>
 
-/** What a job is called everywhere, from the wire to the chain: 32 bytes, see `jobIdOf`. */
+/** A job's id everywhere, from the wire to the chain: 32 bytes, made by `jobIdOf`. */
 export const JobId = branded(64, 'JobId')
 export type JobId = z.output<typeof JobId>
 
-/** Visible ASCII: text with one form in every encoding. */
+/** Visible ASCII, which has the same bytes in every encoding. */
 export const Visible = (maxLength: number) =>
   z.string().regex(new RegExp(`^[\\x21-\\x7e]{1,${maxLength}}$`), 'must be visible ASCII')
 
@@ -55,13 +55,13 @@ export const Cid = z
   .regex(/^bafkrei[a-z2-7]{52}$/, 'must be a CIDv1 of a raw sha2-256 block (bafkrei...)')
   .meta({ id: 'Cid' })
 
-// The last character of base64url carries bits that no byte uses: they have to be zero, or one value had many spellings.
+// The last character of base64url has bits that no byte uses. They must be zero, or a value would have several spellings.
 const lastOfTwo = '[AQgw]'
 const lastOfThree = '[AEIMQUYcgkosw048]'
 const base64Url = (wholeGroups: string) =>
   `(?:[A-Za-z0-9_-]{4})${wholeGroups}(?:[A-Za-z0-9_-]${lastOfTwo}|[A-Za-z0-9_-]{2}${lastOfThree})?`
 
-/** Bytes as base64url without padding, in their one spelling. */
+/** Bytes as base64url without padding, in canonical spelling. */
 export const Base64Url = (maxBytes: number) =>
   z
     .string()
@@ -72,7 +72,7 @@ const base64Url32 = new RegExp(`^[A-Za-z0-9_-]{42}${lastOfThree}$`)
 /** 32 bytes in base64url. */
 export const Base64Url32 = z.string().regex(base64Url32, 'must be 32 bytes in base64url')
 
-/** Where the next page of a list begins; null after the last one. */
+/** The cursor of a list's next page; null after the last one. */
 export const NextCursor = Base64Url(256).nullable()
 
 /** Seconds since the Unix epoch. */
@@ -90,11 +90,11 @@ export const ComparatorId = z
   .meta({ id: 'ComparatorId' })
 export type ComparatorId = z.output<typeof ComparatorId>
 
-/** What else checkers say of a delivered text; versioned. */
+/** What checkers say of a delivered text besides their verdict; versioned. */
 export const CheckId = z.enum(['teacher/1']).meta({ id: 'CheckId' })
 export type CheckId = z.output<typeof CheckId>
 
-/** What compares the answers of a job where neither its client nor the ICL's operator chose. */
+/** The comparator of a job when neither its client nor the ICL's operator chose one. */
 export const defaultComparator: ComparatorId = 'similar/2'
 
 /** A model tier (spec 2.2). */
@@ -103,12 +103,12 @@ export const ModelTier = z.int().min(0).max(255)
 /** The highest s that a signature of a wallet may have (EIP-2). */
 export const halfCurveOrder = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n
 
-/** An Ethereum signature in its one spelling: r, the lower s, and v as 1b or 1c. */
+/** An Ethereum signature in canonical spelling: r, the lower s, and v as 1b or 1c. */
 export const WalletSignature = z
   .string()
   .regex(/^0x[0-9a-f]{128}(1b|1c)$/, {
     error: 'must be r, s and v (1b or 1c) in lower-case hex',
-    // What follows reads hex, and would fail on anything else.
+    // The next check parses hex, and throws on other text.
     abort: true,
   })
   .refine((text) => BigInt(`0x${text.slice(66, 130)}`) <= halfCurveOrder, {
@@ -120,7 +120,7 @@ export const SessionSignature = z
   .string()
   .regex(new RegExp(`^[A-Za-z0-9_-]{85}${lastOfTwo}$`), 'must be 64 bytes in base64url')
 
-/** An Ed25519 public key, 32 bytes in base64url; none that `isStrongKey` refuses. */
+/** An Ed25519 public key that `isStrongKey` accepts, 32 bytes in base64url. */
 export const SessionPublicKey = z
   .string()
   .regex(base64Url32, { error: 'must be 32 bytes in base64url', abort: true })

@@ -10,7 +10,7 @@ import {
 } from './reputation.ts'
 import type { ReputationStatement } from './schemas/nodes.ts'
 
-/** The event that a statement tells of; undefined when this version does not know its code. */
+/** Returns the event of a statement; undefined when this version does not know its code. */
 export function eventOf(body: ReputationStatement): ReputationEvent | undefined {
   const { id, address: node, jobId, code, amount_gwei: amountGwei, client, partners, again } = body
   if (!isReputationCode(code)) return undefined
@@ -18,7 +18,7 @@ export function eventOf(body: ReputationStatement): ReputationEvent | undefined 
   return { id, node, jobId, code, at, amountGwei, client, partners, again }
 }
 
-/** What an event counted, in words; nothing when it counted in full. */
+/** Says in words how much an event counted; empty when it counted in full. */
 export function countedText(counted: Counted): string {
   if (counted === 'full') return ''
   return counted === 'again'
@@ -27,8 +27,8 @@ export function countedText(counted: Counted): string {
 }
 
 /**
- * What the latest events of one node counted, in words by their ids, where it was less than in full. What is before them may be
- * unknown: then the bounds of their first day are, too.
+ * Says in words how much the latest events of one node counted, by event id, where that was less than in full. Unless `isWhole`, earlier
+ * events are unknown, and with them how far the bounds of the first day are used.
  */
 export function countedTexts(
   bodies: readonly ReputationStatement[],

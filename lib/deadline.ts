@@ -1,9 +1,9 @@
 import type { Clock } from './clock.ts'
 
-// What ends a timer that nobody needs any more. One for all: making an error for each would cost more than the timer.
+// Cancels a timer. One error for all timers, because making one each costs more than the timer.
 const over = new Error('The timer is not needed any more')
 
-/** Runs `body` with a signal that aborts when `signal` does or after `ms`, which is asked again once it is over when it is a function; then rejects with `onTimeout()` or the signal's reason. */
+/** Runs `body`; rejects when `signal` aborts, or with `onTimeout()` after `ms`. A function `ms` is asked again then, and may extend it. */
 export async function withDeadline<T>(
   clock: Clock,
   ms: number | (() => number),
@@ -24,7 +24,7 @@ export async function withDeadline<T>(
     () => {},
   )
   try {
-    // The race ends the wait even for work that does not heed its signal.
+    // The race ends the wait even if `body` ignores its signal.
     return await Promise.race([body(ended.signal), aborted])
   } finally {
     timer.abort(over)
@@ -32,7 +32,7 @@ export async function withDeadline<T>(
   }
 }
 
-/** What `work` resolves to; rejects with `onTimeout()` when it takes longer. The work goes on. */
+/** Returns the result of `work`, or rejects with `onTimeout()` when it takes longer. The work goes on. */
 export async function within<T>(
   clock: Clock,
   ms: number,

@@ -6,8 +6,8 @@ import { concatBytes, fromBase64Url, utf8 } from './digest.ts'
 type Revealed = { readonly address: Address; readonly salt: string }
 
 /**
- * The members of an accepted group in the order in which they deliver: the first, then the next when it fails. The order is a draw from the salts of
- * all revealed answers, given by batch and position: nobody knows it while a commitment can still be chosen.
+ * Returns the members of an accepted group in the order in which they deliver: the first, then the next when it fails. The order is drawn
+ * from the salts of all revealed `answers`, given by batch and position, so no node knows it while it can still choose its commitment.
  */
 export function deliverers(
   jobId: JobId,
@@ -22,13 +22,13 @@ export function deliverers(
     .map(({ address }) => address)
 }
 
-/** What a checker says of a delivery; undefined while it has not answered. */
+/** A checker's verdict on a delivery; undefined while there is none. */
 type Check = 'match' | 'no-match' | undefined
 
 /**
- * What becomes of a delivery by the checks of the other members: `waiting` until all have answered or their time is up; then `settled` with at
- * least one match and no fewer matches than mismatches, else `failed`, and the next member delivers. A tie settles: one liar cannot turn
- * down deliveries until its own turn comes.
+ * Decides on a delivery by the other members' verdicts. It is `waiting` until all have answered or their time is up. It has `settled` with
+ * at least one match and no fewer matches than mismatches, else it has `failed`, and the next member delivers. A tie settles, so that one
+ * liar cannot reject deliveries until its own turn comes.
  */
 export function settled(
   checks: readonly Check[],

@@ -5,7 +5,7 @@ import { SvcError } from './svc-error.ts'
 
 const maxCharacters = 65_536
 
-/** Reads an address file's text; throws SvcError `deployment-invalid` that names every mistake, and `source` as where the text is from. */
+/** Parses an address file's text, which is from `source`. Throws SvcError `deployment-invalid` with every mistake. */
 export function parseDeployment(text: string, source = 'the address file'): Deployment {
   const parsed = Deployment.safeParse(jsonOf(text, source))
   if (parsed.success) return parsed.data
@@ -20,7 +20,7 @@ export function parseDeployment(text: string, source = 'the address file'): Depl
 export const formatDeployment = (deployment: Deployment): string =>
   `${JSON.stringify(deployment, null, 2)}\n`
 
-/** Makes sure that an ICL uses this deployment; throws SvcError `chain-wrong` or `contracts-wrong`. */
+/** Checks that an ICL uses this deployment; throws SvcError `chain-wrong` or `contracts-wrong`. */
 export function checkDeployed(
   network: Pick<Network, 'chain_id' | 'contracts'>,
   deployment: Deployment,

@@ -21,10 +21,10 @@ export function concatBytes(...parts: readonly Uint8Array[]): Bytes {
   return joined
 }
 
-// Up to this size the way to another thread and back takes longer than the digest.
+// Up to this size a digest takes less time than the way to another thread and back.
 const mostHashedHere = 1_024
 
-// Up to this size the host's digest takes less than a tenth of a millisecond: more would hold up everything else.
+// Up to this size the host's digest takes less than 0.1 ms. A longer one would block the event loop.
 const mostHashedByHost = 65_536
 
 /** SHA-256, 32 bytes. */
@@ -74,7 +74,7 @@ export async function hkdfSha256(
   return new Uint8Array(bits)
 }
 
-/** Compares secrets without telling by its time where they differ. */
+/** Compares secrets of the same length in constant time. */
 export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   let difference = a.length ^ b.length
   for (let index = 0; index < a.length; index++) difference |= (a[index] ?? 0) ^ (b[index] ?? 0)

@@ -2,8 +2,8 @@ import type { z } from 'zod'
 import type { ProblemCode } from './problem-codes.ts'
 
 /**
- * Who may call: nobody in particular, a wallet, a client's wallet, an attested node, the holder of a job's read token,
- * holders of the operator's token for metrics, if there is one, or viewers of the console.
+ * Who may call: anyone, a wallet, a client's wallet, an attested node, the holder of a job's read token, a holder of the operator's token
+ * for metrics, if there is one, or a viewer of the console.
  */
 export type Auth =
   | 'none'
@@ -19,12 +19,12 @@ export type Auth =
 export const rawBytes = { kind: 'bytes' } as const
 /** Marks an answer that is a stream of server-sent events. */
 export const eventStream = { kind: 'events' } as const
-/** Marks an answer that is a text of its own kind, such as a page. */
+/** Marks an answer that is a text of a given content type, such as a page. */
 export const textOf = <const T extends string>(contentType: T) =>
   ({ kind: 'text', contentType }) as const
 type Text = ReturnType<typeof textOf>
 
-/** One HTTP operation: the ICL serves it, clients call it, the OpenAPI document describes it. */
+/** One HTTP operation, which the ICL serves, clients call, and the OpenAPI document describes. */
 export type Endpoint = {
   readonly method: 'GET' | 'POST'
   readonly path: `/${string}`
@@ -34,7 +34,7 @@ export type Endpoint = {
   readonly query?: z.ZodObject
   readonly body?: z.ZodType | typeof rawBytes
   readonly response: z.ZodType | typeof rawBytes | typeof eventStream | Text
-  /** The answer has an ETag, and is not sent again to a caller that has it. */
+  /** The answer has an ETag, and is not sent again to a caller that has it already. */
   readonly hasEtag?: true
   readonly problems: readonly ProblemCode[]
 }
@@ -45,19 +45,19 @@ type Decoded<T> = T extends z.ZodType
     ? Uint8Array<ArrayBuffer>
     : undefined
 
-/** What a handler receives and a caller supplies; parts that the endpoint lacks are absent. */
+/** What a handler receives and a caller passes. Parts that the endpoint lacks are absent. */
 export type Input<E extends Endpoint> = {
   [K in 'params' | 'query' | 'body' as E[K] extends z.ZodType | typeof rawBytes
     ? K
     : never]: Decoded<E[K]>
 }
 
-/** What a handler returns and a caller gets; event streams and texts are the raw response. */
+/** What a handler returns and a caller gets. Event streams and texts are the raw response. */
 export type Output<E extends Endpoint> = E['response'] extends typeof eventStream | Text
   ? Response
   : Decoded<E['response']>
 
-/** True when the answer is handed over as it is: a stream or a text. */
+/** True when the answer is passed on unparsed: a stream or a text. */
 export const isRawAnswer = (
   response: Endpoint['response'],
 ): response is typeof eventStream | Text =>

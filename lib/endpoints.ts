@@ -3,7 +3,7 @@ import { consoleEndpoints } from './endpoints/console.ts'
 import { nodeEndpoints } from './endpoints/node.ts'
 import { publicEndpoints } from './endpoints/public.ts'
 
-/** Every HTTP operation of the ICL (spec 4): the server mounts this table, the typed client calls it, OpenAPI renders it. */
+/** Every HTTP operation of the ICL (spec 4). The server mounts this table, the typed client calls it, OpenAPI renders it. */
 export const endpoints = {
   ...publicEndpoints,
   ...consoleEndpoints,
@@ -25,11 +25,11 @@ export const commonProblems = [
   'unavailable',
 ] as const
 
-/** The most a JSON body may hold. */
+/** The most bytes of a JSON body. */
 export const maxBodyBytes = 256 * 1024
-/** The most a blob may hold: one raw IPFS block. */
+/** The most bytes of a blob: one raw IPFS block. */
 export const maxBlobBytes = 1024 * 1024
-/** The most that the address of a request may have, in bytes. */
+/** The most bytes of a request's URL. */
 export const maxUrlBytes = 4 * 1024
-/** The most that all headers of a request may have together, in bytes. */
+/** The most bytes of all headers of a request together. */
 export const maxHeaderBytes = 8 * 1024

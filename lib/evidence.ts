@@ -5,17 +5,17 @@ import type { Evidence } from './schemas/evidence.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
-/** The key of a job's evidence, made from the prompt key: neither the ICL nor an outsider can guess outputs from evidence. */
+/** Derives the key of a job's evidence from the prompt key, so that neither the ICL nor an outsider can guess answers from evidence. */
 export const evidenceKey = (promptKey: Bytes, jobId: JobId): Promise<Bytes> =>
   hkdfSha256(promptKey, hexToBytes(jobId), 'svc-fingerprint-v1', 32)
 
-// What Unicode calls a stream-safe text: engines sort long runs of marks in quadratic time. The last two become marks under NFKC.
+// Unicode's stream-safe text format. Engines sort long runs of marks in quadratic time. The last two become marks under NFKC.
 const longMarkRun = /([\p{M}\uff9e\uff9f]{30})(?=[\p{M}\uff9e\uff9f])/gu
 
-/** The text with a combining grapheme joiner after every 30th mark of a run, so that normalising it takes time linear in its length. */
+/** Inserts a combining grapheme joiner after every 30th mark of a run, so that normalising takes linear time. */
 export const withShortMarkRuns = (text: string): string => text.replace(longMarkRun, '$1\u034f')
 
-/** The text that is compared: well-formed as it is delivered, NFC, line feeds only, no white space before a line's end or the text's. */
+/** Returns the text that is compared: well-formed, NFC, line feeds only, no white space at the end of a line or of the text. */
 export const normalise = (text: string): string =>
   withShortMarkRuns(text.replace(/\p{Surrogate}/gu, '\ufffd'))
     .normalize('NFC')
@@ -25,7 +25,7 @@ export const normalise = (text: string): string =>
     .join('\n')
     .trimEnd()
 
-/** Words of a normalised text. */
+/** Counts the words of a normalised text. */
 export const countTokens = (normalised: string): number =>
   normalised === '' ? 0 : normalised.split(/\s+/u).filter((word) => word !== '').length
 
@@ -33,7 +33,7 @@ export const countTokens = (normalised: string): number =>
 export const digestOf = async (key: Bytes, normalised: string): Promise<string> =>
   toBase64Url(await hmacSha256(key, utf8(normalised)))
 
-/** True when two pieces of evidence are the same, byte for byte. */
+/** True when two pieces of evidence are equal. */
 export const sameEvidence = (a: Evidence, b: Evidence): boolean =>
   a.comparator === b.comparator &&
   a.digest === b.digest &&

@@ -18,7 +18,7 @@ const parameters = [
   { type: 'address' },
 ] as const
 
-/** What a fault is called on chain: keccak256(abi.encode(kind, jobId, fence, address)), so that it can be proposed once only. */
+/** A fault's id on chain, keccak256(abi.encode(kind, jobId, fence, address)), under which it can be proposed only once. */
 export const faultIdOf = ({
   kind,
   jobId,
@@ -27,11 +27,11 @@ export const faultIdOf = ({
 }: Pick<FaultEvidence, 'kind' | 'jobId' | 'fence' | 'address'>): Hash32 =>
   keccak256Hex(encodeAbiParameters(parameters, [kind, jobId, BigInt(fence), address]))
 
-/** The hash of a proof as it stands on chain: SHA-256 of its canonical JSON. */
+/** The hash of a proof, as on chain: SHA-256 of its canonical JSON. */
 export const faultEvidenceHash = (evidence: FaultEvidence): Promise<Hash32> =>
   sha256Hex(canonicalJson(z.encode(FaultEvidence, evidence)))
 
-/** True for a verdict that the evidence of its node's own answer contradicts, held against the evidence of the deliverer's. */
+/** True when the comparison of the node's `own` evidence with the deliverer's contradicts the node's verdict. */
 export function isRefuted(
   deliverer: Pick<AnswerStatement, 'evidence'>,
   own: Pick<AnswerStatement, 'evidence'>,
@@ -56,8 +56,8 @@ const check = (holds: boolean, why: string): void => {
 }
 
 /**
- * Checks the proof of a fault without a network and without trusting the ICL: wallets granted the keys that signed the
- * statements, and these contradict one another. Returns which fault it is; throws SvcError `fault-invalid`.
+ * Checks the proof of a fault without a network and without trusting the ICL: wallets granted the keys that signed the statements, and the
+ * statements contradict one another. Returns the kind of the fault. Throws SvcError `fault-invalid`.
  */
 export async function verifyFault(evidence: FaultEvidence): Promise<FaultKind> {
   for (const signed of evidence.statements) await verifyStatement(evidence, signed)

@@ -2,7 +2,7 @@ import type { Api } from './api.ts'
 import type { Network } from './schemas/network.ts'
 import { SvcError } from './svc-error.ts'
 
-/** The deployment's chain and contracts; throws SvcError `icl-origin-differs` when the ICL says it lives elsewhere than configured. */
+/** Fetches the ICL's chain and contracts. Throws SvcError `icl-origin-differs` when the ICL states another origin than `iclEndpoint`. */
 export async function fetchNetwork(
   api: Pick<Api, 'getNetwork'>,
   iclEndpoint: string,
@@ -12,7 +12,7 @@ export async function fetchNetwork(
   const configured = new URL(iclEndpoint).origin
   const stated = new URL(network.public_url).origin
   if (stated === configured) return network
-  // Signatures are bound to the origin: one that is known by another name could relay them.
+  // Signatures are bound to the origin. An ICL under another name could relay them.
   throw new SvcError(
     'icl-origin-differs',
     `the ICL at ${configured} says that its public address is ${stated}`,

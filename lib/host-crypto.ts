@@ -1,6 +1,6 @@
-// The host's own synchronous cryptography. WebCrypto hands each call to another thread and back, which costs a server more than a short hash
-// or signature itself. Node, Bun and Deno have `node:crypto` besides; browsers and workerd do not, and there WebCrypto does the work. It is asked
-// for at run time, so that no bundle for a browser carries a stand-in.
+// The host's own synchronous cryptography. WebCrypto passes each call to another thread and back, which costs a server more than a short
+// hash or signature itself. Node, Bun and Deno also have `node:crypto`. Browsers and workerd do not, so WebCrypto does the work there. It
+// is looked up at run time, so that no bundle for a browser includes a polyfill.
 
 type Bytes = Uint8Array<ArrayBuffer>
 
@@ -9,7 +9,7 @@ type HostKey = { readonly type: string }
 
 type Digesting = { update(bytes: Uint8Array): { digest(): Bytes } }
 
-/** The part of `node:crypto` that is used. */
+/** The used part of `node:crypto`. */
 type HostCrypto = {
   hash(name: 'sha256', bytes: Uint8Array, encoding: 'buffer'): Bytes
   createHmac(name: 'sha256', key: Uint8Array): Digesting
@@ -34,12 +34,12 @@ const names = [
 ] as const satisfies readonly (keyof HostCrypto)[]
 
 function findHostCrypto({ navigator, process }: Host): HostCrypto | undefined {
-  // It has some of `node:crypto`, but no Ed25519 keys in all of its versions.
+  // Workers have a part of `node:crypto`, but not in every version Ed25519 keys.
   if (navigator?.userAgent === 'Cloudflare-Workers') return undefined
   const found = process?.getBuiltinModule?.('node:crypto')
   const isWhole = found !== undefined && names.every((name) => typeof found[name] === 'function')
   return isWhole ? (found as HostCrypto) : undefined
 }
 
-/** The host's `node:crypto`, undefined where it has none. */
+/** The host's `node:crypto`; undefined where it has none. */
 export const hostCrypto = findHostCrypto(globalThis as Host)

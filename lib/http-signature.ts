@@ -3,16 +3,16 @@ import { sha256, utf8 } from './digest.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
-/** What of a request is signed: RFC 9421's components are taken from here. */
+/** The parts of a request that RFC 9421's components are taken from. */
 export type SignableRequest = {
   readonly method: string
-  /** Absolute, as the ICL is known in public: its authority is what binds the signature to this ICL. */
+  /** The absolute public URL. Its authority binds the signature to this ICL. */
   readonly url: URL
   readonly headers: Headers
   readonly hasBody: boolean
 }
 
-/** A signature as the request carries it, parsed but not verified. */
+/** A signature of a request, parsed but not verified. */
 export type ParsedSignature = {
   readonly components: readonly string[]
   readonly keyId: string
@@ -24,7 +24,7 @@ export type ParsedSignature = {
   readonly base: Bytes
 }
 
-/** The components that every request must have signed: whom it is for, what it does, and with which body. */
+/** The components that each signature must cover: for which ICL, what to do, and with which body. */
 export const requiredComponents = (request: SignableRequest): readonly string[] => [
   '@authority',
   '@method',
@@ -39,11 +39,11 @@ export async function contentDigest(body: Uint8Array): Promise<string> {
   return `sha-256=:${btoa(String.fromCharCode(...digest))}:`
 }
 
-/** The sha-256 of a Content-Digest header, in that header's form. Other digests may stand beside it (RFC 9530). */
+/** The sha-256 of a Content-Digest header, in that header's form. The header may have other digests too (RFC 9530). */
 export const sha256Digest = (header: string): string | undefined =>
   /(?:^|,)[ \t]*(sha-256=:[A-Za-z0-9+/]{43}=:)[ \t]*(?:,|$)/.exec(header)?.[1]
 
-/** The parameters of a signature, in the order in which they are written. */
+/** The parameters of a signature, in the order of writing. */
 export type SignatureParams = {
   readonly created: number
   readonly expires?: number
@@ -65,7 +65,7 @@ export function signatureInput(
   return { input, base: signatureBase(request, components, input) }
 }
 
-/** Reads the one signature named `label` from a request; undefined when there is none, throws on malformed headers. */
+/** Reads the signature named `label`; undefined when there is none. Throws on malformed headers. */
 export function parseSignature(
   request: SignableRequest,
   label: string,
@@ -113,7 +113,7 @@ const usualInput = new RegExp(
 )
 const usualSignature = /^([a-z]+)=:([A-Za-z0-9+/]{86}==|[A-Za-z0-9+/]{87}=):$/
 
-/** Reads headers with one signature in the form that `signatureInput` writes: one look instead of two parsers and a writer. Undefined for every other form. */
+/** Fast path: reads headers in the form that `signatureInput` writes by one regular expression each. Undefined for every other form. */
 function parseUsual(
   request: SignableRequest,
   label: string,

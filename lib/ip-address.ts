@@ -1,19 +1,19 @@
 import ipaddr from 'ipaddr.js'
 
-/** An IP address as `ipaddr.js` has it: bytes, ranges, text. */
+/** An IP address of `ipaddr.js`: bytes, ranges, text. */
 export type IpAddress = ipaddr.IPv4 | ipaddr.IPv6
 
 const longestText = 45
 
 /**
- * Parses an IP address in its standard text form. Returns undefined for everything else, also for forms that programs read
- * differently: octal or hexadecimal numbers, fewer than four parts, zones, spaces.
+ * Parses an IP address in its standard text form. Returns undefined for all other text, including forms that programs read differently:
+ * octal or hexadecimal numbers, fewer than four parts, zones, spaces.
  */
 export function parseIpAddress(text: string): IpAddress | undefined {
   if (text.length > longestText) return undefined
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return ipaddr.IPv4.parse(text)
   if (!/^[0-9a-f:.]*:[0-9a-f:.]*$/i.test(text)) return undefined
-  // The library reads ::1.2.3.4 as ::ffff:1.2.3.4. The URL standard reads it as written, and gives hexadecimal groups only.
+  // The library reads ::1.2.3.4 as ::ffff:1.2.3.4. The URL standard reads it as written, and returns only hexadecimal groups.
   const url = `http://[${text}]`
   return URL.canParse(url) ? ipaddr.IPv6.parse(hostOf(new URL(url))) : undefined
 }
@@ -27,7 +27,7 @@ export function isLoopback(url: string): boolean {
   return host === 'localhost' || parseIpAddress(host)?.range() === 'loopback'
 }
 
-// Loopback, and the ranges that routers of the internet do not forward.
+// Loopback, and ranges that internet routers do not forward.
 const privateRanges: readonly string[] = [
   'loopback',
   'private',
@@ -36,20 +36,20 @@ const privateRanges: readonly string[] = [
   'uniqueLocal',
 ]
 
-// A name without a dot is one of containers or of a local network.
+// A name without a dot belongs to a container or a local network.
 const privateName = /^[^.:]+$|\.(localhost|local|internal|lan|home\.arpa|svc)$/
 
-/** True for hosts of this machine or of a private network, as far as the address shows. */
+/** True for hosts of this machine or of a private network, as far as the name or address shows. */
 function isPrivate(url: string): boolean {
   const host = hostOf(new URL(url))
   const address = parseIpAddress(host)
   return address ? privateRanges.includes(address.range()) : privateName.test(host)
 }
 
-/** True for a URL whose messages others can read and change on the way: plain http to a public network. */
+/** True for a URL whose messages others can read and change in transit: plain http to a public network. */
 export const isExposed = (url: string): boolean =>
   new URL(url).protocol === 'http:' && !isPrivate(url)
 
-/** Why a URL with `isExposed` is refused, as a rule for settings. */
+/** Why an exposed URL is refused, as a rule for settings. */
 export const mustNotBeExposed =
   'must be https: plain http is for this machine and private networks, where nobody else reads or changes messages'

@@ -1,7 +1,7 @@
-/** How deep a value may be nested: what can be read, checked and written again without end of the stack. */
+/** The deepest nesting of a value that can be read, checked and written without a stack overflow. */
 export const maxDepth = 64
 
-/** True for a value that is JSON, holds no half of a surrogate pair, and is nested at most `maxDepth` deep. */
+/** True for a JSON value without lone surrogates, nested at most `maxDepth` deep. */
 export function isJson(value: unknown, depth = 0): boolean {
   if (value === null || typeof value === 'boolean') return true
   if (typeof value === 'number') return Number.isFinite(value)
@@ -19,21 +19,21 @@ const isPlain = (value: object): boolean => {
   return prototype === Object.prototype || prototype === null
 }
 
-/** Whether a value is an object or a list. */
+/** True for an object or a list. */
 export const isContainer = (value: unknown): value is object =>
   typeof value === 'object' && value !== null
 
-/** Whether a value that was parsed is nested deeper than `maxDepth`, however deep. */
+/** True when a parsed value is nested deeper than `maxDepth`. */
 export const isTooDeep = (value: unknown, depth = 0): boolean =>
   isContainer(value) &&
   (depth === maxDepth || Object.values(value).some((one) => isTooDeep(one, depth + 1)))
 
-/** A JSON text with all its strings empty. */
+/** Returns a JSON text with all strings emptied. */
 export const withoutStrings = (text: string): string => text.replace(stringsOfJson, '""')
 
 const stringsOfJson = /"[^"\\]*(?:\\.[^"\\]*)*"/gs
 
-/** Whether an object in a JSON text has two members of one name: readers take one or the other. `value` is what was parsed of the text, and not too deep. */
+/** True when an object in a JSON text has a name twice: readers take either. `value` is the parsed text, and not too deep. */
 export const hasNameTwice = (text: string, value: unknown): boolean =>
   countMembers(value) !== withoutStrings(text).split(':').length - 1
 

@@ -10,7 +10,7 @@ const parameters = [
   { type: 'uint256' },
 ] as const
 
-/** What makes a job this job and no other. */
+/** The values that identify a job. */
 export type JobIdentity = {
   readonly chainId: number
   readonly client: Address
@@ -20,7 +20,7 @@ export type JobIdentity = {
   readonly clientNonce: bigint
 }
 
-/** keccak256(abi.encode(chainId, client, prompt_cid, high, low, client_nonce)): the same submission gives the same job. */
+/** keccak256(abi.encode(chainId, client, prompt_cid, high, low, client_nonce)). The same submission gives the same id. */
 export const jobIdOf = (identity: JobIdentity): JobId =>
   keccak256(
     encodeAbiParameters(parameters, [

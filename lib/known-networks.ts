@@ -2,10 +2,10 @@ import type { CoprocessorUrls } from './schemas/coprocessor-urls.ts'
 
 /** A chain on which a CoFHE coprocessor is known to work. */
 export type KnownNetwork = {
-  /** As `--network` names it. */
+  /** The name for `--network`. */
   readonly name: 'local' | 'sepolia' | 'arbitrum-sepolia' | 'base-sepolia'
   readonly chainId: number
-  /** Where its coprocessor is; undefined where each machine has one of its own. */
+  /** Its coprocessor's URLs; undefined where each machine runs its own. */
   readonly coprocessor: CoprocessorUrls | undefined
 }
 
@@ -15,10 +15,10 @@ const testnet: CoprocessorUrls = {
   threshold_network_url: 'https://testnet-cofhe-tn.fhenix.zone',
 }
 
-/** The chain id of a local chain with real ciphertexts; on 31337 the coprocessor's SDK goes over to its mock mode. */
+/** The id of a local chain with real ciphertexts. For 31337 the coprocessor's SDK switches to its mock mode. */
 export const localFheChainId = 420_105
 
-/** Every network that needs no addresses of its coprocessor. */
+/** Every network whose coprocessor's URLs are known, or which needs none. */
 export const knownNetworks: readonly KnownNetwork[] = [
   { name: 'local', chainId: localFheChainId, coprocessor: undefined },
   { name: 'sepolia', chainId: 11_155_111, coprocessor: testnet },

@@ -1,7 +1,7 @@
 import { encodeAbiParameters, keccak256 } from 'viem'
 import type { Address, Hash32, JobId } from './codecs.ts'
 
-/** What a prompt key is bound to on chain: one job, who may activate nodes until when, and the nodes in their order. */
+/** What a prompt key is bound to on chain: one job, who may activate nodes until when, and the ordered list of nodes. */
 export type ListTerms = {
   readonly jobId: JobId
   readonly activator: Address

@@ -1,20 +1,19 @@
 /*
- * Problem: who answers a prompt must be chosen by nobody, neither by its client nor by the ICL, and anyone who has the
- * terms must be able to check the choice.
+ * Problem: neither the client nor the ICL may choose which nodes answer a prompt, and anyone who has the terms must be able to check the
+ * choice.
  *
- * Idea: one ordered list of nodes for each stored key. The client commits to its terms, which name a pool that was
- * published before, in the transaction that stores the key. The hash of that transaction's block makes the seed. The
- * list is a weighted draw from the pool with this seed. Seats are filled in the order of the list.
+ * Idea: each stored key has one ordered list of nodes. The transaction that stores the key commits to the job's terms, which name a pool
+ * that was published before. The hash of that transaction's block gives the seed. The list is a weighted draw from the pool with this seed.
+ * Seats are filled in the order of the list.
  *
  * Invariants:
- * - The list is a function of the chain, the pool and the terms. No signature takes part: Ed25519 signatures are not
- *   unique, so a signer could try many.
+ * - The list is a function of the chain, the pool and the terms. It depends on no signature: Ed25519 signatures are not unique, so a signer
+ *   could try many.
  * - Busy nodes are on the list like all others. A node is passed over by name and reason, and the order stays.
  * - Another list costs another stored key.
  *
- * Failure cases: the producer of the block can choose among the hashes that it can make; an RPC server can lie about
- * the block's hash to a client that asks no other; who is busy changes, so that a client can wait until those are that it
- * does not want.
+ * Failure cases: the producer of the block can choose among the hashes that it can make. An RPC server can lie about the block's hash to a
+ * client that asks no other server. A client can wait until the nodes that it does not want are busy.
  */
 
 import { encodeAbiParameters } from 'viem'
@@ -36,7 +35,7 @@ const parameters = [
   { type: 'bytes32' },
 ] as const
 
-/** What a list is drawn from besides the pool: a prompt key as it is stored on chain. */
+/** What a list is drawn from besides the pool: a stored prompt key. */
 export type ListSource = {
   readonly chainId: number
   /** PromptKeyStore. */
@@ -45,7 +44,7 @@ export type ListSource = {
   readonly kpHighHandle: bigint
   readonly kpLowHandle: bigint
   readonly termsHash: Hash32
-  /** Of the block that holds the KeyStored event. */
+  /** The hash of the block with the KeyStored event. */
   readonly blockHash: Hash32
 }
 
@@ -64,7 +63,7 @@ export const listSeedOf = (key: ListSource): Hash32 =>
     ]),
   )
 
-/** The nodes of a pool that can serve the terms; the client itself is none of them. */
+/** Returns the nodes of a pool that can serve the terms, without the client itself. */
 export const candidatesOf = (
   pool: readonly PoolNode[],
   terms: Pick<Terms, 'model_id' | 'min_tier' | 'comparator' | 'needs'>,
@@ -79,7 +78,7 @@ export const candidatesOf = (
       tiers.some((tier) => tier >= terms.min_tier),
   )
 
-/** The list of a stored key, drawn from the pool that its terms name. */
+/** Draws the list of a stored key from the pool that its terms name. */
 export const drawList = (
   key: ListSource,
   terms: Terms,
@@ -91,8 +90,8 @@ export const drawList = (
 type Passed = { readonly position: number; readonly reason: string }
 
 /**
- * The positions that are seated first: the earliest that were not passed over. A busy node only stands back for others; when too few
- * are left, the earliest busy ones are seated and waited for.
+ * Returns the positions that are seated first: the earliest that were not passed over. If these are too few, the earliest busy nodes are
+ * seated too, and waited for.
  */
 export function firstPositions(
   listLength: number,
@@ -108,6 +107,6 @@ export function firstPositions(
   )
 }
 
-/** Positions as the bits of a number, as PromptKeyStore takes them. */
+/** Returns positions as a bit mask, as PromptKeyStore takes them. */
 export const maskOf = (positions: readonly number[]): number =>
   positions.reduce((mask, position) => mask | (1 << position), 0)

@@ -1,4 +1,4 @@
-/** The value of a text, or of its bytes in UTF-8; undefined when it is no JSON. */
+/** Parses a text or its UTF-8 bytes; undefined when it is not JSON. */
 export function parseJson(json: string | Uint8Array): unknown {
   try {
     const text =
