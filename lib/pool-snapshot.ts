@@ -17,21 +17,21 @@ const addressDigits = 40
 const maxNodes = 100_000
 const maxParts = 50_000
 
-/** A node of a published pool: what it can be drawn for, and its weight. Each list is in order, without repeats, and not empty. */
+/** A node of a published pool: what it can be drawn for, and its weight. Each list is ordered, without repeats, and not empty. */
 export type PoolNode = Weighted & {
   readonly tiers: readonly number[]
   readonly models: readonly string[]
-  /** For those of the models that take more than a short conversation, in the order of models; left out when there are none. */
+  /** For each model that takes more than a short conversation, in the order of models; left out when there are none. */
   readonly takes?: readonly ModelTakes[]
   readonly comparators: readonly ComparatorId[]
 }
 
-/** A pool as blobs by their CIDs: `root` is or names all others. */
+/** A pool as blobs by CID. `root` is the only blob, or leads to all others. */
 export type PoolSnapshot = { readonly root: string; readonly parts: ReadonlyMap<string, Bytes> }
 
 /**
- * Writes a pool down. Up to 64 nodes are one blob; more are split by the digits of their addresses, so that pools that
- * differ in few nodes have most blobs in common.
+ * Writes a pool as blobs. Up to 64 nodes are one blob. A larger pool is split by the digits of addresses, so that pools that differ in few
+ * nodes share most blobs.
  */
 export async function snapshotPool(pool: readonly PoolNode[]): Promise<PoolSnapshot> {
   const parts = new Map<string, Bytes>()
@@ -67,7 +67,7 @@ const invalid = (why: string): SvcError =>
     hint: 'Fetch it again. If that changes nothing, its source has changed it.',
   })
 
-/** The nodes of a pool from its blobs, each checked against its CID, and these CIDs; throws SvcError `pool-snapshot-invalid`, or what `load` throws. */
+/** Reads a pool's nodes from its blobs, each checked against its CID. Throws SvcError `pool-snapshot-invalid`, or what `load` throws. */
 export async function readPool(
   root: string,
   load: (cid: string) => Promise<Bytes>,
@@ -86,7 +86,7 @@ export async function readPool(
     }
     if (header !== branchHeader) throw invalid(`${cid} is no part of a pool`)
     const parts = lines.map(cidIn)
-    // Few at a time: blob servers limit the rate of requests.
+    // Few downloads at a time, because blob servers limit the rate of requests.
     if (depth > 0) return (await Promise.all(parts.map((part) => read(part, depth + 1)))).flat()
     const nodes: PoolNode[] = []
     for (const part of parts) nodes.push(...(await read(part, depth + 1)))
@@ -101,13 +101,13 @@ export async function readPool(
   return { nodes, cids }
 }
 
-/** A node as a snapshot has it: address, weight, tiers, models and comparators, with commas inside a list. */
+/** Writes a node's line: address, weight, tiers, models and comparators, with commas inside a list. */
 const lineOf = ({ address, weight, tiers, models, takes, comparators }: PoolNode): string => {
   const told = models.map((id) => modelText(id, takesOf(takes, id)))
   return [address, weight, ...[tiers, told, comparators].map((list) => list.join())].join(' ')
 }
 
-/** A model, and what it takes: `ID=PART+PART:PROMPT_BYTES:OUTPUT_TOKENS`, each empty when nothing is said. */
+/** Writes a model and what it takes: `ID=PART+PART:PROMPT_BYTES:OUTPUT_TOKENS`, each empty when not stated. */
 const modelText = (id: string, takes: Takes | undefined): string =>
   takes
     ? `${id}=${takes.parts.join('+')}:${takes.max_prompt_bytes ?? ''}:${takes.max_output_tokens ?? ''}`
@@ -138,7 +138,7 @@ function nodeOf(line: string): PoolNode {
     ...(takes?.length && { takes }),
     comparators: comparators?.split(','),
   })
-  // One spelling only: the name of a pool is the hash of its text.
+  // A node has one spelling, because a pool's name is the hash of its text.
   if (!node.success || lineOf(node.data) !== line) {
     throw invalid(`${JSON.stringify(line.slice(0, 80))} is no node`)
   }

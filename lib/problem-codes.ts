@@ -5,7 +5,7 @@ const row = (status: number, title: string, retryable = false): Row => ({
   title,
 })
 
-/** Every error code the ICL can answer with, its HTTP status, and whether the same request may succeed later (spec 7). */
+/** Every error code of the ICL with its HTTP status, and whether the same request may succeed later (spec 7). */
 export const problemCodes = {
   'invalid-request': row(400, 'The request does not have the documented form'),
   'not-enough-nodes': row(400, 'Not enough active nodes for the requested quorum', true),

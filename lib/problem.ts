@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { UnixSeconds } from './codecs.ts'
 import { type ProblemCode, problemCodes } from './problem-codes.ts'
 
-/** An error as it crosses the wire: RFC 9457 problem+json with the code and whether trying again can help. */
+/** An error on the wire: RFC 9457 problem+json with the code, and whether a retry can help. */
 export const Problem = z
   .object({
     type: z.string().max(256),
@@ -18,14 +18,14 @@ export const Problem = z
   .meta({ id: 'Problem' })
 export type Problem = z.output<typeof Problem>
 
-/** A refusal with a code from the table; the ICL throws it and every client gets the same error back. */
+/** A refusal with a code of the table. The ICL throws it, and the client throws the same error. */
 export class ProblemError extends Error {
   override readonly name = 'ProblemError'
   readonly code: ProblemCode
   readonly retryAfterSeconds: number | undefined
-  /** The ICL's clock in Unix seconds, told when a signature was refused for its age. */
+  /** The ICL's clock in Unix seconds, when it refused a signature for its age. */
   readonly serverTime: number | undefined
-  /** The place of a draw that waits for its turn, from 1 on, and how many wait. */
+  /** The place in the queue of a draw that waits for its turn, from 1 on, and how many wait. */
   readonly queue: Problem['queue']
 
   constructor(
@@ -67,6 +67,6 @@ export class ProblemError extends Error {
   }
 }
 
-/** True for a code of the table: a newer ICL may send one that this client does not know. */
+/** True for a code of the table. A newer ICL may send codes that this client does not know. */
 export const isProblemCode = (code: string): code is ProblemCode =>
   Object.hasOwn(problemCodes, code)

@@ -1,16 +1,16 @@
 /*
- * Problem: models differ in what they take of a prompt document. A node that finds out from the prompt gives it back, and then the key
- * is paid for. But only the seated nodes may read the prompt.
+ * Problem: models differ in which parts of a prompt document they take. A node that finds out from the prompt gives the job back, and the
+ * client has already paid for the key. But only the seated nodes may read the prompt.
  *
- * Idea: each node says what it takes for each of its models. That is published with the pool. The client names what its prompt needs in its
- * terms, so that only nodes that take it are drawn, and pays for nothing when there are too few of them.
+ * Idea: each node says what it takes for each of its models, and the pool publishes it. The client states its prompt's needs in its terms,
+ * so that only nodes that meet them are drawn. When these are too few, it pays nothing.
  *
  * Invariants:
- * - What is disclosed is a few flags and two coarse sizes. A short conversation discloses nothing.
- * - The chain shows none of it: the terms are there as a salted hash.
+ * - The needs disclose only a few flags and two coarse sizes. A short conversation discloses nothing.
+ * - The chain shows none of it, because it has only a salted hash of the terms.
  *
- * Failure cases: a node may say more than its provider keeps, and some contents are refused by a provider although it takes the part (a
- * schema, a `stop` of white space). Then the job ends as `prompt-not-supported`.
+ * Failure cases: a node may claim more than its provider supports, and a provider may refuse some contents of a part that it takes (a
+ * schema, a `stop` of white space). Then the job ends with `prompt-not-supported`.
  */
 
 import type { CheckId } from './codecs.ts'
@@ -28,7 +28,7 @@ import {
 /** What a model takes beyond a short conversation. */
 export type Takes = Omit<ModelTakes, 'model_id'>
 
-/** What a prompt with such an answer, and with such a check of it, needs; undefined when every model takes it. */
+/** Returns what a prompt needs with an answer of this length and this check; undefined when every model takes it. */
 export function needsOf(
   prompt: PromptDocument,
   maxOutputTokens = 0,
@@ -62,11 +62,11 @@ const isIn: Readonly<Record<PromptPart, (prompt: PromptDocument) => boolean>> = 
     messages.some((message) => message.role === 'tool' || 'tool_calls' in message),
 }
 
-/** What else checkers are to say of the delivered text; undefined when nothing. */
+/** The check of the delivered text that the needs ask for; undefined for none. */
 export const checkOf = (needs: PromptNeeds | undefined): CheckId | undefined =>
   needs?.parts?.includes('teacher') ? 'teacher/1' : undefined
 
-/** Which of the needs a model does not meet, each in a word or two; none when it takes the prompt. */
+/** Returns the needs that a model does not meet, each in a word or two; empty when it takes the prompt. */
 export function unmetNeeds(
   takes: Takes | undefined,
   needs: PromptNeeds | undefined,
@@ -80,7 +80,7 @@ export function unmetNeeds(
   ]
 }
 
-/** What is said of a model among those of a node. */
+/** Returns what a model takes, from those of a node. */
 export const takesOf = (
   takes: readonly ModelTakes[] | undefined,
   modelId: string,

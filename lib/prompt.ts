@@ -3,30 +3,30 @@ import { parseJson } from './parse-json.ts'
 import { PromptDocument } from './schemas/prompt.ts'
 import { SvcError } from './svc-error.ts'
 
-/** The document of a prompt that is one text: one message of the user. Half a surrogate pair becomes U+FFFD, as when text is encoded. */
+/** Returns the document of a text prompt: one message of the user. A lone surrogate becomes U+FFFD, as when text is encoded. */
 export const promptOfText = (text: string): PromptDocument => ({
   version: 1,
   messages: [{ role: 'user', content: text.replace(/\p{Surrogate}/gu, '\ufffd') }],
 })
 
-/** A document as the text that is sealed: canonical JSON (RFC 8785). */
+/** Writes a document as the text that is sealed: canonical JSON (RFC 8785). */
 export const writePrompt = (prompt: PromptDocument): string =>
   new TextDecoder('utf-8', { ignoreBOM: true }).decode(canonicalJson(prompt))
 
-/** Reads what was sealed; throws SvcError `prompt-unreadable`, which quotes nothing of it. */
+/** Reads a sealed document. Throws SvcError `prompt-unreadable`, which quotes none of it. */
 export function readPrompt(sealed: string): PromptDocument {
   const json = parseJson(sealed)
   if (json === undefined) throw unreadable('it is not JSON')
   const parsed = PromptDocument.safeParse(json)
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
-  // Paths are names of the schema; messages may quote the prompt.
+  // Paths hold only names of the schema. Messages may quote the prompt.
   throw unreadable(`${issue?.path.join('.') || 'the document'} is not as version 1 has it`)
 }
 
 /**
- * What evidence takes for the prompt: what every message says, in order. An answer gets no credit for repeating any of it; what tools are called
- * with, and schemas, do not count.
+ * Returns the prompt for evidence: the contents of all messages, in order. An answer gets no credit for repeating any of it. Arguments of
+ * tool calls and schemas do not count.
  */
 export const promptText = ({ messages }: Pick<PromptDocument, 'messages'>): string =>
   messages.flatMap(({ content }) => content ?? []).join('\n\n')

@@ -1,16 +1,16 @@
 /*
- * Every provider that svc-node knows is one entry of `builtIn`. It names the API that the provider speaks; `node/inference/providers.ts` has
- * an adapter for each API. Configuration, `doctor`, `init`, `status`, the daemon and the demo read the entry and name no provider. Any other
- * name is an OpenAI-compatible server, which the configuration has to give a base URL.
+ * Each provider that svc-node knows is an entry of `builtIn`, which names the provider's API. `node/inference/providers.ts` has an adapter
+ * for each API. Configuration, `doctor`, `init`, `status`, the daemon and the demo read the entry and name no provider. Any other name is
+ * an OpenAI-compatible server, and the configuration must give its base URL.
  */
 
 import type { Takes } from './prompt-needs.ts'
 import { PromptPart } from './schemas/prompt-needs.ts'
 
-/** How a provider is spoken to. */
+/** The API of a provider. */
 export type ProviderApi = 'openai' | 'anthropic'
 
-/** How an OpenAI-compatible server says how likely the tokens of a given text are: vLLM's way, or with the prompt in its reply. */
+/** How an OpenAI-compatible server returns the likelihood of a given text's tokens: vLLM's way, or with the prompt in its reply. */
 export const teacherApis = ['prompt_logprobs', 'echo'] as const
 export type TeacherApi = (typeof teacherApis)[number]
 
@@ -21,28 +21,28 @@ type ModelLimit = {
   readonly outputTokens?: number
 }
 
-/** What a model takes whose provider tells how likely a given text is (lib/teacher.ts). */
+/** The part of a model whose provider returns the likelihood of a given text (lib/teacher.ts). */
 const teacherPart = 'teacher' satisfies PromptPart
 
-/** What each API has a place for. */
+/** The parts of a prompt that each API supports. */
 const partsOfApi: Readonly<Record<ProviderApi, readonly PromptPart[]>> = {
   openai: PromptPart.options.filter((part) => part !== teacherPart),
   anthropic: ['json_schema', 'stop', 'tools'],
 }
 
 type BuiltIn = {
-  /** What people call it. */
+  /** The name for people. */
   readonly label: string
   readonly baseUrl: string
   readonly api: ProviderApi
-  /** Models that `init` suggests and the demo's stand-in plays. */
+  /** Models that `init` suggests and the demo's stand-in serves. */
   readonly models: readonly [string, ...string[]]
-  /** False for a server that may be asked without a key. */
+  /** False for a server that needs no key. */
   readonly needsKey: boolean
   readonly teacher?: TeacherApi
-  /** What some of its models do not take of a prompt, as the provider documents it. */
+  /** What some of its models do not take of a prompt, as the provider documents. */
   readonly limits: readonly ModelLimit[]
-  /** Models of which no call can ask for the likeliest answer: their wording differs from call to call. */
+  /** Models that cannot be asked for their likeliest answer, so that the wording differs between calls. */
   readonly onlySamples?: RegExp
 }
 
@@ -61,10 +61,10 @@ export const builtIn: Readonly<Record<string, BuiltIn>> = {
         lacks: ['json_schema'],
         outputTokens: 4_096,
       },
-      // With room for 8,192 tokens, of prompt and answer together.
+      // Its context is 8,192 tokens, for prompt and answer together.
       { models: /^gpt-4(-0\d{3}|$)/, lacks: ['json_object'], promptBytes: 8_192 },
     ],
-    // The reasoning models refuse a temperature.
+    // Reasoning models refuse a temperature.
     onlySamples: /^(o\d|gpt-5)/,
   },
   anthropic: {
@@ -88,7 +88,7 @@ export const builtIn: Readonly<Record<string, BuiltIn>> = {
     teacher: 'echo',
     limits: [],
   },
-  // Its documented reply has no likeliest tokens for a prompt: an operator who gets them sets `teacher`.
+  // Its documented reply has no likeliest tokens of a prompt. An operator who gets them sets `teacher`.
   together: {
     label: 'Together',
     baseUrl: 'https://api.together.xyz/v1',
@@ -119,13 +119,13 @@ export const defaultKeyVariable = (name: string): string => `${variablePart(name
 /** The environment variable that holds a provider's base URL. */
 export const baseUrlVariable = (name: string): string => `SVC_${variablePart(name)}_BASE_URL`
 
-/** The provider's name in a model id: all before the first colon, since names of models have colons, too. */
+/** The provider's name in a model id: all before the first colon, since model names may hold colons. */
 export const providerNameOf = (modelId: string): string => modelId.slice(0, modelId.indexOf(':'))
 
 /** The provider's own name for a model. */
 export const modelNameOf = (modelId: string): string => modelId.slice(modelId.indexOf(':') + 1)
 
-/** What a model takes of a prompt, unless its operator says otherwise: of a server that is not built in, all that its API has a place for. */
+/** Returns what a model takes of a prompt unless its operator says otherwise; for a server not built in, all that its API supports. */
 export function takenBy(modelId: string, given?: TeacherApi): Takes {
   const { api = 'openai', limits = [], teacher = given } = builtIn[providerNameOf(modelId)] ?? {}
   const own = limits.filter(({ models }) => models.test(modelNameOf(modelId)))
@@ -146,6 +146,6 @@ export function takenBy(modelId: string, given?: TeacherApi): Takes {
   }
 }
 
-/** True for a known model whose answers vary in wording: that nodes agree on one says next to nothing beyond the topic. */
+/** True for a known model whose wording varies. Agreement of its answers shows little beyond the topic. */
 export const onlySamples = (modelId: string): boolean =>
   builtIn[providerNameOf(modelId)]?.onlySamples?.test(modelNameOf(modelId)) === true

@@ -1,4 +1,4 @@
-/** The only source of randomness: bytes fit for keys and nonces. */
+/** The only source of randomness, fit for keys and nonces. */
 export interface Random {
   bytes(length: number): Uint8Array<ArrayBuffer>
 }

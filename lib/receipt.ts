@@ -1,15 +1,15 @@
 /*
- * Problem: a client must be able to show later, without the ICL and to people who trust nobody, that so many nodes gave one answer.
+ * Problem: a client must be able to prove later, without the ICL and to a reader who trusts nobody, that so many nodes gave one answer.
  *
- * Idea: a receipt holds all that decided: the terms and the list, every answer that was revealed, the deliveries and what the others
- * said of them. The rules are deterministic, so any holder of the receipt decides again and must come to the same.
+ * Idea: a receipt holds everything that the decision rests on: the terms and the list, each revealed answer, the deliveries and the
+ * verdicts on them. The rules are deterministic, so any holder of the receipt decides again and must get the same result.
  *
- * Invariants: a receipt that holds names every node up to the last that had a seat. Its deliverer is the one that the salts draw. What the ICL adds is
- * its signature; nothing that a node said can be changed without breaking one.
+ * Invariants: a valid receipt names every node up to the last that had a seat. Its deliverer is the one that the salts draw. The ICL adds
+ * only its signature. No node's statement can be changed without breaking the node's signature.
  *
- * Failure cases: that a node did not answer in time is the ICL's word, against which the node has its acknowledgements (lib/ack.ts). That one gave no
- * verdict is its word alone: verdicts can be left out, as long as the others settle what it says. The
- * list, the stakes and the readers of the keys are on chain, and are checked there (lib/client/check-receipt.ts).
+ * Failure cases: that a node was late is only the ICL's word, against which the node has its acknowledgements (lib/ack.ts). That a node
+ * gave no verdict is also only its word. The ICL can leave verdicts out, as long as the others give the same outcome. The list, the stakes
+ * and the readers of the keys are on chain, and lib/client/check-receipt.ts checks them there.
  */
 
 import { z } from 'zod'
@@ -25,16 +25,16 @@ import { Receipt, ReceiptRecord } from './schemas/receipt.ts'
 import { verifySignature } from './session-key.ts'
 import { statementBytes } from './statements.ts'
 
-/** The hash of a receipt, as it stands on chain: SHA-256 of its canonical JSON. */
+/** The hash of a receipt, as on chain: SHA-256 of its canonical JSON. */
 export const receiptHash = (receipt: Receipt): Promise<Hash32> => hashOf(z.encode(Receipt, receipt))
 
-/** What the tally signs of a receipt: SHA-256 of the canonical JSON of all but the tally itself. */
+/** The hash of a receipt that the tally signs: SHA-256 of the canonical JSON of all but the tally itself. */
 export const recordHash = (record: ReceiptRecord): Promise<Hash32> =>
   hashOf(z.encode(ReceiptRecord, record))
 
 const hashOf = (encoded: object): Promise<Hash32> => sha256Hex(canonicalJson(encoded))
 
-/** The tally that is made of a record's hash, and the hash of the receipt that has both: a record is long, and is encoded once for them. */
+/** Makes the tally from a record's hash, and returns it with the receipt's hash. Encodes the record, which is long, only once. */
 export async function tallied(
   record: ReceiptRecord,
   tallyOf: (recordHash: Hash32) => Promise<Receipt['tally']>,
@@ -45,17 +45,16 @@ export async function tallied(
   return { tally, receiptHash: await hashOf(whole) }
 }
 
-/** A part of a receipt that holds, with the node that it is about. */
+/** A part of a receipt that passed its checks, with the node that it is about. */
 export type ReceiptPart =
   | { readonly part: 'job' | 'list' | 'agreement' | 'delivery' | 'tally' }
   | { readonly part: 'answer'; readonly node: Address }
 
 /**
- * Checks a receipt without a network and without trusting the ICL: its list fits the terms; every answer is signed by a node of the list
- * and none is left out; deciding again gives the same batches, the same group and the same deliverer; the verdicts settle
- * the delivery. That the list is the one on chain is not known without it. `iclKeys`, when given, are the ICL's
- * published keys (base64url), one of which must have signed the tally; `onHeld` hears of each part that holds. Throws
- * SvcError `receipt-invalid`.
+ * Checks a receipt without a network and without trusting the ICL: its list fits the terms; a node of the list signed each answer, and none
+ * is left out; deciding again gives the same batches, group and deliverer; the verdicts settle the delivery. It does not check that the
+ * list is the one on chain. `iclKeys`, if given, are the ICL's published keys (base64url), one of which must have signed the tally.
+ * `onHeld` is called for each part that passes. Throws SvcError `receipt-invalid`.
  */
 export async function verifyReceipt(
   receipt: Receipt,
@@ -91,7 +90,7 @@ const identityOf = (receipt: Receipt) => ({
   clientNonce: receipt.client_nonce,
 })
 
-/** The list by itself: whether the chain has it is another question. */
+/** Checks the list by itself, without the chain. */
 function verifyList({ list, client, icl_origin }: Receipt): void {
   const { terms, members, passed } = list
   check(terms.icl_origin === icl_origin, 'its list is for another ICL')

@@ -15,12 +15,12 @@ const worth = (
   doubtMillinats: number,
 ): Worth => ({ completed, accepted, rejected, score, doubtMillinats })
 
-/** Doubt at which a node is as good as certainly faulty: a million to one. */
+/** The highest doubt: a million to one that the node is faulty. */
 export const maxDoubtMillinats = 13_800
 
 /**
- * What each thing that a node did adds to its counters, its score and the doubt about it. A doubt is 1,000 times the natural
- * logarithm of how much likelier the event is for a node that takes one answer in four from elsewhere than for an honest one.
+ * What each event of a node adds to its counters, its score and its doubt. A doubt is 1,000 times the natural logarithm of how much
+ * likelier the event is for a node that takes one answer in four from elsewhere than for an honest node.
  */
 export const reputationCodes = {
   'answer-delivered': worth([1, 1, 0], 10, -287),
@@ -49,25 +49,25 @@ export type ReputationCode = keyof typeof reputationCodes
 export const isReputationCode = (code: string): code is ReputationCode =>
   Object.hasOwn(reputationCodes, code)
 
-/** Whose allowance an event uses: its client's, or the one that all clients share who are new. */
+/** Whose allowance an event uses: its client's, or the one that all new clients share. */
 export type AllowanceHolder = Address | typeof newClients
 
 const newClients = 'newcomers'
 
-/** One thing that a node did; its id makes it count once. */
+/** One event of a node. Its id makes it count once. */
 export type ReputationEvent = {
   readonly id: string
   readonly node: Address
   readonly jobId: JobId
   readonly code: ReputationCode
-  /** Milliseconds; only whole seconds count for the order. */
+  /** Milliseconds. Only whole seconds count for the order. */
   readonly at: number
-  /** Of `slashed`: what the node lost, in gwei. */
+  /** For `slashed`: what the node lost, in gwei. */
   readonly amountGwei?: number | undefined
   readonly client?: AllowanceHolder | undefined
-  /** Of gains: the hash of who else was in the agreement. */
+  /** For gains: the hash of the other nodes of the agreement. */
   readonly partners?: Hash32 | undefined
-  /** These partners brought the node a gain before on this UTC day: this one counts for nothing. */
+  /** The same partners already brought the node a gain on this UTC day, so this event counts for nothing. */
   readonly again?: true | undefined
 }
 
@@ -77,7 +77,7 @@ export type Standing = {
   readonly accepted: number
   readonly rejected: number
   readonly score: number
-  /** From 0, where nothing speaks against the node, to `maxDoubtMillinats`. */
+  /** From 0, when nothing speaks against the node, to `maxDoubtMillinats`. */
   readonly doubtMillinats: number
   readonly slashedGwei: number
 }
@@ -85,7 +85,7 @@ export type Standing = {
 const startScore = 100
 const maxScore = 1_000
 
-/** The standing of a node that has done nothing yet. */
+/** The standing of a node without events. */
 export const newcomer: Standing = {
   completed: 0,
   accepted: 0,
@@ -96,33 +96,34 @@ export const newcomer: Standing = {
 }
 
 /**
- * How far the jobs of all clients together can move a node in one UTC day, provable faults aside: `score` and `rise` are what they take, and never more
- * than a tenth of its weight, however many wallets an owner has. A score below 81 when the day begins falls by less (`scoreAllowance`).
- * What the jobs of one client say of the doubt is summed up, and counts `client` at most either way: one good answer does not make up for any number
- * of bad ones, and no client outweighs all others. `fall` is less than `rise`: a cheat that feeds itself cannot take back what others found.
+ * How far the jobs of all clients together can move a node in one UTC day, apart from provable faults. `score` and `rise` are the most that
+ * they take: at most a tenth of the node's weight, however many wallets an owner has. A score below 81 at the start of the day falls by
+ * less (`scoreAllowance`). One client's doubts are summed up and count at most `client` either way, so one good answer does not make up for
+ * many bad ones, and no client outweighs the others. `fall` is less than `rise`, so a cheat that feeds itself cannot take back what others
+ * found.
  */
 export const dayAllowance = { score: 5, client: 36, rise: 36, fall: 18 } as const
 
-/** What a day's jobs can take of the score that a node has when the day begins: a 20th, rounded up, 5 at the most. */
+/** The most that a day's jobs can take of the score at the start of the day: a 20th, rounded up, 5 at most. */
 export const scoreAllowance = (score: number): number =>
   Math.min(dayAllowance.score, Math.ceil(score / 20))
 
-/** A node's UTC day (days since 1970), not bounded yet. */
+/** A node's UTC day (days since 1970), before the allowances bound it. */
 type Day = {
   readonly day: number
-  /** With which the day began. */
+  /** The score at the start of the day. */
   readonly scoreBefore: number
-  /** The doubt without the events of these clients, and without what was proved. */
+  /** The doubt without the events in `doubts` and `proved`. */
   readonly doubtBefore: number
-  /** The doubt of the day's provable faults: no number of good answers of the same day makes up for it. */
+  /** The doubt of the day's provable faults, for which no number of good answers of the same day makes up. */
   readonly proved: number
-  /** Of the score, lapsed leases apart, because a late answer makes up for these alone. */
+  /** Losses of score without lapsed leases, which alone a late answer makes up for. */
   readonly losses: number
-  /** Less what answers that came late made up for: below 0 when their lapses are still to come, as both may be of one second. */
+  /** Losses by lapsed leases, less what late answers made up for; below 0 while their lapses of the same second are still to come. */
   readonly lapses: number
-  /** What the losses took in fact, so that no more is given back. */
+  /** What the losses took of the score in fact, so that no more is given back. */
   readonly taken: number
-  /** What the jobs said of the doubt, by the client whose allowance each event uses. */
+  /** The doubts from the day's jobs, by the client whose allowance each event uses. */
   readonly doubts: Readonly<Record<string, number>>
 }
 
@@ -131,7 +132,7 @@ const emptyDay: Omit<Day, 'day' | 'scoreBefore' | 'doubtBefore'> = {
   doubts: {},
 }
 
-/** The fold of a node's events: its standing, and what is used of the allowances of the last event's day. */
+/** The fold of a node's events: its standing, and how far the allowances of the last event's day are used. */
 export type ReputationFold = { readonly standing: Standing; readonly losses: Day }
 
 /** The fold of no events. */
@@ -140,7 +141,7 @@ export const emptyFold: ReputationFold = {
   losses: { ...emptyDay, day: 0, scoreBefore: startScore, doubtBefore: 0 },
 }
 
-/** How much of its code's worth an event counts: in full, as far as the day's allowance goes, or not again for the same partners. */
+/** How much of its code's worth an event counts: in full, as far as the day's allowance goes, or not at all for the same partners. */
 export type Counted = 'full' | 'bounded' | 'again'
 
 type FoldedEvent = Pick<ReputationEvent, 'code' | 'at' | 'amountGwei' | 'client' | 'again'>
@@ -151,7 +152,7 @@ const isProvable = (code: ReputationCode): boolean =>
 const within = (value: number, most: number, least = 0): number =>
   Math.min(Math.max(value, least), most)
 
-/** The score that an event moves, and the day after it. */
+/** Returns by how much an event moves the score, and the day after it. */
 function dayAfter(
   { standing, losses }: ReputationFold,
   event: FoldedEvent,
@@ -181,7 +182,7 @@ function dayAfter(
   }
 }
 
-/** The day after one more loss, or after an answer that made up for one; the very same day after anything else. */
+/** Returns the day after a loss, or after an answer that made up for one; the same object after anything else. */
 function withLoss(day: Day, code: ReputationCode): Day {
   const { score }: Worth = reputationCodes[code]
   if (code === 'lease-lapsed' || code === 'answered-late') {
@@ -190,13 +191,13 @@ function withLoss(day: Day, code: ReputationCode): Day {
   return score < 0 ? { ...day, losses: day.losses - score } : day
 }
 
-/** What a day's losses come to, within its allowance. */
+/** The sum of a day's losses, within its allowance. */
 const lossOf = ({ losses, lapses }: Day, most: number): number =>
   Math.min(losses + Math.max(lapses, 0), most)
 
 /**
- * The doubt of a day. What raises it is the sum over all clients. What lowers it does not hang on that sum: else an owner of wallets could
- * take it away besides. New clients lower nothing: they share one sum, which any of them can turn.
+ * Returns the doubt after a day's events. The sum over all clients raises it. Praise lowers it apart from that sum, or an owner of wallets
+ * could cancel the praise too. New clients lower nothing: they share one sum, which any of them can turn.
  */
 function doubtOf({ doubtBefore, proved, doubts }: Day): number {
   const { client: most, rise, fall } = dayAllowance
@@ -212,7 +213,7 @@ function doubtOf({ doubtBefore, proved, doubts }: Day): number {
   return within(within(doubtBefore + moved, maxDoubtMillinats) + proved, maxDoubtMillinats)
 }
 
-/** The fold after one more event, which is not from an earlier second than those before. */
+/** Returns the fold after one more event, which must not be from an earlier second than the previous ones. */
 export function afterEvent(fold: ReputationFold, event: FoldedEvent): ReputationFold {
   const { standing } = fold
   const { completed, accepted, rejected }: Worth = reputationCodes[event.code]
@@ -230,7 +231,7 @@ export function afterEvent(fold: ReputationFold, event: FoldedEvent): Reputation
   }
 }
 
-/** How much an event counts after those in `fold`. A gain is not called bounded: without doubt it has nothing to take back. */
+/** Returns how much an event counts after those in `fold`. A gain is not called bounded: without doubt it has nothing to lower. */
 export function countedAfter(fold: ReputationFold, event: FoldedEvent): Counted {
   if (event.again) return 'again'
   const worth: Worth = reputationCodes[event.code]
@@ -247,25 +248,25 @@ export const utcDayOf = (at: number): number => Math.floor(at / dayMs)
 
 const secondsOf = ({ at }: Pick<ReputationEvent, 'at'>): number => toSeconds(at)
 
-/** Events in the order in which they count: by second, then by id. */
+/** Sorts events into the order in which they count: by second, then by id. */
 export const inOrder = <T extends Pick<ReputationEvent, 'at' | 'id'>>(
   events: readonly T[],
 ): readonly T[] =>
   events.toSorted((a, b) => secondsOf(a) - secondsOf(b) || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0))
 
-/** The standing that events add up to, in whatever order they are given. */
+/** Folds events into a standing, in whatever order they are given. */
 export const standingOf = (events: readonly ReputationEvent[]): Standing =>
   inOrder(events).reduce(afterEvent, emptyFold).standing
 
-/** The most that a node can weigh: twice a newcomer's weight, however long it has fed itself. */
+/** The highest weight of a node, twice a newcomer's, however long it has fed itself. */
 export const maxWeight = 200
 
 // The natural logarithm of 2, in thousandths.
 const millinatsOfHalf = 693
 
 /**
- * A node's weight in the draw: its score, 200 at the most, halved for each 693 thousandths of doubt, and in proportion in between, so that no
- * single step costs it half. Even the worst keeps a small chance to do better. Integers only.
+ * Returns a node's weight in the draw: its score, 200 at most, halved for each 693 thousandths of doubt, and interpolated in between, so
+ * that no single event halves it. Even the worst node keeps a small chance. Integers only.
  */
 export const weightOf = ({
   score,

@@ -11,7 +11,7 @@ export type WalletSigner = {
   readonly address: Address
   readonly chainId: number
   readonly signMessage: (message: { raw: Hex }) => Promise<Hex>
-  /** Milliseconds that a person may take to approve a signature; none when left out. */
+  /** Milliseconds that a user may take to approve a signature; none when left out. */
   readonly signingMs?: number
 }
 
@@ -24,16 +24,16 @@ export type NodeSigner = {
 
 export type RequestSigner = WalletSigner | NodeSigner
 
-/** The names under which the two kinds of signatures travel. */
+/** The labels of the two kinds of signatures in the headers. */
 export const signatureLabels = { wallet: 'eth', node: 'node' } as const
 
-/** How long a wallet's signature may be used, in seconds. */
+/** How long a wallet's signature is valid, in seconds. */
 const walletSignatureSeconds = 60
 
-/** What a signature needs from outside: time in Unix seconds and 16 random bytes. */
+/** The inputs of a signature: time in Unix seconds and 16 random bytes. */
 export type SignatureMoment = { readonly created: number; readonly nonce: Uint8Array }
 
-/** The headers that sign a request; existing headers stay. */
+/** Returns the request's headers with a signature added. */
 export async function signedHeaders(
   request: {
     readonly method: string
@@ -71,22 +71,22 @@ function setSignature(headers: Headers, label: string, input: string, signature:
   headers.set('signature', `${label}=:${btoa(String.fromCharCode(...signature))}:`)
 }
 
-/** ERC-8128's name for a wallet on a chain. */
+/** ERC-8128's key id of a wallet on a chain. */
 const walletKeyId = (signer: Pick<WalletSigner, 'address' | 'chainId'>): string =>
   `erc8128:${signer.chainId}:${signer.address}`
 
-/** Our name for a node's session key. */
+/** The key id of a node's session key. */
 export const nodeKeyId = (signer: NodeSigner): string =>
   `svc-node:${signer.address}:${signer.key.thumbprint}`
 
-/** Reads ERC-8128's key id; undefined when it is not one. */
+/** Parses ERC-8128's key id; undefined when it is not one. */
 export function parseWalletKeyId(keyId: string): { address: Address; chainId: number } | undefined {
   const parts = /^erc8128:([1-9][0-9]{0,15}):(0x[0-9a-fA-F]{40})$/.exec(keyId)
   if (!parts?.[1] || !parts[2]) return undefined
   return { chainId: Number(parts[1]), address: Address.parse(parts[2]) }
 }
 
-/** Reads a node's key id; undefined when it is not one. */
+/** Parses a node's key id; undefined when it is not one. */
 export function parseNodeKeyId(
   keyId: string,
 ): { address: Address; thumbprint: string } | undefined {
@@ -95,7 +95,7 @@ export function parseNodeKeyId(
   return { address: Address.parse(parts[1]), thumbprint: parts[2] }
 }
 
-/** True when the wallet signed; account recovery happens here, without a chain; `recover` as in `isSignedByWallet`. */
+/** True when the wallet signed. Recovers the account without a chain; `recover` as in `isSignedByWallet`. */
 export const verifyWalletSignature = (
   address: Address,
   parsed: ParsedSignature,

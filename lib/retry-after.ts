@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 const HttpDate = z.coerce.date()
 
-/** Milliseconds that a Retry-After header asks for from `nowMs` on, in seconds or as an HTTP date; undefined when it asks for none. */
+/** Returns the milliseconds from `nowMs` on of a Retry-After header, in seconds or as an HTTP date; undefined without one. */
 export function retryAfterMsOf(headers: Headers | undefined, nowMs: number): number | undefined {
   const asked = headers?.get('retry-after')?.trim()
   if (!asked) return undefined

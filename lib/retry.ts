@@ -1,18 +1,18 @@
 import type { Clock } from './clock.ts'
 
-/** How often to try, and how long to wait in between. */
+/** How many attempts to make, and how long to wait between them. */
 export type RetryPolicy = {
   readonly attempts: number
   readonly firstDelayMs: number
   readonly maxDelayMs: number
 }
 
-/** Runs `body` until it succeeds, fails for good, or has used its attempts; delays double, or are what the error asks for. */
+/** Retries `body` until it succeeds, fails for good, or has used its attempts. Delays double, and are at least what the error asks for. */
 export async function retrying<T>(
   clock: Clock,
   policy: RetryPolicy,
   signal: AbortSignal | undefined,
-  /** Milliseconds to wait at least, undefined when trying again is no use. */
+  /** Milliseconds to wait at least; undefined when a retry is of no use. */
   retryAfterMs: (error: unknown) => number | undefined,
   body: (attempt: number) => Promise<T>,
 ): Promise<T> {

@@ -12,7 +12,7 @@ const tagBytes = 16
 /** How many bytes a seal adds to a text. */
 export const sealBytes = 1 + ivBytes + tagBytes
 
-/** What a blob is and whose: bound into its seal, so that a blob cannot stand in for another. */
+/** What a blob is and whose. The seal binds it, so that a blob cannot stand in for another. */
 export type BlobPurpose =
   | { readonly kind: 'prompt'; readonly client: Address }
   | { readonly kind: 'output'; readonly jobId: JobId }
@@ -46,11 +46,11 @@ export async function seal(
   return concatBytes(Uint8Array.of(version), iv, new Uint8Array(ciphertext))
 }
 
-/** Whether these bytes have the form of a sealed blob, as far as that shows without the key. */
+/** True when the bytes have the form of a sealed blob, as far as that shows without the key. */
 export const looksSealed = (blob: Uint8Array): boolean =>
   blob.length >= sealBytes && blob[0] === version
 
-/** Opens a sealed blob; throws SvcError `blob-unreadable` when the key, the purpose or a byte is not the one sealed with. */
+/** Opens a sealed blob; throws SvcError `blob-unreadable` when the key, the purpose or a byte differs from the sealed one. */
 export async function unseal(blob: Uint8Array, key: Bytes, purpose: BlobPurpose): Promise<string> {
   if (!looksSealed(blob)) throw unreadable('it is not a sealed blob of version 1')
   let plain: ArrayBuffer
@@ -79,7 +79,7 @@ const unreadable = (why: string): SvcError =>
     hint: 'Ask the sender of the blob to seal and upload it again.',
   })
 
-/** The two halves in which a sealing key is encrypted: big-endian uint128, bytes 0-15 high and 16-31 low. */
+/** The two halves of a sealing key that are encrypted: big-endian uint128, bytes 0-15 high and 16-31 low. */
 export type KeyHalves = { readonly high: bigint; readonly low: bigint }
 
 /** Splits a 32-byte key. */
@@ -90,7 +90,7 @@ export function splitKey(key: Uint8Array): KeyHalves {
   return { high: half(0), low: half(16) }
 }
 
-/** Rebuilds the 32-byte key of two halves. */
+/** Joins two halves to the 32-byte key. */
 export function joinKey({ high, low }: KeyHalves): Bytes {
   const key = new Uint8Array(32)
   for (const [half, offset] of [

@@ -13,7 +13,7 @@ const types = {
   ],
 } as const
 
-/** A wallet's word that a session key speaks for it, at one ICL on one chain, until a time in Unix seconds. */
+/** A wallet's grant that a session key speaks for it, at one ICL on one chain, until a time in Unix seconds. */
 export type Session = {
   readonly address: Address
   /** base64url */
@@ -48,7 +48,7 @@ export async function verifySession(
     const hash = hashTypedData(sessionTypedData(session))
     return await isSignedByWallet(session.address, hash, hexToBytes(signature), recover)
   } catch {
-    // What is no hex has signed nothing.
+    // Text that is not hex is no signature.
     return false
   }
 }

@@ -24,7 +24,7 @@ const pkcs8Prefix = Uint8Array.of(
   0x20,
 )
 
-/** An Ed25519 key that signs; its private half stays inside. */
+/** An Ed25519 signing key, which keeps its private half inside. */
 export type SigningKey = {
   /** 32 bytes in base64url. */
   readonly publicKey: string
@@ -34,7 +34,7 @@ export type SigningKey = {
   readonly sign: (message: Uint8Array<ArrayBuffer>) => Promise<string>
 }
 
-/** Makes the signing key of a 32-byte seed: the same seed gives the same key. */
+/** Derives the signing key from a 32-byte seed. The same seed gives the same key. */
 export async function signingKeyFromSeed(seed: Uint8Array): Promise<SigningKey> {
   const pkcs8 = concatBytes(pkcs8Prefix, seed)
   const privateKey = await crypto.subtle.importKey('pkcs8', pkcs8, 'Ed25519', true, ['sign'])
@@ -59,11 +59,11 @@ export const thumbprintOf = async (publicKey: string): Promise<string> =>
 
 type Verify = (signature: Bytes, message: Bytes) => Promise<boolean> | boolean
 
-// A key's text says all there is to a key: which one counts for whom is asked anew for each signature.
+// A cache by the key's text, which determines the verifier. Callers check for each signature whether a key counts for its node.
 const mostKeys = 1_024
 const imported = new Map<string, Promise<Verify>>()
 
-/** What checks the signatures of a key, imported once for many of them; rejects for a key that is none. */
+/** Returns a key's verifier, which is imported once. Rejects for an invalid key. */
 function verifierOf(publicKey: string): Promise<Verify> {
   const known = imported.get(publicKey)
   if (known) return known
@@ -88,7 +88,7 @@ async function importVerifier(publicKey: string): Promise<Verify> {
   return (signature, message) => crypto.subtle.verify('Ed25519', key, signature, message)
 }
 
-/** True when `signature` over `message` was made by the private half of `publicKey` (both base64url); a weak key has signed nothing. */
+/** True when the private half of `publicKey` signed `message` (key and signature in base64url). False for a weak key. */
 export async function verifySignature(
   publicKey: string,
   signature: string,
@@ -100,7 +100,7 @@ export async function verifySignature(
     const verify = await verifierOf(publicKey)
     return await verify(rawSignature, message)
   } catch {
-    // A key or signature that cannot be parsed has signed nothing.
+    // A key or signature that cannot be parsed verifies nothing.
     return false
   }
 }

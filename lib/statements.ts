@@ -14,17 +14,17 @@ import {
 } from './schemas/statements.ts'
 import type { SigningKey } from './session-key.ts'
 
-/** What a node signs. */
+/** A statement that a node signs. */
 export type NodeStatement =
   | AnswerStatement
   | DeliveryStatement
   | VerdictStatement
   | TurnAbortStatement
 
-/** What the ICL signs. */
+/** A statement that the ICL signs. */
 export type IclStatement = Tally | ListStatement | AckStatement
 
-/** The bytes of a statement that are signed and hashed: canonical JSON of its wire form. */
+/** Returns the bytes of a statement that are signed and hashed: canonical JSON of its wire form. */
 export function statementBytes(statement: NodeStatement | IclStatement): Uint8Array<ArrayBuffer> {
   switch (statement.statement) {
     case 'svc-answer-v2':
@@ -44,11 +44,11 @@ export function statementBytes(statement: NodeStatement | IclStatement): Uint8Ar
   }
 }
 
-/** SHA-256 of a statement: how other statements name it. */
+/** SHA-256 of a statement, by which other statements name it. */
 export const statementHash = (statement: NodeStatement): Promise<Hash32> =>
   sha256Hex(statementBytes(statement))
 
-/** A node's statement with the signature of its session key: as it is posted. */
+/** Signs a node's statement with its session key, as it is posted. */
 export async function signed<S extends NodeStatement>(
   statement: S,
   key: SigningKey,
@@ -56,7 +56,7 @@ export async function signed<S extends NodeStatement>(
   return { ...statement, signature: await key.sign(statementBytes(statement)) }
 }
 
-/** A node's promise of its evidence: SHA-256 of canonical {jobId, address, fence, evidence, salt}. */
+/** A node's commitment to its evidence: SHA-256 of canonical {jobId, address, fence, evidence, salt}. */
 export const commitmentOf = (parts: {
   readonly jobId: JobId
   readonly address: Address

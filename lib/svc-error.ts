@@ -1,4 +1,4 @@
-/** A failure that stays on this machine: what went wrong, what to do about it, and whether trying again can help. */
+/** A failure that stays on this machine: what went wrong, what to do about it, and whether a retry can help. */
 export class SvcError extends Error {
   override readonly name = 'SvcError'
   readonly code: string

@@ -1,7 +1,7 @@
 import { type Clock, monotonicMs } from './clock.ts'
 import type { Random } from './random.ts'
 
-/** The host's own time. */
+/** The host's clock. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => monotonicMs(performance.now()),

@@ -1,21 +1,21 @@
 /*
- * Problem: two free runs of an honest model part ways. So that answers differ says little, and that they are alike does not show which model
- * gave them.
+ * Problem: two free runs of an honest model diverge. So a difference of answers says little, and likeness does not show which model gave
+ * them.
  *
- * Idea: a model is given the delivered text and says how likely each token is. A text of its own has the likeliest token nearly everywhere,
- * and is close where it has not. A text of another model has tokens that it finds unlikely. That is one call for about a third of the price
- * of an answer, and it does not matter where two runs would have parted.
+ * Idea: a model is given the delivered text and returns how likely each token is. In a text of its own nearly every token is the likeliest,
+ * and the others are close. A text of another model has tokens that it finds unlikely. That is one call for about a third of the price of
+ * an answer, and it does not matter where two runs would have diverged.
  *
  * Invariants:
- * - All numbers are integers, in thousandths of a nat: what is signed has one spelling.
+ * - All numbers are integers, in thousandths of a nat, so what is signed has one spelling.
  * - The numbers decide nothing. They are attested: nobody can compute them again without the provider.
- * - The places at which nodes show their likeliest tokens follow from the deliverer's answer, to which it committed before it knew of any
- *   other. So nobody chooses them, and all nodes show the same.
- * - A token is named under the job's evidence key. The ICL and readers of a receipt learn no token.
+ * - The deliverer's answer determines the places at which nodes show their likeliest tokens, and the deliverer committed to it before it
+ *   saw any other. So nobody chooses them, and all nodes show the same places.
+ * - A token's name is keyed with the job's evidence key. The ICL and readers of a receipt learn no token.
  *
- * Failure cases: a node that asks no model makes numbers up. It has committed to them before it saw others', and its likeliest tokens are far
- * from theirs (`distanceOf`). With two nodes it is seen that they differ, with three who is odd. A text that is spliced of two models' has
- * a quarter that stands out. Nodes whose providers split the text differently have other places and cannot be compared.
+ * Failure cases: a node that asks no model invents numbers. It committed to them before it saw others', and its likeliest tokens are far
+ * from theirs (`distanceOf`). Two nodes show that they differ, three show which is odd. A text that is spliced from two models' has a
+ * quarter that stands out. Nodes whose providers tokenise the text differently have other places and cannot be compared.
  */
 
 import { bytesToHex, concat, hexToBigInt, keccak256, numberToHex } from 'viem'
@@ -29,7 +29,7 @@ import {
   type TopTokens,
 } from './schemas/teacher.ts'
 
-/** What a model says of one token of a text: natural logarithms of probabilities. */
+/** A model's view of one token of a text: natural logarithms of probabilities. */
 export type TokenTold = {
   readonly logprob: number
   /** The likeliest tokens in its place, in any order. */
@@ -41,7 +41,7 @@ const placesShown = 8
 const tokensShown = 5
 const leastProbability = 100_000
 
-/** The places of a text of `n` tokens at which the likeliest tokens are shown, in rising order: eight draws, of which some may fall together. */
+/** Returns the places, ascending, at which a text of `n` tokens shows its likeliest tokens: eight draws, some of which may coincide. */
 export function placesOf(answer: Hash32, n: number): readonly number[] {
   const draws = Array.from({ length: placesShown }, (_, draw) =>
     Number(hexToBigInt(keccak256(concat([answer, numberToHex(draw, { size: 4 })]))) % BigInt(n)),
@@ -49,13 +49,13 @@ export function placesOf(answer: Hash32, n: number): readonly number[] {
   return [...new Set(draws)].toSorted((a, b) => a - b)
 }
 
-/** The first token of each quarter of a text, and its end. */
+/** Returns the first token of each quarter of a text, and its end. */
 const boundsOf = (n: number): readonly number[] =>
   [0, 1, 2, 3, 4].map((quarter) => Math.floor((quarter * n) / 4))
 
 /**
- * The numbers of a text, of what a model says of each of its tokens. `answer` is the hash of the deliverer's answer statement, `key` the
- * job's evidence key. Throws RangeError for a text without tokens.
+ * Computes a text's numbers from a model's view of each of its tokens. `answer` is the hash of the deliverer's answer statement, `key` the
+ * job's evidence key. Throws RangeError for a text without tokens, or a token without likeliest ones.
  */
 export async function scoreOf(
   tokens: readonly TokenTold[],
@@ -112,7 +112,7 @@ export function worstQuarter({ n, quarters }: TeacherScore): number {
   return Math.max(...means)
 }
 
-/** What makes numbers impossible, of a text of at most so many tokens by a deliverer with this answer; undefined when they fit one another. */
+/** Says why numbers are impossible for a text of at most `maxOutputTokens` by a deliverer with this answer; undefined when they are not. */
 export function contradictionIn(
   score: TeacherScore,
   answer: Hash32,
@@ -133,9 +133,9 @@ export function contradictionIn(
 }
 
 /**
- * How far apart two nodes' likeliest tokens are, in thousandths of a nat: the mean over all tokens that either shows. A token that the other
- * does not show is at least as unlikely to it as the last one that it shows. Undefined when their texts have different numbers of
- * tokens, so that they show different places.
+ * How far apart two nodes' likeliest tokens are, in thousandths of a nat: the mean over all tokens that either shows. A token that one node
+ * does not show is at least as unlikely to it as the last one that it shows. Undefined when their texts have different numbers of tokens,
+ * so that they show different places.
  */
 export function distanceOf(one: TeacherScore, other: TeacherScore): number | undefined {
   if (one.n !== other.n || one.top.length !== other.top.length) return undefined
@@ -157,11 +157,11 @@ function rowDistances(one: TopTokens, other: TopTokens): readonly number[] {
 
 const lastOf = (row: TopTokens): number => row.at(-1)?.[1] ?? 0
 
-/** What a node's numbers of a delivery come to with its salt: opened only once every checker has committed to its own. */
+/** A node's numbers of a delivery with its salt, opened only after every checker has committed to its own. */
 export type OpenedScore = { readonly salt: string; readonly score: TeacherScore }
 export type OpenedCheck = OpenedScore & { readonly address: Address }
 
-/** A node's promise of its numbers: SHA-256 of canonical {jobId, address, fence, delivery, score, salt}. */
+/** A node's commitment to its numbers: SHA-256 of canonical {jobId, address, fence, delivery, score, salt}. */
 export const checkCommitmentOf = (parts: {
   readonly jobId: JobId
   readonly address: Address
@@ -174,22 +174,22 @@ export const checkCommitmentOf = (parts: {
   return sha256Hex(canonicalJson({ jobId, address, fence, delivery, score, salt }))
 }
 
-/** The numbers of all nodes in a line for people. */
+/** Describes the numbers of all nodes in a line for people. */
 export const describeAttested = (attested: readonly Attested[]): string =>
   attested
     .map(({ node, ...numbers }) => `${node.slice(0, 8)} ${describeNumbers(numbers)}`)
     .join('; ')
 
-/** The numbers of one node. */
+/** Describes the numbers of one node. */
 export function describeNumbers({ n, agree, gap, far, worst, apart }: AttestedNumbers): string {
   const others = apart === undefined ? 'not compared' : `${apart} from another's`
   return `${agree} of ${n} tokens the likeliest, gap ${Math.floor(gap / n)} (worst quarter ${worst}), ${far} far, ${others}`
 }
 
-/** What a node's numbers say. */
+/** The numbers of a node. */
 export type Attested = AttestedNumbers & { readonly node: Address }
 
-/** The numbers of all nodes that opened theirs, to be shown. They decide nothing. */
+/** Returns the numbers of all nodes that opened theirs, for display. They decide nothing. */
 export const attestedBy = (opened: readonly OpenedCheck[]): readonly Attested[] =>
   opened.map(({ address: node, score }) => {
     const distances = opened.flatMap((other) =>

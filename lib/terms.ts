@@ -4,6 +4,6 @@ import type { Hash32 } from './codecs.ts'
 import { sha256Hex } from './digest.ts'
 import { Terms } from './schemas/terms.ts'
 
-/** What `storeKey` puts on chain of a client's terms: SHA-256 of their canonical JSON. */
+/** The hash of a client's terms that `storeKey` puts on chain: SHA-256 of their canonical JSON. */
 export const termsHash = (terms: Terms): Promise<Hash32> =>
   sha256Hex(canonicalJson(z.encode(Terms, terms)))

@@ -3,16 +3,14 @@ import { recoverAddress } from 'viem/utils'
 import { type Address, halfCurveOrder } from './codecs.ts'
 import { keccak256Hex } from './digest.ts'
 
-/**
- * Recovers the key, 65 bytes, whose signature of a hash has these 64 bytes (r and s) and this parity. Answers null or throws where there is none.
- */
+/** Recovers the 65-byte public key from a hash, r and s (64 bytes) and the parity. Returns null or throws when there is none. */
 export type RecoverKey = (hash: Uint8Array, rs: Uint8Array, parity: 0 | 1) => Uint8Array | null
 
 const parities: Readonly<Record<number, 0 | 1>> = { 0: 0, 1: 1, 27: 0, 28: 1 }
 
 /**
- * True when a wallet signed a hash: r, s and v, with the lower s (EIP-2: one signature has one spelling). `recover` is a faster way than viem's
- * where there is one.
+ * True when a wallet signed a hash: r, s and v, with the lower s, so that a signature has one spelling (EIP-2). `recover` replaces viem's
+ * recovery by a faster one.
  */
 export async function isSignedByWallet(
   address: Address,
@@ -32,7 +30,7 @@ export async function isSignedByWallet(
     const key = recover(hexToBytes(hash), rs, parity)
     return key !== null && `0x${keccak256Hex(key.subarray(1)).slice(-40)}` === address
   } catch {
-    // Recovery throws on bytes that are no signature at all.
+    // Recovery throws on bytes that are not a signature.
     return false
   }
 }

@@ -9,7 +9,7 @@ import {
 } from './reputation.ts'
 import type { ReputationStatement } from './schemas/nodes.ts'
 
-/** What a node did, as what its weight was moved by; codes that move no weight have none. */
+/** Events as causes of a move of weight. Codes that move no weight have none. */
 const deeds: Readonly<Partial<Record<ReputationCode, string>>> = {
   'answer-delivered': 'delivering the agreed answer',
   'answer-agreed': 'agreeing with others',
@@ -32,8 +32,8 @@ const days = 7
 type Move = { readonly change: number; readonly times: number }
 
 /**
- * What moved a node's weight in the last 7 UTC days, in words, the largest first. `bodies` are all its events, in any order; `now` is in
- * milliseconds. Events of codes that this version does not know are left out.
+ * Says what moved a node's weight in the last 7 UTC days, the largest move first. `bodies` are all its events, in any order; `now` is in
+ * milliseconds. Skips events of codes that this version does not know.
  */
 export function weightMovesText(bodies: readonly ReputationStatement[], now: number): string {
   const first = utcDayOf(now) - days + 1
@@ -58,7 +58,7 @@ export function weightMovesText(bodies: readonly ReputationStatement[], now: num
   return `${before} to ${after} in ${days} days: ${said.join(', ')}`
 }
 
-/** A node's share of the draws from all active nodes, as percent. */
+/** Returns a node's share of the draws from all active nodes, as percent. */
 export const shareText = ({
   weight,
   pool_weight: all,
