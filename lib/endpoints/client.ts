@@ -8,7 +8,7 @@ import { Receipt } from '../schemas/receipt.ts'
 import { JobRecord } from '../schemas/record.ts'
 import { bodyProblems, Cursor, JobPath, readerProblems, signatureProblems } from './parts.ts'
 
-/** Whose place a blob takes: of a wallet the stored key of its prompt, of a node its turn to deliver. */
+/** What a blob is stored for: a wallet's stored key of its prompt, or a node's turn to deliver. */
 const BlobQuery = z.object({
   kpHighHandle: Uint256.optional().describe('With the next two: the stored key of the prompt'),
   kpLowHandle: Uint256.optional(),
@@ -17,7 +17,7 @@ const BlobQuery = z.object({
   fence: QueryInt(1, 1_000_000).optional(),
 })
 
-/** Jobs, for their clients, and the blobs that they are made of. */
+/** Operations on jobs, for their clients, and on their blobs. */
 export const clientEndpoints = {
   previewQuorum: defineEndpoint({
     method: 'GET',

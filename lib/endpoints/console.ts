@@ -11,7 +11,7 @@ import {
 import { JobPhase } from '../schemas/jobs.ts'
 import { Cursor } from './parts.ts'
 
-/** Sealed, since the place in the list is that of a job whose id may not be shown. */
+/** Sealed, because it holds the id of a job, which may be secret. */
 const SealedCursor = z
   .string()
   .max(512)
@@ -19,7 +19,7 @@ const SealedCursor = z
 
 const problems = ['not-found', 'token-invalid'] as const
 
-/** What the console shows: to everybody, to holders of the operator's token, or to nobody, as the operator decides. */
+/** The operations of the console. The operator opens it to everybody, to holders of the token, or to nobody. */
 export const consoleEndpoints = {
   getConsole: defineEndpoint({
     method: 'GET',

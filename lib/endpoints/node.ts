@@ -33,7 +33,7 @@ import {
   Wait,
 } from './parts.ts'
 
-/** What nodes call. */
+/** The operations that nodes call. */
 export const nodeEndpoints = {
   getChallenge: defineEndpoint({
     method: 'GET',

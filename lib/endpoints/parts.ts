@@ -5,13 +5,13 @@ import { Address, Base64Url, JobId, QueryInt } from '../codecs.ts'
 export const AddressPath = z.object({ address: Address })
 /** The job in the path. */
 export const JobPath = z.object({ jobId: JobId })
-/** Where a list goes on: the `next_cursor` of the page before. */
+/** The `next_cursor` of the previous page. */
 export const Cursor = Base64Url(256)
-/** How long to hold a request until there is news, in seconds. Of what a node posts the answer is held until its next step. */
+/** How long to hold a request until there is news, in seconds. The answer to a node's post is held until the node's next step. */
 export const Wait = z.object({
   wait: QueryInt(0, 30).default(0),
 })
-/** How a node asks for work. */
+/** A node's poll for work. */
 export const Poll = Wait.extend({
   claim: QueryInt(0, 32).default(0).describe('Claim so many of the offers at once'),
   poll: Base64Url(32)
@@ -21,22 +21,22 @@ export const Poll = Wait.extend({
     ),
 })
 
-/** Why a signature does not count. */
+/** Problems of a signature. */
 export const signatureProblems = [
   'signature-missing',
   'signature-invalid',
   'signature-stale',
   'nonce-reused',
 ] as const
-/** Why neither a signature nor a read token counts. */
+/** Problems of a signature or a read token. */
 export const readerProblems = [...signatureProblems, 'token-invalid'] as const
-/** Why an attestation nonce does not count. */
+/** Problems of an attestation nonce. */
 export const challengeProblems = [
   'challenge-invalid',
   'challenge-expired',
   'challenge-used',
 ] as const
-/** Why a request does not count as an attested node's. */
+/** Problems of a request by an attested node. */
 export const nodeProblems = [
   'signature-missing',
   'signature-invalid',
@@ -47,7 +47,7 @@ export const nodeProblems = [
   'run-conflict',
   'forbidden',
 ] as const
-/** Why a node cannot act in a job. */
+/** Problems of a node that acts in a job. */
 export const assignmentProblems = [
   ...nodeProblems,
   'job-not-found',
@@ -55,5 +55,5 @@ export const assignmentProblems = [
   'stale-fence',
   'job-settled',
 ] as const
-/** What can be wrong with a body. */
+/** Problems of a body. */
 export const bodyProblems = ['invalid-request', 'body-too-large', 'unsupported-media-type'] as const

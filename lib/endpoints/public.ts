@@ -7,7 +7,7 @@ import { Health, JsonWebKeySet, Network, Readiness } from '../schemas/network.ts
 import { ActiveNode, Models, NodeRecord, ReputationEvents } from '../schemas/nodes.ts'
 import { AddressPath, Cursor } from './parts.ts'
 
-/** What everybody may ask: how the ICL is, where everything is, who the nodes are. */
+/** Operations for everybody: the ICL's health, its network, its nodes. */
 export const publicEndpoints = {
   getHealth: defineEndpoint({
     method: 'GET',

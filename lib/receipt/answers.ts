@@ -12,7 +12,7 @@ type Answer = Receipt['answers'][number]
 /** An answer with its hash, as other statements name it. */
 export type NamedAnswer = Answer['body'] & { readonly batch: number; readonly hash: Hash32 }
 
-/** What has to agree in a receipt's job, by the terms of its list. */
+/** Returns the quota of a receipt's job, by the terms of its list. */
 export function receiptQuota({ list: { terms, members } }: Pick<Receipt, 'list'>): Quota {
   const result = quotaOf({
     rule: terms.rule,
@@ -24,7 +24,7 @@ export function receiptQuota({ list: { terms, members } }: Pick<Receipt, 'list'>
   return result.outcome === 'quota' ? result.quota : refuseReceipt(result.why)
 }
 
-/** Checks each answer by itself and its place among the others; `onHeld` hears of each whose signature holds. */
+/** Checks each answer and its place among the others. Calls `onHeld` for each answer that passes. */
 export async function verifyAnswers(
   receipt: Receipt,
   checkSigned: CheckSigned,
@@ -62,7 +62,7 @@ export async function verifyAnswers(
 const isLater = (before: NamedAnswer, { batch, body }: Answer): boolean =>
   batch > before.batch || (batch === before.batch && body.position > before.position)
 
-/** Nobody on the list is left out silently: up to the last position that had a seat, each has answered, failed or been passed over. */
+/** Checks that the receipt skips no node silently: each, up to the last position that had a seat, answered, failed or was passed over. */
 function checkSeats({ answers, over, list: { members, passed } }: Receipt): void {
   check(
     over.every(({ position }) => position < members.length),
@@ -79,7 +79,7 @@ function checkSeats({ answers, over, list: { members, passed } }: Receipt): void
   )
 }
 
-/** A seat is filled later than those of the batches before it are: else the order of the salts would be the ICL's choice. */
+/** A seat must be filled after all seats of earlier batches. Otherwise the ICL could choose the order of the salts. */
 function checkOrder(answers: readonly NamedAnswer[]): void {
   const isLate = answers.every(({ batch, fence }) =>
     answers.every((other) => other.batch >= batch || other.fence < fence),
@@ -87,7 +87,7 @@ function checkOrder(answers: readonly NamedAnswer[]): void {
   check(isLate, 'an answer of a later batch was asked for before one of an earlier')
 }
 
-/** Decides again after each batch, and checks that the next one was asked for; returns the answers of the group. */
+/** Decides again after each batch, and checks that the next batch is the one asked for. Returns the answers of the group. */
 export function replayBatches(
   receipt: Receipt,
   answers: readonly NamedAnswer[],

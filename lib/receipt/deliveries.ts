@@ -14,14 +14,14 @@ import type { NamedAnswer } from './answers.ts'
 import { check } from './refuse.ts'
 import type { CheckSigned } from './signed.ts'
 
-/** What the deliveries of a receipt are checked against. */
+/** What a receipt's deliveries are checked against. */
 type Agreed = {
   readonly answers: readonly NamedAnswer[]
   readonly group: readonly NamedAnswer[]
   readonly checkSigned: CheckSigned
 }
 
-/** Checks who delivered, in which order the members had their turns, and what the others said of each delivery. */
+/** Checks who delivered, the order of the turns, and the verdicts on each delivery. */
 export async function verifyDeliveries(receipt: Receipt, agreed: Agreed): Promise<void> {
   const { failed_deliveries: failed, delivery, verdicts, tally } = receipt
   const { answers, group } = agreed
@@ -49,7 +49,7 @@ export async function verifyDeliveries(receipt: Receipt, agreed: Agreed): Promis
   await verifyAttested(receipt)
 }
 
-/** Checks that numbers are those that their nodes committed to, and possible. Whether they are true is not known without the provider. */
+/** Checks that numbers are possible, and are those that the nodes committed to. Only the provider could show whether they are true. */
 async function verifyAttested({ jobId, attested = [], verdicts, delivery, ...receipt }: Receipt) {
   for (const [at, { address, salt, score }] of attested.entries()) {
     const isSecond = attested.slice(0, at).some((earlier) => earlier.address === address)
@@ -66,7 +66,7 @@ async function verifyAttested({ jobId, attested = [], verdicts, delivery, ...rec
   }
 }
 
-/** Only the member itself gives its turn back: that it merely let it pass has to be called so. */
+/** Only the member itself gives its turn back, under its signature. A turn that it let pass must be called lapsed. */
 async function checkAbort(
   abort: SignedTurnAbort,
   turn: Pick<TurnAbortStatement, 'turn' | 'address'> & { readonly reason: DeliveryReason },
@@ -82,7 +82,7 @@ async function checkAbort(
   await checkSigned(abort)
 }
 
-/** What becomes of a delivery by its verdicts, each of which is checked. */
+/** Decides on a delivery by its verdicts, and checks each of them. */
 async function outcomeOf(
   delivery: SignedDelivery,
   verdicts: readonly SignedVerdict[],

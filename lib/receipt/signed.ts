@@ -13,12 +13,12 @@ import { check } from './refuse.ts'
 
 type Signed = SignedAnswer | SignedDelivery | SignedVerdict | SignedTurnAbort
 
-/** Checks one statement of a receipt: who speaks, of which job, and that it is signed. */
+/** Checks one statement of a receipt: its node, its job, and its signature. */
 export type CheckSigned = (signed: Signed) => Promise<void>
 
 /**
- * Checks the signed statements of one receipt: each is about its job, by a session key that its wallet has granted until the job settled
- * and that no other wallet uses. A grant that was checked is not checked again.
+ * Makes the checker of a receipt's signed statements. Each must be about its job, and signed by a session key that the wallet granted until
+ * the job settled and that no other wallet uses. It checks each grant once.
  */
 export function signedChecker(receipt: Receipt): CheckSigned {
   const grants = new Map<string, Promise<boolean>>()

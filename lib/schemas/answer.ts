@@ -1,19 +1,19 @@
 import { z } from 'zod'
 
 /*
- * What a node seals where the prompt has tools that may be called, or asks for JSON. To any other prompt the answer is the text alone.
+ * The document that a node seals when the prompt allows tool calls or asks for JSON. For any other prompt the answer is the text alone.
  */
 
 const Text = z.string().max(1_048_576)
 
-/** A call of a tool. Its id is not the model's: each node would have another. */
+/** A tool call. It has no id, because each node's model makes another one. */
 const CalledTool = z.strictObject({
   name: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/),
-  /** Canonical JSON where the model wrote an object of JSON, else what it wrote. */
+  /** Canonical JSON when the model wrote a JSON object, else what it wrote. */
   arguments: Text,
 })
 
-/** A structured answer: a text or JSON, or calls of tools without a text. */
+/** A structured answer: a text or JSON, or tool calls without a text. */
 export const AnswerDocument = z.union([
   z.strictObject({
     version: z.literal(1),

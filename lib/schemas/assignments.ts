@@ -35,7 +35,7 @@ export const AssignmentOffer = z
   .meta({ id: 'AssignmentOffer' })
 export type AssignmentOffer = z.output<typeof AssignmentOffer>
 
-/** Which assignment a node speaks of. */
+/** Names one of the node's assignments. */
 export const ClaimRequest = z.object({ jobId: JobId, fence: Fence }).meta({ id: 'ClaimRequest' })
 
 /** Everything a node needs to run a claimed assignment (spec 2.3). */
@@ -52,7 +52,7 @@ export const ClaimResult = z
     model_id: ModelId,
     prompt_cid: Cid,
     comparator: ComparatorId,
-    /** What the terms ask checkers to say besides of the delivered text. */
+    /** The check of the delivered text that the terms ask for, besides the verdict. */
     check: CheckId.optional(),
     parameters: Parameters.required(),
     list: ListMembers.describe('With activator and until: what the client committed to on chain'),
@@ -63,7 +63,7 @@ export const ClaimResult = z
   .meta({ id: 'ClaimResult' })
 export type ClaimResult = z.output<typeof ClaimResult>
 
-/** What a poll brings. */
+/** The answer to a poll. */
 export const AssignmentOffers = z
   .object({
     assignments: z.array(AssignmentOffer).max(256),
@@ -77,7 +77,7 @@ export const AssignmentOffers = z
   })
   .meta({ id: 'AssignmentOffers' })
 
-/** A node's promise of its evidence, made before it may see that of others. */
+/** A node's commitment to its evidence, made before it can see others' evidence. */
 export const CommitRequest = z
   .object({
     jobId: JobId,
@@ -86,7 +86,7 @@ export const CommitRequest = z
   })
   .meta({ id: 'CommitRequest' })
 
-/** What a node does next. */
+/** The node's next step. */
 export const NextStep = z
   .enum(['work', 'wait', 'reveal', 'deliver', 'check', 'open', 'differ', 'over'])
   .describe(
@@ -94,13 +94,13 @@ export const NextStep = z
   )
 export type NextStep = z.output<typeof NextStep>
 
-/** A delivery to check, and the answer of the node that delivers; with its wallet's word for the keys, because nobody looks for an ICL's sake alone. */
+/** A delivery to check with the deliverer's answer, both with the wallet's grant for the session key: a node need not trust the ICL. */
 export const DeliveryToCheck = z
   .object({ delivery: SignedDelivery, answer: SignedAnswer })
   .meta({ id: 'DeliveryToCheck' })
 export type DeliveryToCheck = z.output<typeof DeliveryToCheck>
 
-/** A node's own assignment in a job, and what to do next. */
+/** A node's own assignment in a job, and its next step. */
 export const OwnAssignment = z
   .object({
     jobId: JobId,
@@ -126,17 +126,17 @@ export const OwnAssignment = z
   .meta({ id: 'OwnAssignment' })
 export type OwnAssignment = z.output<typeof OwnAssignment>
 
-/** What opens the commitment in a verdict. */
+/** Opens the commitment in a verdict. */
 export const OpenCheckRequest = z
   .object({ jobId: JobId, fence: Fence, salt: Base64Url32, score: TeacherScore })
   .meta({ id: 'OpenCheckRequest' })
 
-/** The node cannot do it. What it has revealed stays: a part in a turn is given back by a statement of its own. */
+/** The node gives an assignment back. An answer that it has revealed stays. It gives back its part in a turn by a statement instead. */
 export const AbortRequest = z
   .object({ jobId: JobId, fence: Fence, reason: AbortReason })
   .meta({ id: 'AbortRequest' })
 
-/** Where the assignment and the job stand now. */
+/** The present state of the assignment and the job. */
 export const AssignmentState = z
   .object({
     jobId: JobId,
@@ -149,6 +149,6 @@ export const AssignmentState = z
   .meta({ id: 'AssignmentState' })
 export type AssignmentState = z.output<typeof AssignmentState>
 
-/** Where they stand after a commitment, an answer or a delivery, with the ICL's word that it has it. */
+/** The state after a commitment, an answer or a delivery, with the ICL's acknowledgement. */
 export const Acknowledged = AssignmentState.extend({ ack: Ack }).meta({ id: 'Acknowledged' })
 export type Acknowledged = z.output<typeof Acknowledged>

@@ -13,21 +13,21 @@ const Nonce = Base64Url(96).min(1)
 const mostPcrs = 24
 const certificateBytes = 4_096
 
-/** The SHA-256 of an endorsement key's RSA modulus in hex: what one TPM is known by. */
+/** The SHA-256 of an endorsement key's RSA modulus in hex, which identifies a TPM. */
 const EkHash = z
   .string()
   .regex(/^[0-9a-f]{64}$/, 'must be 64 lower-case hex digits')
   .meta({ id: 'EkHash' })
 
-/** What the ICL wants quoted: exactly these registers of the SHA-256 bank, and whether the boot's event log must come along. */
+/** The quote that the ICL asks for: exactly these registers of the SHA-256 bank, and whether the boot's event log is required. */
 export const QuoteDemand = z
   .object({ pcrs: z.array(z.int().min(0).max(23)).min(1).max(mostPcrs), event_log: z.boolean() })
   .meta({ id: 'QuoteDemand' })
 export type QuoteDemand = z.output<typeof QuoteDemand>
 
 /**
- * A nonce for one attestation of one address; valid for 300 s and for one use (spec 5). `enrolled`: the ICL knows a TPM of this
- * address, so that a quote under this nonce is enough. `tpm` is there when the ICL accepts TPMs.
+ * A nonce for one attestation of one address, valid for 300 s and for one use (spec 5). `enrolled`: the ICL knows a TPM of this address, so
+ * a quote with this nonce is enough. `tpm` is set when the ICL accepts TPMs.
  */
 export const Challenge = z
   .object({
@@ -38,7 +38,7 @@ export const Challenge = z
   })
   .meta({ id: 'Challenge' })
 
-/** What a node sends once per TPM: the endorsement key's certificate (DER), what it lacks of its chain, and the attestation key (TPMT_PUBLIC). */
+/** Enrols a TPM, once: the endorsement key's certificate (DER), missing parts of its chain, and the attestation key (TPMT_PUBLIC). */
 export const EnrollmentRequest = z
   .object({
     operator_address: Address,
@@ -51,8 +51,8 @@ export const EnrollmentRequest = z
 export type EnrollmentRequest = z.output<typeof EnrollmentRequest>
 
 /**
- * A secret that only this TPM can recover, with TPM2_ActivateCredential (both parts are the contents of their TPM2B), and the nonce of
- * the quote that proves that it did.
+ * A secret that only this TPM can recover, with TPM2_ActivateCredential (both parts are the contents of their TPM2B), and the nonce of the
+ * quote that proves that it did.
  */
 export const EnrollmentAnswer = z
   .object({
@@ -63,29 +63,29 @@ export const EnrollmentAnswer = z
   })
   .meta({ id: 'EnrollmentAnswer' })
 
-/** Frees every TPM of an address for another one; the address signs. */
+/** Releases every TPM of an address, so that it can enrol with another one. The address signs. */
 export const ReleaseRequest = z
   .object({ operator_address: Address })
   .meta({ id: 'AttestationReleaseRequest' })
 
-/** The TPMs that were freed; the address has no certificate any more. */
+/** The TPMs that were released. The address no longer has a certificate. */
 export const ReleaseAnswer = z
   .object({ released: z.array(EkHash).max(1_000) })
   .meta({ id: 'AttestationReleaseAnswer' })
 
-/** The wallet's word that a session key speaks for it at one ICL until `not_after`. */
+/** The wallet's grant that a session key speaks for it at one ICL until `not_after`. */
 export const SessionGrant = z
   .object({ not_after: UnixSeconds, signature: WalletSignature })
   .meta({ id: 'SessionGrant' })
 
-/** Values of registers (hex) by index; only canonical indices, so that no register is named twice. */
+/** Values of registers (hex) by index. Indices are canonical, so that no register is named twice. */
 const PcrValues = z
   .record(z.string().regex(/^(\d|1\d|2[0-3])$/), z.string().regex(/^[0-9a-f]{64}$/))
   .refine((pcrs) => Object.keys(pcrs).length <= mostPcrs, 'must have at most 24 registers')
 
 /**
- * A TPM's quote (TPMS_ATTEST), its signature (TPMT_SIGNATURE), the register values that it is about, and the boot's event log. The quote's
- * extraData is `attestationDigest` of the request. It is verified with the key that was enrolled: a key in the request is not looked at.
+ * A TPM's quote (TPMS_ATTEST), its signature (TPMT_SIGNATURE), the values of the quoted registers, and the boot's event log. The quote's
+ * extraData is `attestationDigest` of the request. The ICL verifies it with the enrolled key, and ignores any key in the request.
  */
 export const TpmEvidence = z
   .object({
@@ -98,7 +98,7 @@ export const TpmEvidence = z
   .meta({ id: 'TpmEvidence' })
 export type TpmEvidence = z.output<typeof TpmEvidence>
 
-/** What a node sends to be attested; the evidence proves the digest that `attestationDigest` makes (spec 5). */
+/** A request to attest a node. The evidence proves the digest of `attestationDigest` (spec 5). */
 export const AttestationRequest = z
   .object({
     operator_address: Address,

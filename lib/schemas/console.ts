@@ -17,13 +17,13 @@ import { AttestationBackend, IneligibleReason } from './nodes.ts'
 import { AttestedNumbers } from './teacher.ts'
 import { AgreementRule } from './terms.ts'
 
-/** What a job is called in the console while its id is nobody's business: 16 hex digits that only its ICL can make of the id. */
+/** A job's name in the console while its id is secret: 16 hex digits that only the ICL can derive from the id. */
 export const JobRef = z
   .string()
   .regex(/^[0-9a-f]{16}$/)
   .meta({ id: 'JobRef' })
 
-/** A job as everybody may see it: nothing of its client, and its id only once it has settled. */
+/** The public view of a job: nothing of its client, and its id only once it has settled. */
 export const ConsoleJob = z
   .object({
     ref: JobRef,
@@ -33,9 +33,9 @@ export const ConsoleJob = z
     model_id: ModelId,
     min_tier: ModelTier,
     comparator: ComparatorId,
-    /** Nodes that answer at first. */
+    /** Nodes of the first batch. */
     quorum: z.int(),
-    /** Once it has settled: the answers that were given, and how many of them match one another. */
+    /** Set once it has settled: the number of answers, and how many of them match one another. */
     answers: z.int().optional(),
     agreed: z.int().optional(),
     created_at: UnixSeconds,
@@ -52,11 +52,11 @@ export const ConsoleJobs = z
   .object({ jobs: z.array(ConsoleJob).max(100), next_cursor: z.string().nullable() })
   .meta({ id: 'ConsoleJobs' })
 
-/** One seat's attempt; who and with what verdict only once the job has settled. */
+/** One attempt at a seat. Node and verdict are set only once the job has settled. */
 const ConsoleAssignment = z
   .object({
     seat: z.int(),
-    /** 0 for the quorum; each later batch has the seats that were added when no agreement was found. */
+    /** 0 for the quorum. Each later batch has the seats that were added when no agreement was found. */
     batch: z.int(),
     role: Role,
     status: AssignmentStatus,
@@ -64,17 +64,17 @@ const ConsoleAssignment = z
     node: Address.optional(),
     verdict: Verdict.optional(),
     verdict_reason: VerdictReason.optional(),
-    /** How likely the delivered text is under its model, by its own word; it decides nothing. */
+    /** How likely the delivered text is under the node's model, by its own word. It decides nothing. */
     attested: AttestedNumbers.optional(),
   })
   .meta({ id: 'ConsoleAssignment' })
 
-/** Whose answers match, and nothing of how far the others are apart. */
+/** Whose answers match, without how far the others are apart. */
 const ConsoleAgreement = AgreementView.extend({
   pairs: z.array(AnswerPair.omit({ why: true, similarities: true })),
 }).meta({ id: 'ConsoleAgreement' })
 
-/** The turn of a member of the agreement to deliver. */
+/** A turn to deliver of a member of the agreement. */
 const ConsoleDelivery = z
   .object({
     node: Address,
@@ -83,18 +83,18 @@ const ConsoleDelivery = z
   })
   .meta({ id: 'ConsoleDelivery' })
 
-/** A job's list in numbers: who is on it is nobody's business. */
+/** A job's list in numbers. Its members are secret. */
 const ConsoleList = z
   .object({
     members: z.int(),
     /** How many answers have to match one another. */
     rule: AgreementRule,
-    /** How many of them were passed over, by reason. */
+    /** How many members were passed over, by reason. */
     passed: z.partialRecord(PassReason, z.int()),
   })
   .meta({ id: 'ConsoleList' })
 
-/** Something that happened to a job. */
+/** An event of a job. */
 export const ConsoleEvent = z
   .object({
     seq: z.int(),
@@ -109,14 +109,14 @@ export const ConsoleEvent = z
   .meta({ id: 'ConsoleEvent' })
 export type ConsoleEvent = z.output<typeof ConsoleEvent>
 
-/** A job with what happened to it. */
+/** A job with its events. */
 export const ConsoleJobDetail = z
   .object({
     job: ConsoleJob,
     assignments: z.array(ConsoleAssignment),
     /** Only once the job has settled. */
     agreement: ConsoleAgreement.optional(),
-    /** In the order of their turns; none until the job has settled. */
+    /** In the order of their turns; empty until the job has settled. */
     deliveries: z.array(ConsoleDelivery),
     list: ConsoleList,
     timeline: z.array(ConsoleEvent),
@@ -125,7 +125,7 @@ export const ConsoleJobDetail = z
   .meta({ id: 'ConsoleJobDetail' })
 export type ConsoleJobDetail = z.output<typeof ConsoleJobDetail>
 
-/** A node with a certificate, and why it cannot be drawn, if it cannot. */
+/** A node with a certificate, and the reasons that it cannot be drawn, if any. */
 export const ConsoleNode = z
   .object({
     address: Address,
@@ -139,7 +139,7 @@ export const ConsoleNode = z
     active: z.boolean(),
     reasons: z.array(IneligibleReason),
     score: z.int(),
-    /** In the draw of lists: made of the score and of the doubt about the node. */
+    /** The weight in the draw, from the score and the doubt. */
     weight: z.int(),
     completed: z.int(),
     accepted: z.int(),
@@ -159,10 +159,10 @@ export const ConsoleMinute = z
   .object({
     at: UnixSeconds,
     accepted: z.int(),
-    /** Disputed, expired. */
+    /** Disputed or expired. */
     failed: z.int(),
     cancelled: z.int(),
-    /** Seconds from submission to acceptance; left out where nothing was accepted. */
+    /** Seconds from submission to acceptance; left out when none was accepted. */
     median_seconds: z.number().optional(),
     p95_seconds: z.number().optional(),
   })
@@ -180,27 +180,27 @@ export const ConsoleOverview = z
     reasons: z.array(z.string()),
     chain: z.object({ connected: z.boolean() }),
     store: z.object({ connected: z.boolean(), durable: z.boolean(), writable: z.boolean() }),
-    /** What the ICL still has to do outside; null when the store does not tell. */
+    /** Effects that the ICL has still to deliver; null when the store does not answer. */
     outbox: z.object({ waiting: z.int(), oldest_seconds: z.int() }).nullable(),
-    /** Draws that wait for their turn at the process that tells. */
+    /** Draws that wait for their turn in this process. */
     draws_waiting: z.int(),
-    /** Null when the store does not tell. */
+    /** Null when the store does not answer. */
     jobs_by_phase: z.partialRecord(JobPhase, z.int()).nullable(),
-    /** When the oldest job came that waits for nodes; null when none does. */
+    /** When the oldest job that waits for nodes was submitted; null when none waits. */
     waiting_since: UnixSeconds.nullable(),
-    /** Requests that this process refused in the last hour for load, limits or want of nodes, by code. */
+    /** Requests that this process refused in the last hour for load, limits or lack of nodes, by code. */
     refused: z.record(z.string().max(64), z.int()),
-    /** Null when the chain does not tell. */
+    /** Null when the chain does not answer. */
     nodes: z.object({ certified: z.int(), active: z.int() }).nullable(),
-    /** The last hour, oldest minute first; null when the store does not tell. */
+    /** The last hour, oldest minute first; null when the store does not answer. */
     minutes: z.array(ConsoleMinute).max(61).nullable(),
-    /** From when on `minutes` has every job. */
+    /** The time from which on `minutes` has every job. */
     minutes_since: UnixSeconds.nullable(),
   })
   .meta({ id: 'ConsoleOverview' })
 export type ConsoleOverview = z.output<typeof ConsoleOverview>
 
-/** What the stream brings: how the ICL is, jobs that changed, or that too many did to list them. */
+/** An event of the stream: the overview, changed jobs, or that too many jobs changed to list them. */
 export const ConsoleNews = z.discriminatedUnion('type', [
   z.object({ type: z.literal('overview'), overview: ConsoleOverview }),
   z.object({ type: z.literal('jobs'), jobs: z.array(ConsoleJob).max(100) }),

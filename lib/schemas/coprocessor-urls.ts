@@ -5,7 +5,7 @@ const HttpUrl = z
   .max(2_048)
   .overwrite((text) => text.replace(/\/+$/, ''))
 
-/** Where a coprocessor network is reached: its public keys, the verifier of proofs, and those who decrypt. */
+/** The URLs of a coprocessor network: its public keys, the verifier of proofs, and the threshold network that decrypts. */
 export const CoprocessorUrls = z
   .object({
     cofhe_url: HttpUrl,
@@ -22,7 +22,7 @@ const urlsOf = (text: string): unknown => {
   return { cofhe_url: cofhe, verifier_url: verifier, threshold_network_url: threshold }
 }
 
-/** The addresses as an operator writes them: one for all three, or three with commas (keys, verifier, threshold network), or an object. */
+/** The URLs as an operator writes them: one for all three, or three with commas (keys, verifier, threshold network), or an object. */
 export const CoprocessorSetting = z.preprocess(
   (value) => (typeof value === 'string' ? urlsOf(value) : value),
   z.strictObject(CoprocessorUrls.shape, {

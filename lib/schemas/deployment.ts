@@ -2,9 +2,9 @@ import { z } from 'zod'
 import { Address } from '../codecs.ts'
 import { CoprocessorUrls } from './coprocessor-urls.ts'
 
-/** An address file: where on which chain the contracts are, as `npm run contracts:deploy` writes it. */
+/** An address file: a chain and its contracts' addresses, as `npm run contracts:deploy` writes it. */
 export const Deployment = z.strictObject({
-  /** As `--network` names it. */
+  /** The name for `--network`. */
   network: z.string().regex(/^[a-z0-9][a-z0-9-]{0,31}$/, 'must be a name such as sepolia'),
   chain_id: z.int('must be a whole number').positive(),
   contracts: z.strictObject({
@@ -16,7 +16,7 @@ export const Deployment = z.strictObject({
   task_manager: Address,
   /** The block from which the contracts' events start. */
   block: z.int().min(0),
-  /** Where the coprocessor is reached; absent where each machine has one of its own. */
+  /** The coprocessor's URLs; absent where each machine runs its own. */
   coprocessor: CoprocessorUrls.optional(),
 })
 export type Deployment = z.output<typeof Deployment>

@@ -2,17 +2,17 @@ import { z } from 'zod'
 import { Address, Hash32, IclOrigin, JobId, NextCursor, Uint256, UnixSeconds } from '../codecs.ts'
 import { SignedAnswer, SignedDelivery, SignedVerdict } from './statements.ts'
 
-/** What a node can be proven to have done wrong: two contradictory signed statements, or a verdict that its own evidence refutes. */
+/** A provable fault of a node: two contradictory signed statements, or a verdict that its own evidence refutes. */
 export const FaultKind = z.enum(['equivocated', 'verdict-refuted'])
 export type FaultKind = z.output<typeof FaultKind>
 
-/** What becomes of a fault on chain; `off` when the operator of the ICL has nobody slashed. */
+/** The state of a fault on chain; `off` when the ICL's operator slashes nobody. */
 export const SlashState = z.enum(['off', 'proposed', 'executed', 'cancelled'])
 export type SlashState = z.output<typeof SlashState>
 
 /**
- * Proof of a fault that checks without a network. `equivocated`: two different answers, or two deliveries, for one fence, or two verdicts on one delivery.
- * `verdict-refuted`: the deliverer's answer, its delivery, the accused's answer, and its verdict, which these two answers contradict.
+ * The proof of a fault, checked without a network. `equivocated`: two different answers, or two deliveries, for one fence, or two verdicts
+ * on one delivery. `verdict-refuted`: the deliverer's answer, its delivery, the accused's answer, and its verdict, which these contradict.
  */
 export const FaultEvidence = z
   .object({
@@ -31,7 +31,7 @@ export const FaultEvidence = z
   .meta({ id: 'FaultEvidence' })
 export type FaultEvidence = z.output<typeof FaultEvidence>
 
-/** A fault and what became of it; the evidence from when the job has settled until the slash has. */
+/** A fault and its slash. The evidence is present from when the job has settled until the slash has. */
 export const FaultView = z
   .object({
     fault_id: Hash32,
@@ -40,7 +40,7 @@ export const FaultView = z
     fence: z.int(),
     address: Address,
     at: UnixSeconds,
-    /** SHA-256 of the evidence's canonical JSON, as it stands on chain; absent when nothing was proposed and the evidence is gone. */
+    /** SHA-256 of the evidence's canonical JSON, as on chain; absent when nothing was proposed and the evidence is deleted. */
     evidence_hash: Hash32.optional(),
     evidence: FaultEvidence.optional(),
     slash: z
@@ -54,13 +54,13 @@ export const FaultView = z
         taken_wei: Uint256.optional(),
       })
       .optional(),
-    /** What the last try to slash failed with. */
+    /** The error of the last attempt to slash. */
     slash_error: z.string().max(10_000).optional(),
   })
   .meta({ id: 'FaultView' })
 export type FaultView = z.output<typeof FaultView>
 
-/** A node's faults, newest first, as far as their jobs are still kept. */
+/** A node's faults, newest first, while their jobs are kept. */
 export const NodeFaults = z
   .object({ faults: z.array(FaultView).max(20), next_cursor: NextCursor })
   .meta({ id: 'NodeFaults' })

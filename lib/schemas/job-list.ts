@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { Cid, Hash32, JobId, ModelId, NextCursor, UnixSeconds } from '../codecs.ts'
 import { JobPhase, JobReason, ReadToken } from './jobs.ts'
 
-/** Which of one's own jobs to list. */
+/** Selects the caller's own jobs. */
 export const JobListQuery = z.object({ status: JobPhase.optional() })
 
-/** A job in a list; the token reads the rest of it. */
+/** A job in a list. The token reads the rest of it. */
 const JobSummary = z
   .object({
     jobId: JobId,
@@ -23,7 +23,7 @@ const JobSummary = z
   .meta({ id: 'JobSummary' })
 export type JobSummary = z.output<typeof JobSummary>
 
-/** A page of one's own jobs, newest first. */
+/** A page of the caller's own jobs, newest first. */
 export const JobList = z
   .object({ jobs: z.array(JobSummary).max(50), next_cursor: NextCursor })
   .meta({ id: 'JobList' })

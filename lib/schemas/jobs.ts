@@ -17,11 +17,11 @@ import { AgreementRule } from './terms.ts'
 export const Role = z.enum(['leader', 'verifier'])
 export type Role = z.output<typeof Role>
 
-/** What a verifier found (spec 2.4). */
+/** A node's verdict on a delivery (spec 2.4). */
 export const Verdict = z.enum(['match', 'no-match'])
 export type Verdict = z.output<typeof Verdict>
 
-/** Why a verdict is `no-match`: the first two by the evidence alone, of nodes outside the agreement; the others of an output that was opened. */
+/** Why a verdict is `no-match`: the first two by evidence alone, from nodes outside the agreement; the others on an opened output. */
 export const VerdictReason = z.enum([
   'different-answer',
   'inconclusive',
@@ -31,8 +31,8 @@ export const VerdictReason = z.enum([
 export type VerdictReason = z.output<typeof VerdictReason>
 
 /**
- * The life of a job; the last four are settled and never change. It is the job's `phase` wherever an assignment's `status` may stand beside it: in the rules,
- * the history and what nodes are sent. A view of a job for its client calls it `status`, as HTTP APIs do.
+ * The life of a job. The last four are settled and never change. It is called `phase` wherever an assignment's `status` may be beside it:
+ * in the rules, the history and what nodes are sent. A client's view of a job calls it `status`, as HTTP APIs do.
  */
 export const JobPhase = z.enum(['open', 'running', 'accepted', 'disputed', 'expired', 'cancelled'])
 export type JobPhase = z.output<typeof JobPhase>
@@ -49,7 +49,7 @@ export const AssignmentStatus = z.enum([
 ])
 export type AssignmentStatus = z.output<typeof AssignmentStatus>
 
-/** Why a node cannot do an assignment; some may pass when tried again. */
+/** Why a node cannot do an assignment. For some a retry may help. */
 export const AbortReason = z.enum([
   'key-handles-missing',
   'prompt-unavailable',
@@ -98,7 +98,7 @@ export const AssignmentReason = z.enum([
 ])
 export type AssignmentReason = z.output<typeof AssignmentReason>
 
-/** Why a member of the agreement did not deliver: it gave that back, its time ran out, or the others refused or could not check its output. */
+/** Why a member did not deliver: it gave its turn back, its time ran out, or the others refused or could not check its output. */
 export const DeliveryReason = z.enum([
   ...AbortReason.options,
   'never-delivered',
@@ -107,7 +107,7 @@ export const DeliveryReason = z.enum([
 ])
 export type DeliveryReason = z.output<typeof DeliveryReason>
 
-/** Why a job is where it is. */
+/** Why a job is in its phase. */
 export const JobReason = z.enum([
   'awaiting-grant',
   'not-enough-nodes',
@@ -122,22 +122,22 @@ export const JobReason = z.enum([
 ])
 export type JobReason = z.output<typeof JobReason>
 
-/** The longest answer when the client does not say: the same at every node, or answers could not be compared. */
+/** The longest answer unless the client says otherwise. It must be the same at every node, or answers could not be compared. */
 export const defaultMaxOutputTokens = 1_024
 
 export const MaxOutputTokens = z.int().min(1).max(8_192)
 
-/** What the client may set of the inference itself. */
+/** The parameters of the inference that the client may set. */
 export const Parameters = z
   .object({ max_output_tokens: MaxOutputTokens.optional() })
   .meta({ id: 'Parameters' })
 export type Parameters = z.output<typeof Parameters>
 
-/** How far the message that a job has settled is: it has still to arrive, it has, its receiver wants no more, or it was tried for a day. */
+/** The state of the webhook's message: it waits, it was delivered, its receiver wants no more, or the ICL gave up after a day. */
 export const WebhookState = z.enum(['waiting', 'delivered', 'gone', 'given-up'])
 export type WebhookState = z.output<typeof WebhookState>
 
-/** Why a try got no answer: the name leads to no public address, nobody answers there, it took too long, or this ICL sends none any more. */
+/** Why an attempt failed: the name has no public address, nobody answers there, it took too long, or this ICL sends no more webhooks. */
 export const WebhookError = z.enum(['address-refused', 'unreachable', 'timeout', 'webhooks-off'])
 export type WebhookError = z.output<typeof WebhookError>
 
@@ -148,53 +148,53 @@ export const SubmitJob = z
     prompt_cid: Cid,
     kpHighHandle: Uint256,
     kpLowHandle: Uint256,
-    /** As the ICL signed it: its terms say how the answers are compared. */
+    /** The list that the ICL signed. Its terms say how the answers are compared. */
     list: SignedList,
     /** The end of the commitment to the list, Unix seconds by the chain's clock. */
     until: UnixSeconds,
     parameters: Parameters.optional(),
     client_nonce: Uint256,
-    /** Where to post a signed message once the job has settled. */
+    /** The URL for a signed message once the job has settled. */
     webhook: z.object({ url: z.url().max(2_048) }).optional(),
   })
   .meta({ id: 'SubmitJob' })
 export type SubmitJob = z.output<typeof SubmitJob>
 
-/** Reads and cancels one job. */
+/** A token that reads and cancels one job. */
 export const ReadToken = z.string().max(1_024)
 
-/** The job that a submission made or found; the token reads it without a wallet. */
+/** The job that a submission made or found. The token reads it without a wallet. */
 export const SubmittedJob = z
   .object({
     jobId: JobId,
     status: JobPhase,
     read_token: ReadToken,
-    /** Verifies the messages to the webhook's URL: the same for each job of this client that names the URL. */
+    /** Verifies the webhook's messages. It is the same for each job of this client with that URL. */
     webhook_secret: z.string().max(1_024).optional(),
   })
   .meta({ id: 'SubmittedJob' })
 
-/** One assignment of a job as its client sees it: `claimed` until the job has settled, whatever came after the claim. */
+/** One assignment of a job, for its client. Its status stays `claimed` from the claim until the job has settled. */
 export const AssignmentView = z
   .object({
     seat: z.int(),
-    /** 0 for the quorum; each later batch has the seats that were added when no agreement was found. */
+    /** 0 for the quorum. Each later batch has the seats that were added when no agreement was found. */
     batch: z.int(),
-    /** On the job's list. */
+    /** The node's position on the job's list. */
     position: z.int(),
-    /** `leader`: delivers the answer; before it is known who does, the first seat. */
+    /** `leader`: delivers the answer; the first seat until the deliverer is known. */
     role: Role,
     node: Address,
     fence: z.int(),
     status: AssignmentStatus,
     reason: AssignmentReason.optional(),
-    /** What it said of the delivery. */
+    /** The node's verdict on the delivery. */
     verdict: Verdict.optional(),
     verdict_reason: VerdictReason.optional(),
   })
   .meta({ id: 'AssignmentView' })
 
-/** How far two answers are apart by their evidence. */
+/** A comparison of two answers' evidence. */
 export const AnswerPair = z
   .object({
     nodes: z.tuple([Address, Address]),
@@ -211,10 +211,10 @@ export type AnswerPair = z.output<typeof AnswerPair>
 export const AgreementView = z
   .object({
     rule: AgreementRule,
-    /** Answers that had to match one another. */
+    /** The quota: answers that have to match one another. */
     needed: z.int(),
     answers: z.int(),
-    /** The nodes whose answers match one another, by batch and position; none when no group was large enough. */
+    /** The nodes whose answers match one another, ordered by batch and position; empty when no group was large enough. */
     group: z.array(Address).max(7),
     /** The member whose answer was delivered. */
     deliverer: Address.optional(),
@@ -223,10 +223,10 @@ export const AgreementView = z
   .meta({ id: 'AgreementView' })
 export type AgreementView = z.output<typeof AgreementView>
 
-/** Of one job: a receipt names each of them. A node that leaves and comes back uses none of a seat's attempts up. */
+/** The most assignments of a job, each of which a receipt names. A node that leaves and returns uses up none of a seat's attempts. */
 export const mostAssignments = 64
 
-/** A job as its client sees it. */
+/** A job, for its client. */
 export const JobView = z
   .object({
     jobId: JobId,
@@ -240,7 +240,7 @@ export const JobView = z
     created_at: UnixSeconds,
     deadline: UnixSeconds,
     quorum: z.array(AssignmentView).max(mostAssignments),
-    /** The nodes that may answer, in their order, with all that drawing it again takes. */
+    /** The nodes that may answer, in order, with all that drawing the list again needs. */
     list: JobListView,
     /** Only once the job has settled. */
     agreement: AgreementView.optional(),
@@ -251,7 +251,7 @@ export const JobView = z
     receipt_hash: Hash32.optional(),
     commit_tx: Hash32.optional(),
     commit_error: z.string().max(10_000).optional(),
-    /** What became of the message to the client's server; its URL is not shown. */
+    /** The state of the message to the client's server. Its URL is not shown. */
     webhook: z
       .object({
         state: WebhookState,
@@ -264,7 +264,7 @@ export const JobView = z
   .meta({ id: 'JobView' })
 export type JobView = z.output<typeof JobView>
 
-/** Something that happened to a job, in order; `seq` is the SSE id to resume from. From the first commitment on they come once the job has settled. */
+/** An event of a job; `seq` is the SSE id to resume from. Events from the first commitment on are sent once the job has settled. */
 export const JobEvent = z
   .object({
     seq: z.int(),

@@ -23,13 +23,13 @@ export const QuorumPreviewQuery = z.object({
   verifier_count: QueryInt(2, 5).default(2),
 })
 
-/** The pool that a list would be drawn from now; it says nothing of who will be on the list. */
+/** The pool that a list would be drawn from now. It does not show who will be on the list. */
 export const QuorumPreview = z
   .object({
     model_id: ModelId,
     comparator: ComparatorId,
     pool_cid: Cid,
-    /** Active nodes of the pool that serve the demand, and how many of them have a free slot. */
+    /** Active nodes of the pool that meet the demand, and how many of them have a free slot. */
     nodes: z.int(),
     free_nodes: z.int(),
     /** Draws that wait for their turn. */
@@ -37,7 +37,7 @@ export const QuorumPreview = z
   })
   .meta({ id: 'QuorumPreview' })
 
-/** A pool that the ICL published, and from when to when it was the current one. */
+/** A pool that the ICL published, and the time for which it was current. */
 const PublishedPool = z
   .object({ pool_cid: Cid, from: UnixSeconds, until: UnixSeconds })
   .meta({ id: 'PublishedPool' })
@@ -47,7 +47,7 @@ export const PublishedPools = z
   .object({ pools: z.array(PublishedPool).max(10_000) })
   .meta({ id: 'PublishedPools' })
 
-/** Why a node on a list is not seated in its turn. */
+/** Why a node on a list is not seated in turn. */
 export const PassReason = z.enum([...IneligibleReason.options, 'busy'])
 export type PassReason = z.output<typeof PassReason>
 
@@ -71,7 +71,7 @@ export type BlockId = z.output<typeof BlockId>
 
 export const ListMembers = z.array(Address).min(minListLength).max(maxListLength)
 
-/** Which stored key a list is asked for: its handles, the block that holds its KeyStored event, and the opened terms. */
+/** Asks for the list of a stored key: its handles, the block of its KeyStored event, and the opened terms. */
 export const ListRequest = z
   .object({
     kpHighHandle: Uint256,
@@ -84,7 +84,7 @@ export const ListRequest = z
   .meta({ id: 'ListRequest' })
 export type ListRequest = z.output<typeof ListRequest>
 
-/** The list of a stored key, and who is passed over now. */
+/** The list of a stored key, and the nodes that are passed over now. */
 export const ListStatement = z
   .object({
     statement: z.literal('svc-list-v2'),
@@ -95,7 +95,7 @@ export const ListStatement = z
     block: BlockId,
     list: ListMembers,
     passed: z.array(PassedNode).max(maxListLength),
-    /** Who may activate more nodes of the list: what the client commits to. */
+    /** The account that may activate more nodes of the list, to which the client commits. */
     coordinator: Address,
     at: UnixSeconds,
   })
@@ -108,7 +108,7 @@ export const SignedList = z
   .meta({ id: 'SignedList' })
 export type SignedList = z.output<typeof SignedList>
 
-/** The list of a job as its client and its receipt have it. */
+/** A job's list, as in its view and its receipt. */
 export const JobListView = z
   .object({
     terms: Terms,

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Address, ComparatorId, SessionPublicKey, Uint256 } from '../codecs.ts'
 import { CoprocessorUrls } from './coprocessor-urls.ts'
 
-/** How the ICL is (spec 2.1). */
+/** The ICL's health (spec 2.1). */
 export const Health = z
   .object({
     /** `unavailable` while nothing can be saved. */
@@ -12,18 +12,18 @@ export const Health = z
   })
   .meta({ id: 'Health' })
 
-/** Whether the ICL should get traffic, and if not wholly well, why. */
+/** Whether the ICL should get traffic, and what is degraded. */
 export const Readiness = z
   .object({ ready: z.boolean(), reasons: z.array(z.string()) })
   .meta({ id: 'Readiness' })
 
-/** How often one caller may ask: at most `requests` at once, made up again over `seconds`. */
+/** A rate limit of one caller: at most `requests` at once, which refill over `seconds`. */
 export const Rate = z
   .object({ requests: z.int().min(1).max(1_000_000), seconds: z.int().min(1).max(86_400) })
   .meta({ id: 'Rate' })
 export type Rate = z.output<typeof Rate>
 
-/** What is counted: requests of a client address (all, previews, attestations, uploads by wallets, failed signatures), of a wallet, a node, a job's reader. */
+/** What is counted: requests of an address (all, previews, attestations, uploads by wallets, failed signatures), wallet, node or reader. */
 export const RateName = z.enum([
   'address',
   'preview',
@@ -36,12 +36,12 @@ export const RateName = z.enum([
 ])
 export type RateName = z.output<typeof RateName>
 
-/** Clients and nodes wait as long as this says: no step, and no job, may take more than an hour. */
+/** An ICL's time limit that clients and nodes wait for. No step, and no job, may take more than an hour. */
 const StepSeconds = z.int().min(0).max(3_600)
 
 const Count = z.int().min(0).max(1_000_000_000)
 
-/** Where everything is and what the limits are: all that a node or a client must know of a deployment. */
+/** A deployment's addresses and limits: all that a node or a client must know. */
 export const Network = z
   .object({
     version: z.string().max(64),
@@ -53,11 +53,11 @@ export const Network = z
       result_registry: Address,
     }),
     coordinator: Address,
-    /** Where the operator says that the coprocessor is: for information; nodes and clients take no ICL's word for it. */
+    /** The coprocessor's URLs by the operator's word, for information. Nodes and clients do not rely on them. */
     coprocessor: CoprocessorUrls.optional(),
     attestation_backends: z.array(z.enum(['mock', 'tpm'])).max(16),
     comparators: z.array(ComparatorId).max(16),
-    /** What compares the answers of a job that names none. */
+    /** The comparator of a job that names none. */
     default_comparator: ComparatorId,
     limits: z.object({
       body_bytes: Count,
@@ -70,20 +70,20 @@ export const Network = z
       job_seconds: StepSeconds,
       deliver_seconds: StepSeconds,
       check_seconds: StepSeconds,
-      /** Jobs of one client that run at the same time. */
+      /** Jobs of one client that may run at the same time. */
       jobs_at_once: Count.min(1),
-      /** Draws of one client that wait for their turn. */
+      /** Draws of one client that may wait for their turn. */
       draws_waiting: Count,
       /** Jobs of one client in one day (UTC); null for no limit. */
       jobs_per_day: Count.nullable(),
-      /** What is not named is not limited. */
+      /** A request without an entry is not limited. */
       rates: z.partialRecord(RateName, Rate),
     }),
-    /** Whether only clients that the operator named may submit. */
+    /** True when only clients that the operator named may submit. */
     client_allow_list: z.boolean(),
     /** How long a settled job, its evidence and its blobs are kept. */
     blob_retention_days: Count,
-    /** What the ICL proposes to take of the stake for a fault; 0 or absent when it proposes nothing. */
+    /** What the ICL proposes to take of a stake for a fault; 0 or absent when it proposes nothing. */
     slash_wei: Uint256.optional(),
   })
   .meta({ id: 'Network' })
@@ -108,7 +108,7 @@ export const JsonWebKeySet = z
           use: z.literal('sig'),
         }),
       )
-      // All that were ever used stay.
+      // Every key that was ever used stays.
       .max(10_000),
   })
   .refine(

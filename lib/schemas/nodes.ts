@@ -13,7 +13,7 @@ import {
 } from '../codecs.ts'
 import { ModelTakes, PromptPart } from './prompt-needs.ts'
 
-/** What proves a node's identity: an HMAC, for development, or a TPM 2.0 quote. */
+/** How a node proves its identity: by an HMAC, for development, or by a TPM 2.0 quote. */
 export const AttestationBackend = z.enum(['mock', 'tpm'])
 export type AttestationBackend = z.output<typeof AttestationBackend>
 
@@ -45,13 +45,13 @@ export const NodeRecord = z
     }),
     /**
      * What the draw makes of the events: the weight, the weights of all active nodes together, and the doubt in thousandths of a natural
-     * logarithm. Of two active nodes with the same models one is as likelier to stand first on a list as it weighs more.
+     * logarithm. Nodes with the same models are first on a list with chances in proportion to their weights.
      */
     draw: z.object({ weight: z.int(), pool_weight: z.int(), doubt_millinats: z.int() }).optional(),
   })
   .meta({ id: 'NodeRecord' })
 
-/** One thing that a node did, as the ICL signs it; the codes and what each is worth are in docs/protocol.md. */
+/** A reputation event of a node, which the ICL signs. docs/protocol.md has the codes and their worth. */
 export const ReputationStatement = z
   .object({
     statement: z.literal('svc-reputation-v2'),
@@ -60,13 +60,13 @@ export const ReputationStatement = z
     jobId: JobId,
     code: Visible(64),
     at: UnixSeconds,
-    /** Of `slashed`: what the node lost. */
+    /** For `slashed`: what the node lost. */
     amount_gwei: z.int().min(0).optional(),
-    /** Whose allowance of the day it uses: all clients share one until 7 days after their first accepted job. */
+    /** Whose daily allowance it uses. All clients share one until 7 days after their first accepted job. */
     client: z.union([Address, z.literal('newcomers')]).optional(),
-    /** Of gains: SHA-256 of the canonical JSON of the sorted addresses of the agreement's other members. */
+    /** For gains: SHA-256 of the canonical JSON of the sorted addresses of the agreement's other members. */
     partners: Hash32.optional(),
-    /** These partners brought the node a gain before on this UTC day. */
+    /** The same partners already brought the node a gain on this UTC day. */
     again: z.literal(true).optional(),
   })
   .meta({ id: 'ReputationStatement' })
@@ -96,7 +96,7 @@ export const Models = z
         z.object({
           model_id: ModelId,
           nodes: z.int(),
-          /** How many of them take each part of a prompt document; none of those left out. */
+          /** How many of them take each part of a prompt document; parts that none takes are left out. */
           takes: z.partialRecord(PromptPart, z.int()).optional(),
         }),
       )
@@ -132,7 +132,7 @@ export const Heartbeat = z
   })
   .meta({ id: 'Heartbeat' })
 
-/** Why a node is not considered for jobs; each has a remedy in the node's log. */
+/** Why a node gets no jobs. The node's log has a remedy for each. */
 export const IneligibleReason = z.enum([
   'not-registered',
   'chain-inactive',
@@ -149,7 +149,7 @@ export const IneligibleReason = z.enum([
 ])
 export type IneligibleReason = z.output<typeof IneligibleReason>
 
-/** What the ICL makes of a heartbeat, and whether it considers the node for jobs. */
+/** The ICL's answer to a heartbeat, and whether the node can get jobs. */
 export const HeartbeatResponse = z
   .object({
     status: z.enum(['ok', 'ignored']),

@@ -2,14 +2,14 @@ import { z } from 'zod'
 import { isJson } from '../is-json.ts'
 
 /*
- * What a client seals: a conversation, and how it is to be continued. Version 1 has what the chat interfaces of the providers have in common,
- * under OpenAI's names. How long the answer may be is a parameter of the job, since the receipt shows it.
+ * The document that a client seals: a conversation, and how to continue it. Version 1 has what the providers' chat APIs have in common,
+ * under OpenAI's names. The length of the answer is a parameter of the job, since the receipt shows it.
  */
 
-// As many as a blob has bytes: what is too long is told by its bytes.
+// As many as a blob has bytes, so that too long a prompt is refused by its bytes.
 const maxTextChars = 1_048_576
 
-// JSON with one spelling knows no half of a surrogate pair.
+// Canonical JSON has no lone surrogates.
 const Text = z
   .string()
   .max(maxTextChars)
@@ -21,7 +21,7 @@ const Name = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/)
 
 const CallId = z.string().regex(/^[\x21-\x7e]{1,256}$/)
 
-/** A JSON schema, as far as it is looked at here: an object, not nested too deeply to be read. */
+/** A JSON schema, of which only this is checked: an object, not nested too deeply to be read. */
 const JsonSchema = z.custom<Readonly<Record<string, unknown>>>(
   (value) => typeof value === 'object' && value !== null && !Array.isArray(value) && isJson(value),
   'is no object of JSON, or nested too deeply',
@@ -53,7 +53,7 @@ const Tool = z.strictObject({
   description: Text.exactOptional(),
   /** The JSON schema of its arguments; it takes none when left out. */
   parameters: JsonSchema.exactOptional(),
-  /** Whether calls keep to that schema in any case. */
+  /** True when each call must follow that schema. */
   strict: z.boolean().exactOptional(),
 })
 
@@ -71,7 +71,7 @@ const ResponseFormat = z.discriminatedUnion('type', [
   }),
 ])
 
-/** A prompt as it is sealed, in canonical JSON. */
+/** A prompt, which is sealed as canonical JSON. */
 export const PromptDocument = z
   .strictObject({
     version: z.literal(1),
@@ -81,9 +81,9 @@ export const PromptDocument = z
     tool_choice: ToolChoice.exactOptional(),
     /** `text` when left out. */
     response_format: ResponseFormat.exactOptional(),
-    /** The answer ends before the first of them. */
+    /** Texts before the first of which the answer ends. */
     stop: z.array(Said.max(256)).min(1).max(4).exactOptional(),
-    /** Each node takes 0 where its model takes any when it is left out. */
+    /** When left out, each node whose model takes a seed uses 0. */
     seed: z.int().exactOptional(),
   })
   .superRefine((prompt, { addIssue }) => {
@@ -96,7 +96,7 @@ export type PromptDocument = z.output<typeof PromptDocument>
 
 type Refuse = (path: (string | number)[], message: string) => void
 
-/** Each call of a tool is followed by its result, before anything else is said, and it is not the assistant who spoke last. */
+/** Checks that the results of tool calls follow them directly, and that the assistant did not speak last. */
 function checkTurns(messages: readonly PromptMessage[], refuse: Refuse): void {
   let open = new Set<string>()
   for (const [at, message] of messages.entries()) {

@@ -21,7 +21,7 @@ import {
 } from './statements.ts'
 import { AttestedScore } from './teacher.ts'
 
-/** What the ICL signs: what it found to be agreed. */
+/** The ICL's signed statement of what was agreed. */
 export const Tally = z
   .object({
     statement: z.literal('svc-tally-v3'),
@@ -36,7 +36,7 @@ export const Tally = z
   .meta({ id: 'Tally' })
 export type Tally = z.output<typeof Tally>
 
-/** A node that was seated and gave no answer. */
+/** A seat whose node gave no answer. */
 const SeatOver = z.object({
   position: ListPosition,
   fence: Fence,
@@ -45,8 +45,8 @@ const SeatOver = z.object({
 })
 
 /**
- * A turn of a member that came to nothing. One that it gave back has its signed word; one with a delivery has what the others said of it;
- * that any other lapsed is the ICL's word.
+ * A turn of a member that failed. If the member gave it back, it has the member's signed statement. If there was a delivery, it has the
+ * verdicts. Any other lapsed by the ICL's word.
  */
 const FailedDelivery = z.object({
   address: Address,
@@ -56,7 +56,7 @@ const FailedDelivery = z.object({
   verdicts: z.array(SignedVerdict).max(6),
 })
 
-/** What a receipt says without the ICL's signature. */
+/** A receipt without the ICL's signature. */
 export const ReceiptRecord = z.object({
   version: z.literal(3),
   icl_origin: IclOrigin,
@@ -69,7 +69,7 @@ export const ReceiptRecord = z.object({
   prompt_cid: Cid,
   max_output_tokens: MaxOutputTokens,
   list: JobListView,
-  /** All of them, dissent too, by batch and position. */
+  /** All answers, dissenting ones too, ordered by batch and position. */
   answers: z
     .array(SignedAnswer.extend({ batch: z.int().min(0).max(6) }))
     .min(3)
@@ -78,17 +78,17 @@ export const ReceiptRecord = z.object({
   over: z.array(SeatOver).max(mostAssignments),
   failed_deliveries: z.array(FailedDelivery).max(6),
   delivery: SignedDelivery,
-  /** On the delivery: those of the group, and those of the other nodes that came in time. */
+  /** The verdicts on the delivery: those of the group, and those of other nodes that came in time. */
   verdicts: z.array(SignedVerdict).max(6),
   /**
-   * How likely the delivered text is under the models of those checkers that said so. They vouch for it: without the provider nobody
-   * can compute it again, and it decided nothing.
+   * How likely the delivered text is under the models of the checkers that said so, by their word. Without the provider nobody can compute
+   * it again. It decided nothing.
    */
   attested: z.array(AttestedScore).min(1).max(6).optional(),
 })
 export type ReceiptRecord = z.output<typeof ReceiptRecord>
 
-/** Who agreed on an answer: checks offline, and its hash is on chain. */
+/** Proves who agreed on an answer. It can be checked offline, and its hash is on chain. */
 export const Receipt = ReceiptRecord.extend({
   /** Signed by one of the ICL's published keys. */
   tally: z.object({ body: Tally, key: SessionPublicKey, signature: SessionSignature }),

@@ -5,7 +5,7 @@ import { AssignmentView, DeliveryReason, JobEvent, JobView, mostAssignments } fr
 import { SignedAnswer, SignedDelivery, SignedTurnAbort, SignedVerdict } from './statements.ts'
 import { AttestedScore } from './teacher.ts'
 
-/** One turn of a member of the agreement to deliver, and what the others said of it. */
+/** A turn to deliver of a member of the agreement, and the verdicts on its delivery. */
 const DeliveryRecord = z
   .object({
     deliverer: Address,
@@ -13,27 +13,27 @@ const DeliveryRecord = z
     outcome: z.enum(['settled', 'failed', 'unfinished']),
     reason: DeliveryReason.optional(),
     ended_at: UnixSeconds.optional(),
-    /** With which the deliverer gave its turn back. */
+    /** The statement with which the deliverer gave its turn back. */
     abort: SignedTurnAbort.optional(),
     delivery: SignedDelivery.optional(),
     verdicts: z.array(SignedVerdict).max(6),
-    /** How likely the delivered text is, by those that said so. */
+    /** How likely the delivered text is, by the nodes that said so. */
     attested: z.array(AttestedScore).max(6).optional(),
   })
   .meta({ id: 'DeliveryRecord' })
 
-/** One attempt of one node at one seat, with its answer, once the job has settled, and what it was scored for. */
+/** One attempt of a node at a seat, with its answer, once the job has settled, and its scores. */
 const AssignmentRecord = AssignmentView.extend({
   attempt: z.int(),
   deadline: UnixSeconds.optional(),
   ended_at: UnixSeconds.optional(),
   commitment: Hash32.optional(),
   answer: SignedAnswer.optional(),
-  /** Codes of the reputation events that it brought its node. */
+  /** Codes of the reputation events of this attempt. */
   scores: z.array(z.string().max(64)).max(64),
 }).meta({ id: 'AssignmentRecord' })
 
-/** What the ICL still has to do for the job outside, and why it has not. */
+/** An effect that the ICL has still to deliver for the job, and its last error. */
 const PendingWork = z
   .object({
     type: z.string().max(64),
@@ -58,7 +58,7 @@ export const JobRecord = z
     commit: z.object({
       state: z.enum(['not-needed', 'pending', 'done']),
       tx: Hash32.optional(),
-      /** Sent last, deep enough or not. */
+      /** The transaction that was sent last, confirmed or not. */
       sent_tx: Hash32.optional(),
       error: z.string().max(10_000).optional(),
     }),

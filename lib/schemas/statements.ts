@@ -16,13 +16,13 @@ import { Evidence } from './evidence.ts'
 import { AbortReason, MaxOutputTokens, Verdict, VerdictReason } from './jobs.ts'
 import { ListPosition } from './list.ts'
 
-/** Grows with each offer of a job's assignments: a node that holds an older one has lost the assignment. */
+/** Grows with each offer of a job's assignments. A node with an older one has lost the assignment. */
 export const Fence = z.int().min(1).max(1_000_000)
 
-/** Which node speaks of which of its assignments: each statement of a node begins with these. */
+/** The node and the assignment that a statement is about. Each statement of a node begins with these. */
 const about = { jobId: JobId, address: Address, fence: Fence }
 
-/** A node's answer as it is revealed: what it looks like, never the text. It opens the commitment that its node made before. */
+/** A node's revealed answer: its evidence, never its text. It opens the node's commitment. */
 export const AnswerStatement = z
   .object({
     statement: z.literal('svc-answer-v2'),
@@ -37,7 +37,7 @@ export const AnswerStatement = z
   .meta({ id: 'AnswerStatement' })
 export type AnswerStatement = z.output<typeof AnswerStatement>
 
-/** Where a member of the agreement has put its answer: the sealed text and its key. */
+/** Where a member of the agreement put its answer: the sealed text and its key. */
 export const DeliveryStatement = z
   .object({
     statement: z.literal('svc-delivery-v2'),
@@ -51,8 +51,8 @@ export const DeliveryStatement = z
 export type DeliveryStatement = z.output<typeof DeliveryStatement>
 
 /**
- * What another node says of a delivery. A member of the agreement opens the output and says `match`, or `no-match` for what it found wrong with the output;
- * any other node says from the evidence alone how its own answer differs.
+ * Another node's verdict on a delivery. A member of the agreement opens the output and says `match`, or `no-match` with what is wrong with
+ * the output. Any other node says from the evidence alone how its own answer differs.
  */
 export const VerdictStatement = z
   .object({
@@ -69,7 +69,7 @@ export const VerdictStatement = z
   .meta({ id: 'VerdictStatement' })
 export type VerdictStatement = z.output<typeof VerdictStatement>
 
-/** Which member's turn to deliver it is, counted from 0 in the order that the salts draw. */
+/** The number of a turn to deliver, from 0 on in the order that the salts draw. */
 export const TurnNumber = z.int().min(0).max(6)
 
 /** A member of the agreement gives back its part in a turn: its own delivery, or its check of another's. */
@@ -83,7 +83,7 @@ export const TurnAbortStatement = z
   .meta({ id: 'TurnAbortStatement' })
 export type TurnAbortStatement = z.output<typeof TurnAbortStatement>
 
-/** A statement as its node posts it. */
+/** A statement as the node posts it. */
 export const AnswerPost = AnswerStatement.extend({ signature: SessionSignature }).meta({
   id: 'AnswerPost',
 })
@@ -104,13 +104,13 @@ export const TurnAbortPost = TurnAbortStatement.extend({ signature: SessionSigna
 })
 export type TurnAbortPost = z.output<typeof TurnAbortPost>
 
-/** The session key that signed a statement and its wallet's word for it. */
+/** The session key that signed a statement, and its wallet's grant for it. */
 export const StatementSession = SessionGrant.extend({ key: SessionPublicKey }).meta({
   id: 'StatementSession',
 })
 export type StatementSession = z.output<typeof StatementSession>
 
-/** A statement, its signature, and its wallet's word for the key. */
+/** A statement, its signature, and the wallet's grant for the key. */
 export const SignedAnswer = z
   .object({ body: AnswerStatement, signature: SessionSignature, session: StatementSession })
   .meta({ id: 'SignedAnswer' })
@@ -134,7 +134,7 @@ export type SignedTurnAbort = z.output<typeof SignedTurnAbort>
 /** A step of a node that the ICL acknowledges. */
 export const AckStep = z.enum(['commit', 'reveal', 'result'])
 
-/** What the ICL has taken from a node in time. A receipt that calls the step missed is false. */
+/** What the ICL accepted from a node in time. A receipt that says that the node missed the step is false. */
 export const AckStatement = z
   .object({
     statement: z.literal('svc-ack-v2'),

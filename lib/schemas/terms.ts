@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Base64Url32, Cid, ComparatorId, IclOrigin, ModelId, ModelTier } from '../codecs.ts'
 import { PromptNeeds } from './prompt-needs.ts'
 
-/** The fewest and the most nodes on a list: PromptKeyStore takes no others. */
+/** The fewest and the most nodes on a list that PromptKeyStore takes. */
 export const minListLength = 3
 export const maxListLength = 16
 
@@ -11,8 +11,8 @@ export const AgreementRule = z.enum(['three', 'any-two', 'majority'])
 export type AgreementRule = z.output<typeof AgreementRule>
 
 /**
- * What a client fixes before it stores a prompt key: the hash of this stands in the block whose hash the list is drawn from. The salt
- * keeps the list from everybody who has not been given the terms.
+ * What a client fixes before it stores a prompt key. The block whose hash seeds the list has the hash of the terms. The salt hides the list
+ * from everybody without the terms.
  */
 export const Terms = z
   .strictObject({
@@ -23,15 +23,15 @@ export const Terms = z
     model_id: ModelId,
     min_tier: ModelTier,
     comparator: ComparatorId,
-    /** What the prompt asks of a model; nothing when left out. */
+    /** What the prompt needs of a model; nothing when left out. */
     needs: PromptNeeds.exactOptional(),
-    /** How many answers have to match one another. */
+    /** The rule for how many answers have to match one another. */
     rule: AgreementRule,
-    /** Nodes that answer at first. */
+    /** Nodes of the first batch. */
     quorum: z.int().min(3).max(6),
     /** The most answers. */
     max_answers: z.int().min(3).max(7),
-    /** Others that have to match each answer of the agreement, if that is more than the rule asks for. */
+    /** How many others each answer of the agreement has to match, if that is more than the rule requires. */
     min_matches: z.int().min(1).max(6),
     /** The most nodes on the list; fewer when the pool has fewer. */
     list_length: z.int().min(minListLength).max(maxListLength),
