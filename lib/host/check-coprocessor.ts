@@ -8,20 +8,20 @@ import type { Check } from './checks.ts'
 import { checking, failed, ok } from './make-check.ts'
 
 const attemptMs = 15_000
-// Nine megabytes.
+// For a download of nine megabytes.
 const keysMs = 60_000
 const nobodysHandle = 1n
-// One that looks for the ciphertext first finds none.
+// A coprocessor that looks for the ciphertext first finds none.
 const refusals = ['coprocessor-access-denied', 'coprocessor-ciphertext-unknown']
 
 type Place = {
   readonly rpcUrl: string
   readonly chainId: number
-  /** As known for the chain when undefined. */
+  /** The URLs known for the chain when undefined. */
   readonly urls: CoprocessorUrls | undefined
 }
 
-/** Whether a chain's coprocessor responds: it has to serve its keys, and to refuse a handle that is nobody's; `remedy` is for one that does not refuse. */
+/** Checks a chain's coprocessor: it must serve its keys, and refuse a handle without a grant. `remedy` is for one that does not refuse. */
 export const checkCoprocessor = (
   { rpcUrl, chainId, urls }: Place,
   { clock, random }: { readonly clock: Clock; readonly random: Random },
@@ -29,7 +29,7 @@ export const checkCoprocessor = (
 ): Promise<Check> =>
   checking('coprocessor', async () => {
     const { createCofheCoprocessor } = await import('../coprocessor/cofhe.ts')
-    // Any wallet may ask, so this needs no password.
+    // Any wallet may ask, so the check needs no password.
     const account = privateKeyToAccount(toHex(random.bytes(32)))
     const coprocessor = createCofheCoprocessor({
       rpcUrl,
@@ -40,7 +40,7 @@ export const checkCoprocessor = (
       decryptTimeoutMs: attemptMs,
       encryptTimeoutMs: keysMs,
     })
-    // A wrong address may answer 404 as well, but not with keys.
+    // A wrong URL may answer 404 too, but has no keys.
     await coprocessor.fetchKeys()
     const refusal = await coprocessor.decrypt(nobodysHandle).catch((error: unknown) => error)
     if (refusal instanceof SvcError && refusals.includes(refusal.code)) {

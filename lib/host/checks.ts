@@ -1,6 +1,6 @@
 import { exitCodes } from './exit-code.ts'
 
-/** One thing that was looked at: how it is, and what to do when it is not well. */
+/** The result of a check, and what to do when it failed. */
 export type Check = {
   readonly name: string
   readonly status: 'ok' | 'failed' | 'skipped'
@@ -12,7 +12,7 @@ export type Check = {
 
 const labels = { ok: 'ok     ', failed: 'FAIL   ', skipped: 'skipped' } as const
 
-/** A check as lines for people. */
+/** Formats a check as lines for people. */
 export function checkLine({ name, status, detail, remedy }: Check): string {
   const line = `${labels[status]} ${name.padEnd(12)} ${detail}`
   return status === 'failed' && remedy !== undefined ? `${line}\n        -> ${remedy}` : line
@@ -25,7 +25,7 @@ export function exitCodeOfChecks(checks: readonly Check[]): number {
   return failed.every(({ retryable }) => retryable) ? exitCodes.tryAgain : exitCodes.operatorMustAct
 }
 
-/** Prints checks for people, or as one JSON line for programs; returns the exit code of them all. */
+/** Prints checks for people, or as one JSON line for programs. Returns their exit code. */
 export function reportChecks(
   checks: readonly Check[],
   { json }: { readonly json?: boolean | undefined },

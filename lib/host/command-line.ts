@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { errorMessage } from '../error-message.ts'
 import { nearestName } from './nearest.ts'
 
-/** Reads a command line as `parseArgs` does; throws what `wrong` makes of a mistake. */
+/** Reads a command line as `parseArgs` does. Throws `wrong(mistake)`. */
 export function readCommandLine<Config extends ParseArgsConfig>(
   config: Config,
   wrong: (mistake: string) => Error,
@@ -16,10 +16,10 @@ export function readCommandLine<Config extends ParseArgsConfig>(
 }
 
 type Options = NonNullable<ParseArgsConfig['options']>
-/** A letter for an option, by its name. */
+/** One-letter options, by the option's name. */
 type Letters = Readonly<Record<string, string>>
 
-/** The options of a command line by their schema, and --help: those that take true are switches, those that take a list may be repeated. */
+/** Returns a schema's options for `parseArgs`, and --help. Fields that take true are switches, fields that take a list may be repeated. */
 export function optionsOf(schema: z.ZodObject, letters: Letters = {}): Options {
   const options = Object.entries(schema.shape).map(([name, field]) => [
     name,
@@ -32,7 +32,7 @@ export function optionsOf(schema: z.ZodObject, letters: Letters = {}): Options {
   return { ...Object.fromEntries(options), help: { type: 'boolean', short: 'h' } }
 }
 
-/** Reads a command line by the schema of its options; undefined when help is asked for; throws what `wrong` makes of its mistakes. */
+/** Reads a command line by the schema of its options; undefined when help is asked for. Throws `wrong(mistakes)`. */
 export function readOptions<Schema extends z.ZodObject>(
   args: readonly string[],
   schema: Schema,
@@ -48,12 +48,12 @@ export function readOptions<Schema extends z.ZodObject>(
   throw wrong(mistakesIn(parsed.error).join('; '))
 }
 
-/** What is wrong with options, each once. */
+/** Lists the mistakes of options, each once. */
 export const mistakesIn = ({ issues }: z.ZodError): readonly string[] => [
   ...new Set(issues.map(({ path, message }) => `--${String(path[0])} ${message}`)),
 ]
 
-/** The text of a whole number. */
+/** A whole number as text. */
 export function WholeNumber(min: number, max: number) {
   const error = `takes a whole number from ${min} to ${max}`
   return z
@@ -67,7 +67,7 @@ export function WholeNumber(min: number, max: number) {
 export const OneOf = <const Word extends string>(words: readonly Word[]) =>
   z.enum(words, { error: ({ input }) => `takes ${words.join(', ')}, not ${String(input)}` })
 
-/** What `parseArgs` says of a wrong command line, in one line; for an unknown option the one that was probably meant. */
+/** Shortens `parseArgs`' message to one line. For an unknown option it suggests the nearest one. */
 function optionMistake(error: unknown, options: readonly string[]): string {
   const said = errorMessage(error).split('\n')[0] ?? ''
   const [, typed] = /^Unknown option '(--?[^']+)'/.exec(said) ?? []

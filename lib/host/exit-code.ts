@@ -1,4 +1,4 @@
-/** What the process says by its exit code. */
+/** The exit codes of commands. */
 export const exitCodes = { done: 0, operatorMustAct: 1, usage: 2, tryAgain: 75 } as const
 
 /** What the exit codes mean, for the help. */

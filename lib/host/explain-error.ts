@@ -39,10 +39,10 @@ const remedies: Partial<Record<ProblemCode, string>> = {
   'certificate-expired': 'Run `svc-node attest`.',
 }
 
-/** An error as the operator reads it: what went wrong, and what to do when we know. */
+/** An error for the operator: what went wrong, and what to do if that is known. */
 export type Explanation = { readonly message: string; readonly hint?: string | undefined }
 
-/** Explains any error in words; stacks stay out. */
+/** Explains any error in words, without a stack. */
 export function explainError(error: unknown): Explanation {
   if (error instanceof SvcError) return { message: error.message, hint: error.hint }
   if (error instanceof ProblemError) {
@@ -57,7 +57,7 @@ export function explainError(error: unknown): Explanation {
 const causeHint = (code: string): string | undefined =>
   isCause(code) ? remedyFor('node operator', code) : undefined
 
-/** An error in one piece, for a log line. */
+/** An error with its hint as one text, for a log line. */
 export function errorText(error: unknown): string {
   const { message, hint } = explainError(error)
   return hint === undefined ? message : `${message}. ${hint}`.replace('.. ', '. ')

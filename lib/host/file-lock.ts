@@ -2,27 +2,26 @@ import { errorMessage } from '../error-message.ts'
 import { SvcError } from '../svc-error.ts'
 import { createPrivately } from './private-files.ts'
 
-// A database that nothing refers to is closed with the next garbage collection, and its file is then unlocked.
+// Keeps references: the garbage collector closes an unreferenced database, which unlocks its file.
 const held = new Set<object>()
 
 /**
- * Takes the lock of a file for this process and resolves to what releases it, or to undefined while the lock is taken.
- * The file is made if need be, for its owner only (0600), and stays. The system holds the lock (it is that of an SQLite
- * file), so that it ends with the process however that ends, and counts between containers, where process numbers say
- * nothing. Throws SvcError `lock-unusable`.
+ * Takes the lock of a file for this process. Resolves to a function that releases it, or to undefined while it is taken. Creates the file
+ * if needed, for its owner only (0600), and leaves it there. The lock is that of an SQLite file, held by the system. So it ends with the
+ * process in any case, and works between containers, where process numbers mean nothing. Throws SvcError `lock-unusable`.
  */
 export async function takeFileLock(path: string): Promise<(() => void) | undefined> {
   let file: { exec(sql: string): void; close(): void } | undefined
   try {
     createPrivately(path)
-    // Not every runtime that loads this file has the module.
+    // Not every runtime that loads this file has this module.
     // biome-ignore lint/correctness/noUnresolvedImports: Biome does not know this module yet.
     const { DatabaseSync } = await import('node:sqlite')
     const opened = new DatabaseSync(path)
     file = opened
-    // Nothing is ever written, so that no file beside this one is needed.
+    // Nothing is written, so SQLite needs no further file.
     opened.exec('PRAGMA busy_timeout = 0; PRAGMA journal_mode = MEMORY')
-    // EXCLUSIVE would let two that come at the same moment refuse each other.
+    // With EXCLUSIVE, two processes that come at the same moment could both be refused.
     opened.exec('BEGIN IMMEDIATE')
     held.add(opened)
     return () => {
@@ -38,5 +37,5 @@ export async function takeFileLock(path: string): Promise<(() => void) | undefin
   }
 }
 
-/** In words: Deno gives no code. */
+/** Matches the message, because Deno has no error code here. */
 const isTaken = (error: unknown): boolean => errorMessage(error).includes('database is locked')

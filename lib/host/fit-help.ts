@@ -1,6 +1,6 @@
 const widest = 100
 
-/** Breaks the lines of a help text that are longer than 100 columns. Those of a list go on below what it says. */
+/** Breaks help lines over 100 columns. A list entry continues below its description. */
 export const fitHelp = (text: string): string => text.split('\n').map(fitLine).join('\n')
 
 function fitLine(line: string): string {

@@ -11,7 +11,7 @@ import { fileExists, readJson, writePrivateJson } from './private-files.ts'
 
 /** The usual cost of a keystore's scrypt: about a second and 256 MiB. */
 export const defaultScryptN = 262_144
-/** The lowest cost that is taken: fit for tests only. */
+/** The lowest accepted cost, for tests only. */
 export const minScryptN = 4_096
 
 const blockSize = 8
@@ -54,7 +54,7 @@ const deriveKey = (password: string, salt: Uint8Array, { n, r, p }: ScryptCost):
     )
   })
 
-/** Seals a wallet's private key with a password into a Web3 Secret Storage v3 file of mode 0600; returns its address. */
+/** Encrypts a wallet's private key with a password into a Web3 Secret Storage v3 file of mode 0600. Returns the wallet's address. */
 export async function writeKeystore(
   path: string,
   wallet: { readonly privateKey: Hex; readonly password: string; readonly scryptN: number },
@@ -73,7 +73,7 @@ export async function writeKeystore(
   return address
 }
 
-/** The address that a keystore names, without its password; undefined when it names none; throws SvcError `keystore-missing` or `keystore-invalid`. */
+/** Reads the address that a keystore names, if it does, without its password; throws `keystore-missing` or `keystore-invalid`. */
 export async function keystoreAddress(path: string): Promise<Address | undefined> {
   const { address } = await readSealed(path)
   return address === undefined ? undefined : addressOf(address)
@@ -88,12 +88,12 @@ export async function namedAddress(path: string): Promise<Address> {
   })
 }
 
-/** Opens a keystore and gives the private key; throws SvcError `keystore-missing`, `keystore-invalid` or `keystore-password-wrong`. */
+/** Opens a keystore and returns the private key; throws SvcError `keystore-missing`, `keystore-invalid` or `keystore-password-wrong`. */
 export async function readKeystore(path: string, password: string): Promise<Hex> {
   const keystore = await readSealed(path)
   const { kdfparams } = keystore.crypto
   const salt = hexToBytes(`0x${kdfparams.salt}`)
-  // The native scrypt refuses costs beyond RFC 7914, which some wallets have written.
+  // The native scrypt refuses costs beyond RFC 7914, which some wallets use.
   const isNative = Math.log2(kdfparams.n) < 16 * kdfparams.r
   const key = await (isNative
     ? deriveKey(password, salt, kdfparams)
@@ -132,7 +132,7 @@ function decrypted(keystore: Keystore.Keystore, key: Keystore.Key): Hex | undefi
   }
 }
 
-/** What needs no password goes by the address that the file names: money would be sent to it. */
+/** Commands without a password use the address that the file names, and money would be sent there. So it must fit the key. */
 function checkNamed(path: string, named: string | undefined, privateKey: Hex): void {
   const { address } = privateKeyToAccount(privateKey)
   if (named === undefined || addressOf(named) === address.toLowerCase()) return

@@ -3,7 +3,7 @@ import { SvcError } from '../svc-error.ts'
 import type { Check } from './checks.ts'
 import { explainError } from './explain-error.ts'
 
-/** A check that went well. */
+/** A check that passed. */
 export const ok = (name: string, detail: string): Check => ({ name, status: 'ok', detail })
 
 /** A check that could not be made, and why. */
@@ -21,14 +21,14 @@ export const failed = (
   retryable = false,
 ): Check => ({ name, status: 'failed', detail, remedy, retryable })
 
-/** A check that failed by an error. */
+/** A check that failed with an error. */
 export function failedBy(name: string, error: unknown): Check {
   const { message, hint } = explainError(error)
   const known = error instanceof SvcError || error instanceof ProblemError
   return failed(name, message.replaceAll('\n', ' '), hint, known && error.retryable)
 }
 
-/** Makes a check; an error in it is its failure. */
+/** Runs a check. An error in it is a failure. */
 export async function checking(name: string, work: () => Promise<Check>): Promise<Check> {
   try {
     return await work()

@@ -1,4 +1,4 @@
-/** How many letters have to be added, removed or replaced to make one word of the other. */
+/** The edit distance of two words: letters to add, remove or replace. */
 function distance(from: string, to: string): number {
   let above = Array.from({ length: to.length + 1 }, (_, index) => index)
   for (const [row, letter] of [...from].entries()) {
@@ -14,7 +14,7 @@ function distance(from: string, to: string): number {
   return above[to.length] ?? 0
 }
 
-/** The name that was probably meant, undefined when none is near. */
+/** The name that was probably meant; undefined when none is near. */
 export function nearestName(typed: string, names: readonly string[]): string | undefined {
   const limit = Math.max(1, Math.floor(typed.length / 3))
   const ranked = names

@@ -3,18 +3,18 @@ import type { ReadStream, WriteStream } from 'node:tty'
 import { errorMessage } from '../error-message.ts'
 import { SvcError } from '../svc-error.ts'
 
-/** The environment variables that give a password, or name a file with it. */
+/** The environment variables with a password, or with the name of its file. */
 export type PasswordEnvironment = {
   readonly SVC_KEY_PASSWORD?: string | undefined
   readonly SVC_KEY_PASSWORD_FILE?: string | undefined
 }
 
-/** The terminal that a password may be asked on. */
+/** The terminal to ask for a password. */
 export type Terminal = { readonly input: ReadStream; readonly output: WriteStream }
 
 const maxFileBytes = 4_096
 
-/** The keystore's password: SVC_KEY_PASSWORD, else the file of SVC_KEY_PASSWORD_FILE, else asked on the terminal without showing it; throws SvcError `password-missing` or `password-file-unreadable` (spec 5). */
+/** Returns SVC_KEY_PASSWORD, else the content of SVC_KEY_PASSWORD_FILE, else asks, hidden; throws SvcError `password-...` (spec 5). */
 export async function askPassword(
   environment: PasswordEnvironment,
   terminal: Terminal,
@@ -32,7 +32,7 @@ export async function askPassword(
   return password
 }
 
-/** The password from the environment or the file that it names; undefined when neither is set; throws SvcError. */
+/** Returns the password from the environment or the file that it names; undefined when neither is set. Throws SvcError. */
 export async function givenPassword(
   { SVC_KEY_PASSWORD: password, SVC_KEY_PASSWORD_FILE: path }: PasswordEnvironment,
   warn: (line: string) => void,
@@ -42,7 +42,7 @@ export async function givenPassword(
   return await readPasswordFile(path, warn)
 }
 
-/** Reads a password without the line break that editors put at its end; warns when others may read the file too. */
+/** Reads a password without a line break at its end. Warns when others may read the file too. */
 async function readPasswordFile(path: string, warn: (line: string) => void): Promise<string> {
   const file = await open(path, 'r').catch((error: unknown) => {
     throw unreadable(path, errorMessage(error))
@@ -52,7 +52,7 @@ async function readPasswordFile(path: string, warn: (line: string) => void): Pro
     if (stat.isDirectory()) throw unreadable(path, 'it is a folder')
     const { mode, size, uid } = stat
     if (size > maxFileBytes) throw unreadable(path, `it has more than ${maxFileBytes} bytes`)
-    // A credential of systemd is root's, and shows the right that it gives this user as the group's.
+    // A systemd credential belongs to root, and grants this user access through the group bits.
     const forbidden = uid === process.getuid?.() ? 0o077 : 0o007
     if ((mode & forbidden) !== 0 && process.platform !== 'win32') {
       const octal = (mode & 0o777).toString(8).padStart(4, '0')
@@ -74,15 +74,15 @@ const unreadable = (path: string, why: string): SvcError =>
     hint: 'Correct SVC_KEY_PASSWORD_FILE, or the owner and the mode of the file.',
   })
 
-/** No password, why not, and what to do. */
+/** Makes the error for a missing password. */
 export const passwordMissing = (why: string, hint: string): SvcError =>
   new SvcError('password-missing', `the keystore needs a password, but ${why}`, { hint })
 
-/** Reads a password on a terminal, which shows a mark for each character. */
+/** Reads a password on a terminal, showing a mark for each character. */
 async function readHidden({ input, output }: Terminal): Promise<string> {
   const clack = await import('@clack/prompts')
   const ended = new AbortController()
-  // The library would wait forever.
+  // Without this the library would wait forever.
   const endOnCtrlD = (_: unknown, key: { readonly ctrl: boolean; readonly name?: string }) => {
     if (key.ctrl && key.name === 'd') ended.abort()
   }

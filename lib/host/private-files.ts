@@ -7,9 +7,8 @@ import { SvcError } from '../svc-error.ts'
 import { ownerOnly, writeWhole } from './write-whole.ts'
 
 /**
- * Writes JSON for the owner's eyes only (file 0600, new folders 0700). A crash leaves the old file or the new one. A link
- * stays, and what it names is written; what is no regular file (a pipe, a device), or is this process's own output, is
- * written to as it is. Throws SvcError `file-unwritable`.
+ * Writes JSON that only the owner can read (file 0600, new folders 0700). After a crash there is the old file or the new one. Of a link,
+ * the target is written. A pipe, a device or this process's own output is written to as it is. Throws SvcError `file-unwritable`.
  */
 export async function writePrivateJson(path: string, value: unknown): Promise<void> {
   await makePrivateFolder(dirname(path))
@@ -26,7 +25,7 @@ export async function writePrivateJson(path: string, value: unknown): Promise<vo
   }
 }
 
-/** Makes and removes a file where `writePrivateJson` would make one; throws SvcError `file-unwritable` when it cannot. */
+/** Creates and removes a draft where `writePrivateJson` would; throws SvcError `file-unwritable` when it cannot. */
 export async function tryToWrite(path: string): Promise<void> {
   await makePrivateFolder(dirname(path))
   try {
@@ -40,7 +39,7 @@ export async function tryToWrite(path: string): Promise<void> {
   }
 }
 
-/** The descriptor of this process's output that goes to this very file: a new file of that name would take its place. */
+/** The descriptor of this process's output that goes to this very file, which a new file would replace. */
 const ownOutput = ({ dev, ino }: Stats): number | undefined =>
   [process.stdout.fd, process.stderr.fd].find((fd) => {
     try {
@@ -51,7 +50,7 @@ const ownOutput = ({ dev, ino }: Stats): number | undefined =>
     }
   })
 
-/** Where a path leads in the end; of a link that leads to nothing, the file that it names. */
+/** Resolves a path; of a broken link, returns the file that it names. */
 async function targetOf(path: string): Promise<string> {
   const real = await realpath(path).catch(orAbsent)
   if (real !== undefined) return real
@@ -68,7 +67,7 @@ async function append(path: string, text: string): Promise<void> {
   }
 }
 
-/** Makes a folder for its owner only (0700), unless it is there; throws SvcError `file-unwritable`. */
+/** Creates a folder for its owner only (0700) unless it exists; throws SvcError `file-unwritable`. */
 export async function makePrivateFolder(path: string): Promise<void> {
   try {
     await mkdir(path, { recursive: true, mode: 0o700 })
@@ -77,7 +76,7 @@ export async function makePrivateFolder(path: string): Promise<void> {
   }
 }
 
-/** Makes an empty file (0600) unless there is one; one that is there is not even opened, because closing it would give up SQLite's locks on it. Throws the system's error. */
+/** Creates an empty file (0600). Does not open an existing one: closing it would drop SQLite's locks on it. Throws the system's error. */
 export function createPrivately(path: string): void {
   try {
     closeSync(openSync(path, 'wx', ownerOnly))
@@ -86,7 +85,7 @@ export function createPrivately(path: string): void {
   }
 }
 
-/** Reads a JSON file, with or without a byte order mark; undefined when there is none; throws SvcError `file-unreadable`, with the remedy when it holds no JSON. */
+/** Reads a JSON file; undefined when there is none. Throws SvcError `file-unreadable`, with `remedy` as its hint when it is not JSON. */
 export async function readJson(path: string, remedy: string): Promise<unknown> {
   let text: string
   try {
@@ -102,7 +101,7 @@ export async function readJson(path: string, remedy: string): Promise<unknown> {
   }
 }
 
-/** Reads a file of at most so many bytes; undefined when it is larger; throws SvcError `file-unreadable` with the remedy. */
+/** Reads a file of at most `maxBytes`; undefined when it is larger. Throws SvcError `file-unreadable` with the remedy. */
 export async function readLimitedFile(
   path: string,
   maxBytes: number,
@@ -115,7 +114,7 @@ export async function readLimitedFile(
   }
 }
 
-/** True when there is something at the path. */
+/** True when the path exists; throws SvcError `file-unreadable` when that cannot be told. */
 export async function fileExists(path: string): Promise<boolean> {
   try {
     await stat(path)

@@ -27,7 +27,7 @@ export async function runCommand(
     timeout: timeoutMs,
     killSignal: 'SIGKILL',
     stdio: ['ignore', 'pipe', 'pipe'],
-    // npm is a script there, which only the shell starts.
+    // On Windows npm is a script, which only the shell starts.
     shell: process.platform === 'win32' && program === 'npm',
   })
   const ended = new Promise<number | null>((resolve, reject) => {

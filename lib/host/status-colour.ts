@@ -1,4 +1,4 @@
-/** The first word of a line that tells a status, and its colour. */
+/** The first words of lines that tell a status, and their colours. */
 const colours: readonly (readonly [word: RegExp, code: number])[] = [
   [/^(FAIL|error:)(?= )/, 31],
   [/^ok(?= )/, 32],
@@ -6,7 +6,7 @@ const colours: readonly (readonly [word: RegExp, code: number])[] = [
   [/^skipped(?= )/, 2],
 ]
 
-/** Shows the statuses of lines in colour on a terminal that has them. It comes last: no text brings escape codes of its own. */
+/** Colours the status at the start of a line, on a terminal with colours. Apply it last, after escape codes in texts were escaped. */
 export function withStatusColour(
   stream: { readonly isTTY?: boolean },
   { NO_COLOR, TERM }: Readonly<Record<string, string | undefined>>,

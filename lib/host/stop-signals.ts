@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { SvcError } from '../svc-error.ts'
 
-/** What a service is asked by signals: `stop` with the first SIGINT, SIGTERM or SIGHUP, `abandon` with the second SIGINT or SIGTERM (spec 3.2). */
+/** What signals ask of a service: `stop` at the first SIGINT, SIGTERM or SIGHUP, `abandon` at the second SIGINT or SIGTERM (spec 3.2). */
 export type StopSignals = {
   readonly stop: AbortSignal
   readonly abandon: AbortSignal
@@ -12,8 +12,8 @@ export type StopSignals = {
 const asked = ['SIGINT', 'SIGTERM'] as const
 
 /**
- * Listens for SIGINT, SIGTERM and SIGHUP, for a service that ends in order. With `endsAtThird`, a third SIGINT or SIGTERM ends
- * the process at once. Where SIGHUP is ignored, as under nohup, it stays so.
+ * Listens for SIGINT, SIGTERM and SIGHUP, for a service that shuts down in order. With `endsAtThird`, a third SIGINT or SIGTERM ends the
+ * process at once. Where SIGHUP is ignored, as under nohup, it stays ignored.
  */
 export function listenForStop({ endsAtThird = false } = {}): StopSignals {
   const stop = new AbortController()
@@ -29,7 +29,7 @@ export function listenForStop({ endsAtThird = false } = {}): StopSignals {
     abandon.abort()
     if (endsAtThird) releaseAsked()
   }
-  // The system, the shell and programs above this one all tell of a closed terminal: nobody asks for haste by that.
+  // A closed terminal makes the system, the shell and parent programs all send SIGHUP, so repeats do not ask for haste.
   const onHangup = () => stop.abort()
   for (const name of asked) process.on(name, onSignal)
   if (!isHangupIgnored()) process.on('SIGHUP', onHangup)
@@ -40,7 +40,7 @@ export function listenForStop({ endsAtThird = false } = {}): StopSignals {
   return { stop: stop.signal, abandon: abandon.signal, release }
 }
 
-/** Whether this process ignores SIGHUP. Only Linux tells. */
+/** True when this process ignores SIGHUP. Only Linux shows that. */
 function isHangupIgnored(): boolean {
   try {
     const status = readFileSync('/proc/self/status', 'utf8')
@@ -51,7 +51,7 @@ function isHangupIgnored(): boolean {
   }
 }
 
-/** Why a command was stopped from outside, and its exit code for that. */
+/** A command was stopped from outside; has its exit code for that. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted'
   readonly exitCode: number
@@ -64,13 +64,13 @@ export class Interrupted extends Error {
 
 const exitCodes = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const
 
-// One Ctrl-C arrives more than once: from the terminal, and from the programs above this one, which pass it on.
+// One Ctrl-C may arrive several times: from the terminal, and from parent programs that pass it on.
 const sameSignalMs = 3_000
 const brokenPipe = 141
 
 type Told = { on(event: string, listener: (error: unknown) => void): unknown }
 
-/** Why a command whose output cannot be written has to stop: nobody reads it any more, or it has no room. */
+/** Returns the error of a command whose output cannot be written: its reader has gone, or the disk is full. */
 export function outputFailure(error: unknown): Error {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   if (code === 'EPIPE') return new Interrupted('the end of its output', brokenPipe)
@@ -81,9 +81,9 @@ export function outputFailure(error: unknown): Error {
 }
 
 /**
- * Aborts with an Interrupted at the first signal that asks a command to end, or when nobody reads one of its `outputs` any
- * more, with SvcError `output-unwritable` when one takes nothing. A signal that comes later ends the process, unless
- * `finishes`: then the command always ends in order.
+ * Returns a signal that aborts with Interrupted at the first signal that asks a command to end, or when the reader of one of its `outputs`
+ * has gone; with SvcError `output-unwritable` when an output fails otherwise. A later signal ends the process, unless `finishes`, with
+ * which the command always ends in order.
  */
 export function stopSignal({
   outputs = [],

@@ -1,14 +1,14 @@
-/** A stream that says when it has taken what was written: leaving before would cut off what a pipe has no room for yet. */
+/** A stream that reports when it has taken what was written. A process that exits earlier truncates what is still to go into a pipe. */
 export type WholeOutput = {
   /** Resolves once the text has left this process; rejects with the stream's error. */
   readonly write: (text: string) => Promise<void>
-  /** Everything that was written so far. */
+  /** Resolves once everything written so far has left this process. */
   readonly written: () => Promise<void>
   readonly isTTY: boolean
   readonly columns: number
 }
 
-/** Makes an output of a stream; nobody has to wait for its writes, or to hear that they fail. */
+/** Wraps a stream. Callers need not await its writes or handle their errors. */
 export function wholeOutput(stream: NodeJS.WriteStream): WholeOutput {
   let last = Promise.resolve()
   return {
@@ -20,7 +20,7 @@ export function wholeOutput(stream: NodeJS.WriteStream): WholeOutput {
     },
     written: () => last,
     write: (text) => {
-      // An empty write is acknowledged at once, whatever waits before it.
+      // A stream acknowledges an empty write at once, whatever waits before it.
       if (text === '') return last
       last = new Promise((resolve, reject) => {
         stream.write(text, (error) => (error ? reject(error) : resolve()))

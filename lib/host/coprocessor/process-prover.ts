@@ -13,12 +13,12 @@ import {
 
 const maxStarts = 3
 
-/** How proofs are made. */
+/** Options of `createProcessProver`. */
 export type ProcessProverOptions = ProofProcessOptions & {
   readonly clock: Clock
-  /** Hears of each process that died and is started again. */
+  /** Called for each process that died and is started again. */
   readonly onDeath?: (why: string) => void
-  /** For one proof, every start included. */
+  /** Milliseconds for one proof, all starts included. */
   readonly timeoutMs?: number
 }
 
@@ -47,7 +47,7 @@ const materialOf = ({ publicKeyHex, crsHex, values, metadata }: ProofInput): Pro
   metadata,
 })
 
-/** Makes proofs in processes of their own, one at a time; one that dies is started again, up to three times in all. */
+/** Makes proofs in separate processes, one at a time. Starts a process that died again, up to three times in all. */
 export function createProcessProver(options: ProcessProverOptions): Prover {
   const { clock, onDeath = () => {}, timeoutMs = proofLimitMs } = options
   let last: Promise<unknown> = Promise.resolve()

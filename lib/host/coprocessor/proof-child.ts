@@ -1,22 +1,20 @@
 /*
- * Problem: a proof of encryption takes ten seconds of computing and much memory, and WebAssembly does not give
- * memory back. In the daemon's own process it would hold up heartbeats, and a crash in it would end the daemon.
- * Its input is both halves of a key.
+ * Problem: a proof of encryption takes ten seconds of computing and much memory, and WebAssembly does not give memory back. In the daemon's
+ * own process it would delay heartbeats, and a crash in it would end the daemon. Its input is both halves of a key.
  *
- * Idea: each piece of work has a process of its own. It is this very program with another command. The input goes
- * in as one frame through the pipe to stdin, the answer comes back as one frame through stdout, and then the
- * process is killed.
+ * Idea: each piece of work runs in its own process, which is this very program with another command. The input goes as one frame through
+ * the pipe to stdin, and the answer comes back as one frame through stdout. Then the process is killed.
  *
  * Invariants:
- * - Secrets go through the pipe alone: no arguments, an empty environment (on Windows the system's folder), and a
- *   working directory without settings of a runtime.
- * - The process runs with a lower priority than the daemon, where the system allows it.
+ * - Secrets go through the pipe alone: no arguments, an empty environment (on Windows the system's folder), and a working directory without
+ *   settings of a runtime.
+ * - The process has a lower priority than the daemon, where the system allows it.
  * - It ends with the promise: on success, on failure, and when the signal aborts.
- * - An answer counts only if it fits the schema of its kind of work.
+ * - An answer must fit the schema of its kind of work.
  *
- * Failure cases: the process cannot be started, or ends without an answer (ProofProcessDied; process-prover.ts
- * starts it again); it says that the work cannot be done, or answers nonsense (ProofWorkFailed). Frames that are
- * damaged reject as well. The pipe's own error on stdin is ignored, because the end of the process tells more.
+ * Failure cases: the process cannot be started, or ends without an answer (ProofProcessDied; process-prover.ts starts it again). It reports
+ * that the work cannot be done, or its answer is invalid (ProofWorkFailed). A damaged frame rejects as well. Errors of stdin are ignored,
+ * because the end of the process says more.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -28,7 +26,7 @@ import { sourceHash } from '../version.ts'
 import { createFrameReader, frameOf } from './proof-frame.ts'
 import { outputSchemas, type Work } from './proof-work.ts'
 
-// Known to node/executable/entry.ts as well; no operator has a use for it.
+// node/executable/entry.ts knows this command as well. It is not for operators.
 const proofCommand = 'proof-process'
 
 /** A proof process ended without an answer. */
@@ -36,7 +34,7 @@ export class ProofProcessDied extends Error {
   override readonly name = 'ProofProcessDied'
 }
 
-/** Work that cannot be done, in the worker's words. */
+/** The work cannot be done; has the worker's message. */
 export class ProofWorkFailed extends Error {
   override readonly name = 'ProofWorkFailed'
 }
@@ -58,24 +56,24 @@ const thisProgram = (): ProofCommand =>
 
 const start = ([program, ...args]: ProofCommand): ChildProcess =>
   spawn(program, args, {
-    // Nothing secret to inherit, and nothing that would make another program of it.
+    // No secrets to inherit, and no variables that change how the program runs.
     env: process.platform === 'win32' ? { SystemRoot: process.env.SystemRoot } : {},
-    // Where no settings of a runtime lie about.
+    // A folder without settings of a runtime.
     cwd: parse(process.execPath).root,
     stdio: ['pipe', 'pipe', 'ignore'],
     windowsHide: true,
   })
 
-// A third of the processor where others want it as well: enough for heartbeats, and proofs still end in time.
+// A third of the processor under contention: heartbeats get enough, and proofs still end in time.
 const niceness = 5
 const leastPriority = 19
 
-/** Heartbeats come first. */
+/** Lowers a process's priority, because heartbeats come first. */
 function stepBack(pid: number): void {
   try {
     setPriority(pid, Math.min(getPriority() + niceness, leastPriority))
   } catch {
-    // It works without, only less politely.
+    // Without the lower priority it still works.
   }
 }
 
@@ -87,7 +85,7 @@ function outputOf<Kind extends keyof Work>(kind: Kind, message: unknown): Work[K
   throw new ProofWorkFailed('the proof process gave an answer that is none')
 }
 
-/** Which program a proof process is, and who hears of its process id. */
+/** The program of a proof process, and a callback for its process id. */
 export type ProofProcessOptions = {
   readonly onStart?: ((pid: number) => void) | undefined
   /** This program when left out. */
@@ -95,8 +93,8 @@ export type ProofProcessOptions = {
 }
 
 /**
- * Does one piece of work in a process of its own, which gives all its memory back at the end; throws ProofWorkFailed or
- * ProofProcessDied. The process is killed when `signal` aborts.
+ * Runs one piece of work in its own process, which frees all its memory at the end. Kills the process when `signal` aborts. Throws
+ * ProofWorkFailed or ProofProcessDied.
  */
 export function inProofProcess<Kind extends keyof Work>(
   kind: Kind,
@@ -121,9 +119,9 @@ export function inProofProcess<Kind extends keyof Work>(
   signal.addEventListener('abort', abort, { once: true })
   child.stdout?.on('data', take)
   child.on('error', ({ message }) => died(`The proof process cannot be started: ${message}`))
-  // Not `exit`: an answer may still be in the pipe then.
+  // Not `exit`, at which an answer may still be in the pipe.
   child.once('close', (code, signalName) => died(`The proof process ended (${signalName ?? code})`))
-  // A child that dies closes this end too; that it died is told above.
+  // A child that dies also closes this end. The handlers above report its death.
   child.stdin?.on('error', () => {})
   if (child.pid !== undefined) {
     stepBack(child.pid)

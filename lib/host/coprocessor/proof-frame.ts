@@ -1,10 +1,10 @@
 import { deserialize, serialize } from 'node:v8'
 
-/** The most that is sent to a proof process, or taken from one; a CRS of 2048 bits takes 9 MB as hex. */
+/** The largest frame to or from a proof process. A CRS of 2048 bits takes 9 MB as hex. */
 const maxFrameBytes = 64 << 20
 const headBytes = 4
 
-/** A message as both ends of the pipe know it: four bytes with the length, then the value in the runtime's own form. */
+/** Writes a message as a frame: four bytes with the length, then the value in V8's serialisation. */
 export function frameOf(message: unknown): readonly [Uint8Array, Uint8Array] {
   const body = serialize(message)
   if (body.length > maxFrameBytes)
@@ -14,7 +14,7 @@ export function frameOf(message: unknown): readonly [Uint8Array, Uint8Array] {
   return [head, body]
 }
 
-/** Puts chunks of a pipe together; gives the message once it is whole, and throws when it is too long or none. */
+/** Joins chunks of a pipe. Returns the message once it is complete, and throws when it is too long or invalid. */
 export function createFrameReader(): (
   chunk: Uint8Array,
 ) => { readonly message: unknown } | undefined {

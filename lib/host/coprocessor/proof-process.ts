@@ -1,5 +1,5 @@
-// The program of a proof process: one request on standard input, one answer on standard output. It ends with its parent,
-// whose end of the pipe closes whatever became of it, which is why the computing is left to a thread.
+// The program of a proof process: one request on standard input, one answer on standard output. It ends with its parent, because the pipe
+// closes in any case. To notice that, it leaves the computing to a thread.
 import { createFrameReader, frameOf } from './proof-frame.ts'
 import type { WorkerAnswer, WorkerRequest } from './proof-work.ts'
 
@@ -18,7 +18,7 @@ const work = (request: unknown): void => {
   worker.postMessage(request)
 }
 
-// Ctrl-C and service managers tell the whole group. A daemon that drains still needs its proof; it kills what it does not.
+// Ctrl-C and service managers signal the whole group. A draining daemon still needs its proof, and kills the process when it does not.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
 
 const read = createFrameReader()

@@ -28,7 +28,7 @@ const answer = (request: WorkerRequest): WorkerAnswer<WorkerRequest['kind']> => 
   }
 }
 
-// One request per worker: it is ended with its memory, which is how WASM gives memory back.
+// One request per worker, which then ends with its memory: the only way that WASM gives memory back.
 self.addEventListener('message', ({ data }: MessageEvent<WorkerRequest>) =>
   self.postMessage(answer(data)),
 )

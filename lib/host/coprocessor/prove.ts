@@ -25,7 +25,7 @@ export const checkEmbedded = async (signal: AbortSignal): Promise<void> => {
   checkSame(await doing('roundTrip', sampleValues, signal))
 }
 
-/** Makes a proof as for the coprocessor, with keys made for it, verifies and opens it (more than a minute); resolves with its size in bytes. */
+/** Makes a proof as for the coprocessor, with fresh keys, then verifies and opens it (over a minute). Returns its size in bytes. */
 export const checkProof = async (signal: AbortSignal): Promise<number> => {
   const keys = await doing('makeSampleKeys', null, signal)
   const metadata = new TextEncoder().encode('self-check')

@@ -13,7 +13,7 @@ import type { ProofToOpen, SampleKeys } from './proof-work.ts'
 
 const sampleCrsBits = 256
 
-/** Encrypts and decrypts values with a key made for it. */
+/** Encrypts and decrypts values with a fresh key. */
 export function roundTrip(values: readonly bigint[]): readonly bigint[] {
   const clientKey = TfheClientKey.generate(smallTfheConfig())
   return values.map((value) =>
@@ -21,7 +21,7 @@ export function roundTrip(values: readonly bigint[]): readonly bigint[] {
   )
 }
 
-/** Makes the keys of a coprocessor whose proofs cover so many bits (about a minute of computing). */
+/** Makes the keys of a coprocessor whose proofs cover `crsBits` (about a minute of computing). */
 export function makeSampleKeys(crsBits = sampleCrsBits): SampleKeys {
   const config = smallTfheConfig()
   const clientKey = TfheClientKey.generate(config)
@@ -34,7 +34,7 @@ export function makeSampleKeys(crsBits = sampleCrsBits): SampleKeys {
   }
 }
 
-/** Verifies a proof as a coprocessor does and opens what it covers; throws when it is not a proof of these keys and metadata. */
+/** Verifies a proof as a coprocessor does, and opens it. Throws when it is not a proof for these keys and metadata. */
 export function open(input: ProofToOpen): readonly bigint[] {
   const { proof, metadata } = input
   const clientKey = TfheClientKey.safe_deserialize(input.clientKey, maxSerializedBytes)

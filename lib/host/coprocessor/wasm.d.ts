@@ -1,5 +1,5 @@
 declare module '*.wasm' {
-  /** Where the file is: on disk, or inside the executable. */
+  /** The path of the file: on disk, or inside the executable. */
   const path: string
   export default path
 }
