@@ -30,7 +30,7 @@ function explain(a: Evidence, b: Evidence): Explanation {
   const wrong = malformation(a) ?? malformation(b)
   if (wrong !== undefined) return { outcome: 'no-match', why: `malformed evidence: ${wrong}` }
   if (a.digest !== b.digest) return { outcome: 'no-match', why: 'the texts differ' }
-  // Equal digests with different token counts cannot come from one text: one of them lies.
+  // Equal digests with different token counts cannot come from one text, so one is false.
   if (a.tokens !== b.tokens) return { outcome: 'no-match', why: 'the token counts contradict' }
   return { outcome: 'match', why: 'equal texts' }
 }

@@ -8,7 +8,7 @@ import {
   wordedAlike,
 } from './similar/thresholds.ts'
 
-/** What a likeness says of two answers; `lengthRatio` is the shorter's tokens to the longer's in thousandths. */
+/** Decides on two answers by their likeness. `lengthRatio` is the shorter's tokens to the longer's in thousandths. */
 export function verdictOf(likeness: Likeness, lengthRatio: number): Explanation {
   const { sameText, sameAnswer, shorter, longer, shared } = likeness
   const similarities = { ...shared, length: lengthRatio }
@@ -22,10 +22,10 @@ export function verdictOf(likeness: Likeness, lengthRatio: number): Explanation 
   if (sameText) return match('equal but for the way they are set')
   const isMuchShorter = lengthRatio < leastLengthRatio
   if (shorter === 'short') {
-    // A letter alone is not the work that a reasoned answer is.
+    // A bare letter does not prove the work of a reasoned answer.
     if (longer !== 'short' && isMuchShorter) return inconclusive('one is much shorter')
     if (sameAnswer === true) {
-      // The tag is of the answer alone, and not of what else stands there.
+      // The tag covers only the final answer, not the rest of the text.
       return shared.links < 1_000
         ? inconclusive('the links differ')
         : match('the same short answer')

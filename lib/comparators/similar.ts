@@ -8,7 +8,7 @@ import { sketchOf } from './similar/sketch.ts'
 import { sketchBytesOf, sketchMalformation } from './similar/sketch-form.ts'
 import { verdictOf } from './similar-verdict.ts'
 
-/** Answers match when they are worded alike and agree in what can be told of their facts; for models that hardly vary. */
+/** Answers match when their wording is similar and their facts agree, as far as these show. For models whose answers hardly vary. */
 export const similar: Comparator = {
   id: 'similar/2',
   canBeInconclusive: true,
@@ -20,7 +20,7 @@ export const similar: Comparator = {
 }
 
 async function evidenceOf({ text, prompt, key }: EvidenceInput): Promise<Evidence> {
-  // Of the normalised text: equal digests mean equal sketches.
+  // The sketch is of the normalised text, so equal digests mean equal sketches.
   const normalised = normalise(text)
   const features = featuresOf(normalised)
   return {

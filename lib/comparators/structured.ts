@@ -1,14 +1,14 @@
 /*
- * Problem: calls of tools and JSON are carried out by programs. Similar ones are not the same: a path differs by one letter.
+ * Problem: programs execute tool calls and JSON. Similar ones are not the same: a path may differ by one letter.
  *
- * Idea: nodes write answer documents in one spelling (lib/answer.ts). Calls and JSON match when the documents are equal. A text, with which a
- * model may always answer, is compared as `similar/2` compares texts.
+ * Idea: nodes write answer documents in canonical form (lib/answer.ts). Calls and JSON match when the documents are equal. A text, which a
+ * model may always answer with, is compared by `similar/2`.
  *
  * Invariants:
- * - The digest is of the whole document, so what is delivered is what was compared, finish reason included.
- * - Documents of different kinds never match: calls or JSON, a text, a text that was cut off.
+ * - The digest covers the whole document, so what is delivered is what was compared, with its finish reason.
+ * - Documents of different kinds never match: calls or JSON, a text, a truncated text.
  *
- * Failure cases: what is no answer document is compared for equality.
+ * Failure cases: a text that is no answer document is compared for equality.
  */
 
 import { parseAnswer } from '../answer.ts'
@@ -21,7 +21,7 @@ import { similar } from './similar.ts'
 
 const id = 'structured/1'
 
-// What a sketch begins with says of which kind of text it is: three bytes, which keep it base64url.
+// The prefix of a sketch names the kind of its text. It encodes three bytes, so that the sketch stays base64url.
 const prefixes = { stop: 'stop', length: 'cut_' } as const
 
 /** Answer documents match when their calls or their JSON are equal, or their texts similar; not measured on models. */
@@ -47,7 +47,7 @@ async function evidenceOf({ text, prompt, key }: EvidenceInput): Promise<Evidenc
   return { comparator: id, digest, sketch: prefixes[reason] + sketch, tokens }
 }
 
-/** The kind of a text, and its evidence as `similar/2` makes it; undefined for calls and JSON. */
+/** Returns the kind of a text, and its evidence as `similar/2` makes it; undefined for calls and JSON. */
 function textIn(evidence: Evidence) {
   const { sketch } = evidence
   if (sketch === undefined) return undefined
@@ -70,7 +70,7 @@ function explain(a: Evidence, b: Evidence): Explanation {
   if (one?.kind !== other?.kind) return { outcome: 'no-match', why: 'the kinds of answer differ' }
   if (one && other) return similar.explain(one.likeness, other.likeness)
   if (a.digest !== b.digest) return { outcome: 'no-match', why: 'the calls or the JSON differ' }
-  // Equal digests with different token counts cannot come from one text: one of them lies.
+  // Equal digests with different token counts cannot come from one text, so one is false.
   if (a.tokens !== b.tokens) return { outcome: 'no-match', why: 'the token counts contradict' }
   return { outcome: 'match', why: 'equal calls or JSON' }
 }

@@ -18,7 +18,7 @@ export const tpmAlgorithm = {
   cfb: 0x0043,
 } as const
 
-/** A hash as a TPM and as WebCrypto know it. */
+/** A hash with its TPM and WebCrypto names. */
 export type TpmHash = { readonly id: number; readonly name: string; readonly bytes: number }
 
 const hashes: ReadonlyMap<number, TpmHash> = new Map(
@@ -30,7 +30,7 @@ const hashes: ReadonlyMap<number, TpmHash> = new Map(
   ].map((hash) => [hash.id, hash]),
 )
 
-/** The hash of a TPM_ALG_ID; throws TpmFormatError for what is none that is known here. */
+/** Returns the hash of a TPM_ALG_ID; throws TpmFormatError for an unknown one. */
 export function tpmHashOf(id: number): TpmHash {
   const hash = hashes.get(id)
   if (!hash) throw new TpmFormatError(`0x${id.toString(16)} is not a hash that is known here`)
@@ -44,7 +44,7 @@ export const tpmDigest = async (
 ): Promise<Uint8Array<ArrayBuffer>> =>
   new Uint8Array(await crypto.subtle.digest(tpmHashOf(id).name, bytes))
 
-/** A curve as a TPM and as WebCrypto know it. */
+/** A curve with its TPM and WebCrypto names. */
 export type TpmCurve = {
   readonly id: number
   readonly name: 'P-256' | 'P-384'
@@ -56,7 +56,7 @@ const curves: ReadonlyMap<number, TpmCurve> = new Map([
   [4, { id: 4, name: 'P-384', bytes: 48 }],
 ])
 
-/** The curve of a TPM_ECC_CURVE; throws TpmFormatError for what is none that is known here. */
+/** Returns the curve of a TPM_ECC_CURVE; throws TpmFormatError for an unknown one. */
 export function tpmCurveOf(id: number): TpmCurve {
   const curve = curves.get(id)
   if (!curve) throw new TpmFormatError(`0x${id.toString(16)} is not a curve that is known here`)

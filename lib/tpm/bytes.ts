@@ -2,12 +2,12 @@ import { concatBytes } from '../digest.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
-/** Bytes that are not the TPM structure they should be. */
+/** Thrown for bytes that are not the expected TPM structure. */
 export class TpmFormatError extends Error {
   override readonly name = 'TpmFormatError'
 }
 
-/** Reads a TPM structure (big-endian) from its start; every read throws TpmFormatError where bytes are missing. */
+/** Reads a TPM structure (big-endian) from its start. Every read throws TpmFormatError when bytes are missing. */
 export type TpmReader = {
   u8(): number
   u16(): number
@@ -15,17 +15,17 @@ export type TpmReader = {
   u64(): bigint
   /** The next bytes, copied. */
   raw(length: number): Bytes
-  /** A TPM2B: a 16-bit length, then so many bytes; more than `maxBytes` are refused. */
+  /** A TPM2B: a 16-bit length, then so many bytes. Throws for more than `maxBytes`. */
   sized(maxBytes?: number): Bytes
-  /** How many bytes have not been read. */
+  /** The number of unread bytes. */
   left(): number
-  /** Throws TpmFormatError when there is anything left. */
+  /** Throws TpmFormatError when unread bytes are left. */
   end(): void
 }
 
 const largestSized = 4_096
 
-/** A reader over a copy of the bytes: what is parsed cannot change after it was checked. */
+/** Makes a reader of a copy of the bytes, so that they cannot change after they were checked. */
 export function createTpmReader(source: Uint8Array): TpmReader {
   const bytes: Bytes = new Uint8Array(source)
   const view = new DataView(bytes.buffer)
@@ -60,7 +60,7 @@ export function createTpmReader(source: Uint8Array): TpmReader {
   }
 }
 
-/** Puts a TPM structure together, big-endian; every part answers the writer itself. */
+/** Writes a TPM structure, big-endian. Each method returns the writer. */
 export type TpmWriter = {
   u8(value: number): TpmWriter
   u16(value: number): TpmWriter
@@ -73,7 +73,7 @@ export type TpmWriter = {
   done(): Bytes
 }
 
-/** A writer with nothing in it. */
+/** Makes an empty writer. */
 export function createTpmWriter(): TpmWriter {
   const parts: Uint8Array[] = []
   const number = (length: number, set: (view: DataView) => void): TpmWriter => {
@@ -103,7 +103,7 @@ export function createTpmWriter(): TpmWriter {
   return writer
 }
 
-/** A big-endian integer in so many bytes: a TPM may leave out leading zeros. Throws TpmFormatError when it is longer. */
+/** Pads a big-endian integer to `length` bytes, since a TPM may omit leading zeros. Throws TpmFormatError when it is longer. */
 export function leftPadded(integer: Uint8Array, length: number): Bytes {
   if (integer.length > length) throw new TpmFormatError('An integer of the TPM is too long')
   return concatBytes(new Uint8Array(length - integer.length), integer)

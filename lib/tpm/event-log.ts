@@ -9,12 +9,12 @@ export type BootEvent = {
   readonly pcr: number
   /** Its TCG event type. */
   readonly type: number
-  /** What the PCR of the asked bank was extended with. */
+  /** What the requested bank's PCR was extended with. */
   readonly digest: Bytes
   readonly data: Bytes
 }
 
-/** False for a note in the log that no register was extended with: it could say anything. */
+/** False for an entry that no register was extended with, and that could claim anything. */
 export const isMeasured = ({ type }: BootEvent): boolean => type !== noAction
 
 /** The longest event log that is read. */
@@ -24,7 +24,7 @@ const mostEvents = 4_096
 const mostDigests = 8
 const noAction = 3
 const highestPcr = 23
-/** What some firmware fills the unused end of its log with. */
+/** Some firmware fills the unused end of its log with this. */
 const endOfLog = 0xffffffff
 
 /** Reads little-endian, as firmware writes. */
@@ -51,7 +51,7 @@ function createLogReader(bytes: Bytes) {
 const text = (bytes: Uint8Array, length: number) =>
   String.fromCharCode(...bytes.subarray(0, length))
 
-/** Reads a TCG crypto-agile event log for one bank (a TPM_ALG_ID); throws TpmFormatError for what is none. */
+/** Parses a TCG crypto-agile event log for one bank (a TPM_ALG_ID); throws TpmFormatError for anything else. */
 export function parseEventLog(bytes: Uint8Array, bank: number): readonly BootEvent[] {
   if (bytes.length > maxEventLogBytes) throw new TpmFormatError('The event log is too long')
   const reader = createLogReader(new Uint8Array(bytes))
@@ -94,7 +94,7 @@ function readDigestLengths(header: Bytes): ReadonlyMap<number, number> {
   return new Map(Array.from({ length: count }, () => [reader.u16(), reader.u16()]))
 }
 
-/** The PCR values of a bank that the events lead to; believe an event only when these are the quoted ones. */
+/** Returns a bank's PCR values after the events. The events are proven only if these are the quoted values. */
 export async function replayEventLog(
   events: readonly BootEvent[],
   bank: number,
@@ -104,7 +104,7 @@ export async function replayEventLog(
   for (const event of events) {
     const { pcr, digest, data } = event
     if (!isMeasured(event)) {
-      // The locality that started the TPM is where PCR 0 begins, and only there: else what comes before would not count.
+      // PCR 0 starts with the locality of the TPM's startup. That counts only as its first event, or it would void earlier ones.
       if (pcr === 0 && !values.has(0) && text(data, 15) === 'StartupLocality') {
         const start = new Uint8Array(length)
         start[length - 1] = data[16] ?? 0

@@ -1,6 +1,6 @@
 import { createTpmWriter, TpmFormatError, type TpmReader } from './bytes.ts'
 
-/** Which registers of one bank are meant. */
+/** Selects registers of one bank. */
 export type PcrSelection = {
   /** The bank's hash (TPM_ALG_ID). */
   readonly bank: number

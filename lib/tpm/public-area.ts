@@ -15,7 +15,7 @@ export type PublicArea = {
     | undefined
   readonly scheme: { readonly algorithm: number; readonly hash: number } | undefined
   readonly key: TpmKey
-  /** The whole area as it was given. */
+  /** The whole area, unchanged. */
   readonly bytes: Bytes
 }
 
@@ -76,7 +76,7 @@ export function parsePublicArea(bytes: Uint8Array): PublicArea {
 
 function readRsa(reader: ReturnType<typeof createTpmReader>): TpmKey {
   const bits = reader.u16()
-  // Zero stands for the usual exponent.
+  // Zero means the default exponent.
   const exponent = reader.u32() || defaultExponent
   return { kind: 'rsa', bits, exponent, modulus: reader.sized(512) }
 }
@@ -93,7 +93,7 @@ function readEcc(reader: ReturnType<typeof createTpmReader>): TpmKey {
   }
 }
 
-/** How a TPM names a key: the id of its hash, then the hash of its public area. */
+/** Returns a TPM's name of a key: the id of its hash, then the hash of its public area. */
 export const nameOf = async ({ nameHash, bytes }: PublicArea): Promise<Bytes> =>
   concatBytes(createTpmWriter().u16(nameHash).done(), await tpmDigest(nameHash, bytes))
 

@@ -3,16 +3,16 @@ import { type PcrSelection, readPcrSelections } from './pcr-selection.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
-/** What a TPM says in a quote (TPMS_ATTEST of type TPM_ST_ATTEST_QUOTE). */
+/** A TPM's quote (TPMS_ATTEST of type TPM_ST_ATTEST_QUOTE). */
 export type Quote = {
   readonly qualifiedSigner: Bytes
-  /** What the caller had it sign along. */
+  /** The caller's data that the TPM signed too. */
   readonly extraData: Bytes
-  /** Milliseconds that the TPM was powered; may go back after an unclean stop. */
+  /** Milliseconds that the TPM was powered. May go back after an unclean stop. */
   readonly clock: bigint
   /** Grows with every start of the machine. */
   readonly resetCount: number
-  /** Grows with every resume of it. */
+  /** Grows with every resume of the machine. */
   readonly restartCount: number
   /** False when the clock may have gone back. */
   readonly safe: boolean
@@ -24,10 +24,10 @@ export type Quote = {
 const attestMagic = 0xff544347
 const quoteType = 0x8018
 
-/** What went wrong when bytes that should be a quote are none. */
+/** The wrong part of a structure that is not a quote. */
 export type NoQuote = 'magic' | 'type'
 
-/** A signed structure that is whole, but not a quote. */
+/** Thrown for a signed structure that is complete but not a quote. */
 export class NotAQuoteError extends TpmFormatError {
   readonly part: NoQuote
   constructor(part: NoQuote, message: string) {
@@ -36,7 +36,7 @@ export class NotAQuoteError extends TpmFormatError {
   }
 }
 
-/** Reads a TPMS_ATTEST; throws NotAQuoteError for one that no TPM made or that is no quote, TpmFormatError for other bytes. */
+/** Parses a TPMS_ATTEST; throws NotAQuoteError when no TPM made it or it is no quote, and TpmFormatError for other bytes. */
 export function parseQuote(attest: Uint8Array): Quote {
   const reader = createTpmReader(attest)
   if (reader.u32() !== attestMagic) {

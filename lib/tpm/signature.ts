@@ -5,7 +5,7 @@ import { jwkOf, type PublicArea } from './public-area.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
-/** A signature as a TPM gives it (TPMT_SIGNATURE). */
+/** A signature of a TPM (TPMT_SIGNATURE). */
 export type TpmSignature =
   | { readonly kind: 'rsassa'; readonly hash: number; readonly signature: Bytes }
   | { readonly kind: 'ecdsa'; readonly hash: number; readonly r: Bytes; readonly s: Bytes }
@@ -26,7 +26,7 @@ export function parseTpmSignature(bytes: Uint8Array): TpmSignature {
   return signature
 }
 
-/** True when the key made the signature by the one scheme it has; throws TpmFormatError for a malformed signature. */
+/** True when the key made the signature by its own scheme. Throws TpmFormatError for a malformed signature. */
 export async function isSignedByTpm(
   { key, scheme }: PublicArea,
   message: Bytes,
@@ -38,7 +38,7 @@ export async function isSignedByTpm(
   }
   const { name: hash } = tpmHashOf(signature.hash)
   if (signature.kind === 'rsassa' && key.kind === 'rsa') {
-    // A signature of another length is refused by some runtimes with an exception.
+    // Some runtimes throw for a signature of another length.
     if (signature.signature.length !== key.modulus.length) return false
     const algorithm = { name: 'RSASSA-PKCS1-v1_5', hash }
     return crypto.subtle.verify(
@@ -60,7 +60,7 @@ export async function isSignedByTpm(
   return false
 }
 
-/** Throws TpmFormatError for numbers that are no key, such as a point that is not on its curve. */
+/** Imports a key; throws TpmFormatError for an invalid one, such as a point that is not on its curve. */
 async function importKey(
   jwk: JsonWebKey,
   algorithm: RsaHashedImportParams | EcKeyImportParams,

@@ -1,8 +1,8 @@
 const maxDepth = 32
-// Longer ones are rounded when they are read, and two would count as one.
+// Longer numbers are rounded when parsed, and two would become equal.
 const maxNumberCharacters = 15
 
-/** A JSON document read whole; undefined for text that is none, is nested so deep that engines differ, or has a number that reading would change. */
+/** Parses a JSON object or list; undefined for other text, nesting on which engines differ, or a number that parsing would change. */
 export function parseAnswerJson(text: string): { readonly value: unknown } | undefined {
   if (!/^[[{]/.test(text) || isBeyondReading(text)) return undefined
   try {
@@ -13,7 +13,7 @@ export function parseAnswerJson(text: string): { readonly value: unknown } | und
   }
 }
 
-/** A walk, because a pattern would read a text with many quotes again from each of them. */
+/** A single pass. A pattern would scan a text with many quotes again from each of them. */
 function isBeyondReading(text: string): boolean {
   let depth = 0
   let inString = false
@@ -30,14 +30,14 @@ function isBeyondReading(text: string): boolean {
   return depth > maxDepth
 }
 
-/** JSON in its one spelling: keys in order, texts without regard to case and white space. */
+/** Writes JSON in canonical form: keys in order, texts without case and white space differences. */
 export function canonicalAnswerJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalAnswerJson).join(',')}]`
   if (typeof value === 'object' && value !== null) {
     const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1))
     return `{${entries.map(([key, part]) => `${JSON.stringify(key)}:${canonicalAnswerJson(part)}`).join(',')}}`
   }
-  // JSON has one spelling for a number beyond its range and for nothing.
+  // JSON.stringify would write a number beyond the range of doubles as null.
   if (typeof value !== 'string') return String(value)
   return JSON.stringify(value.normalize('NFKC').trim().toLowerCase().replace(/\s+/g, ' '))
 }

@@ -4,10 +4,10 @@ import { plainTextOf } from './plain-text.ts'
 import { shortTokens } from './thresholds.ts'
 import { type Token, tokensOf } from './tokens.ts'
 
-/** A final answer in its one spelling: the letter of an option, a value, or both; empty when a text has no answer that can be told. */
+/** A final answer in canonical form: an option's letter, a value, or both; empty when a text has none that is recognised. */
 export type FinalAnswer = { readonly letter?: string; readonly value?: string }
 
-// Longer answers are texts.
+// Longer answers are texts and are cut here.
 const maxAnswerCharacters = 1_000
 
 const fenced = /^```(?:json)?[ \t]*\n([\s\S]*?)\n```$/i
@@ -18,7 +18,7 @@ const phrases: ReadonlySet<string> = new Set(
   'a an the is it its answer final correct option choice'.split(' '),
 )
 
-/** The final answer of a text: its JSON document, its last box, what it announces as its answer, or all of a short text. */
+/** Finds a text's final answer: its JSON document, its last box, what it announces as its answer, or all of a short text. */
 export function finalAnswerOf(
   text: string,
   plainText: string,

@@ -24,7 +24,7 @@ const endings: readonly (readonly [string, string])[] = [
   ["'s", ''],
 ]
 
-/** The words that a lower-case word stands for: contractions written out, possessives dropped. */
+/** Expands a lower-case word: contractions are written out, possessives dropped. */
 export function wordsOf(word: string): readonly string[] {
   return (contractions.get(word) ?? withoutEnding(word))
     .replaceAll("'", '')
@@ -42,7 +42,7 @@ function withoutEnding(word: string): string {
   return word
 }
 
-/** Words that say nothing of what a text is about. */
+/** Words that do not show the topic of a text. */
 export const stopwords: ReadonlySet<string> = new Set(
   `a an the and or but if then so of in on at to for from by with as is are was were be been being am do does did
   has have had this that these those it its he she they them his her their we us our you your i me my which who
@@ -52,7 +52,7 @@ export const stopwords: ReadonlySet<string> = new Set(
   ),
 )
 
-/** Words that turn a statement round. */
+/** Words that negate a statement. */
 export const negators: ReadonlySet<string> = new Set([
   'not',
   'no',
@@ -69,7 +69,7 @@ export const negators: ReadonlySet<string> = new Set([
   'except',
 ])
 
-/** A word without its commonest endings, never shorter than three letters. */
+/** Strips a word's commonest endings. A stem has at least three letters. */
 export function stemOf(word: string): string {
   if (word.length < 4) return word
   if (word.endsWith('ies') && word.length > 4) return `${word.slice(0, -3)}y`

@@ -3,20 +3,20 @@ import { negators, stemOf, stopwords } from './english.ts'
 import { plainTextOf } from './plain-text.ts'
 import { type Token, tokensOf } from './tokens.ts'
 
-// More than any model writes in one answer; what comes after it still counts for equality.
+// More than any model writes in one answer. Text beyond it still counts for equality.
 const maxSketchedTokens = 32_768
 
-/** What of a text is compared. */
+/** The features of a text that are compared. */
 export type Features = {
   readonly tokenCount: number
-  /** All tokens in one line: equal for texts that differ only in how they are set. */
+  /** All tokens in one line, equal for texts that differ only in formatting. */
   readonly joined: string
-  /** Wording: three tokens in a row, the ends of the text marked. */
+  /** Wording: three tokens in a row, with marks for the ends of the text. */
   readonly trigrams: ReadonlySet<string>
-  /** Topic: stems of the words that say something. */
+  /** Topic: stems of all words but stop words. */
   readonly words: ReadonlySet<string>
   readonly numbers: ReadonlySet<string>
-  /** Names and identifiers that the text nowhere writes like a common word. */
+  /** Names and identifiers that the text nowhere writes as a common word. */
   readonly names: ReadonlySet<string>
   /** One element for each negator. */
   readonly negators: ReadonlySet<string>
@@ -24,7 +24,7 @@ export type Features = {
   readonly answer: FinalAnswer
 }
 
-/** Reads the features of a text. */
+/** Extracts the features of a text. */
 export function featuresOf(text: string): Features {
   const plainText = plainTextOf(text)
   const all = tokensOf(plainText)
@@ -45,7 +45,7 @@ export function featuresOf(text: string): Features {
   }
 }
 
-/** The trigrams of a prompt: an answer gets no credit for repeating it. */
+/** The trigrams of a prompt, which give an answer no credit. */
 export const promptTrigramsOf = (prompt: string): ReadonlySet<string> =>
   trigramsOf(tokensOf(plainTextOf(prompt)).slice(0, maxSketchedTokens))
 

@@ -1,11 +1,11 @@
-// Deeper nesting than this stays half unwrapped, alike in every text.
+// Deeper nesting stays partly unwrapped, in every text alike.
 const unwrappings = 3
 
 const fraction = /\\[dt]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}/g
 const wrapper =
   /\\(?:text|mathrm|mathbf|mathbb|mathcal|operatorname|boxed|textbf|textit|emph)\s*\{([^{}]*)\}/g
 
-/** A text without LaTeX's delimiters and commands; fractions and relations become operators. */
+/** Removes LaTeX's delimiters and commands. Fractions and relations become operators. */
 export function withoutLatex(text: string): string {
   if (!/[\\${}]/.test(text)) return text
   let plain = text
@@ -23,7 +23,7 @@ export function withoutLatex(text: string): string {
     .replace(/[{}]/g, ' ')
 }
 
-/** What stands in the last `\boxed{...}` that is closed, undefined without one. */
+/** Returns the content of the last closed `\boxed{...}`; undefined without one. */
 export function lastBoxed(text: string): string | undefined {
   if (!text.includes('\\boxed')) return undefined
   const opened: { readonly at: number; readonly boxed: boolean }[] = []

@@ -8,7 +8,7 @@ export const lengthClasses = [
   'long',
 ] as const satisfies readonly LengthClass[]
 
-/** The length class of an answer of so many tokens, as its place in `lengthClasses`. */
+/** Returns the length class of an answer, as its index in `lengthClasses`. */
 export function lengthClassOf(tokens: number): number {
   if (tokens <= shortTokens) return 0
   if (tokens <= briefTokens) return 1

@@ -1,16 +1,15 @@
-// Back-ticks are apostrophes by now.
-// Of what follows a fence only the name of a language is no content.
+// Back-ticks have already become apostrophes. After a fence, only the name of a language is not content.
 const fence = /^[ \t]*(?:'{3,}|~{3,})(?:[ \t]*[\w+#.-]{1,20})?[ \t]*$/gm
 const ruler = /^[ \t]*(?:[-*_=][ \t]*){3,}$/gm
 const tableRule = /^(?=[^|\n]*\|)[ \t|:+-]+$/gm
 const quoteOrHeading = /^[ \t>]*(?:#{1,6}[ \t]+)?/gm
 const headingEnd = /[ \t]#+[ \t]*$/gm
-// "(B) ..." is content: only plain numbers and bullets are marks of a list.
+// "(B) ..." is content. Only plain numbers and bullets mark a list item.
 const listMark = /^[ \t]*(?:[-*+\u2022\u25cf\u25aa\u00b7][ \t]+|\d{1,3}[.)][ \t]+)/gm
 const strong = /\*{2,3}|(?<![\p{L}\p{N}])_{1,3}(?=\S)|(?<=\S)_{1,3}(?![\p{L}\p{N}])/gu
 const emphasis = /(^|[\s(])\*(?=[^\s*])([^*\n]*[^\s*])\*(?=[\s).,;:!?]|$)/gm
 
-/** A text without Markdown: headings, lists, emphasis, fences, tables, quotes; links leave their words, their target and their title. */
+/** Removes Markdown: headings, lists, emphasis, fences, tables, quotes. Links keep their words, their target and their title. */
 export const withoutMarkdown = (text: string): string =>
   withoutLinks(text.replace(fence, ' '))
     .replace(ruler, ' ')
@@ -22,7 +21,7 @@ export const withoutMarkdown = (text: string): string =>
     .replace(emphasis, '$1$2')
     .replace(/\|/g, ' ')
 
-/** `[words](target)` as `words target`; a single walk, because a pattern would start again at every bracket left open. */
+/** Turns `[words](target)` into `words target`, in a single pass. A pattern would start again at every open bracket. */
 function withoutLinks(text: string): string {
   if (!text.includes('](')) return text
   const parts: string[] = []
@@ -47,7 +46,7 @@ function withoutLinks(text: string): string {
   return parts.join('') + text.slice(kept)
 }
 
-/** Finds the next place of a character; questions may only move on, so that all of them together read the text once. */
+/** Finds the next position of a character. Calls must move forward, so that all together scan the text once. */
 function finder(text: string, character: string): (from: number) => number {
   let found = -1
   return (from) => {

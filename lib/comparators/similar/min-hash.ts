@@ -1,8 +1,8 @@
 import type { ChannelKey } from './sketch-keys.ts'
 
 /**
- * Writes the b-bit MinHash of a set into `out` from `at` on, four bits a slot: two sets agree in a slot as often as they have an
- * element in common, and by chance in one of 16. An empty set counts as a set of one element of its own.
+ * Writes the b-bit MinHash of a set into `out` from `at` on, four bits a slot. Two sets agree in a slot with the probability of their
+ * Jaccard similarity, and otherwise by chance in one of 16. An empty set counts as a set with one special element.
  */
 export function writeMinHash(
   set: ReadonlySet<string>,
@@ -24,7 +24,7 @@ export function writeMinHash(
   }
 }
 
-/** The place of a hash in a slot's order: multiplications and shifts that carry every bit to every other. */
+/** Returns the rank of a hash in a slot's order. The multiplications and shifts mix each bit into all others. */
 function placeOf(low: number, high: number, factor: number, offset: number): number {
   let mixed = Math.imul(low ^ offset, factor)
   mixed = Math.imul(mixed ^ (mixed >>> 15) ^ high, 0x2c1b3c6d)

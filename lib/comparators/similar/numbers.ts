@@ -1,4 +1,4 @@
-/** The words for numbers that stand for themselves; "one" is mostly a pronoun. */
+/** Number words. "One" is left out, as it is mostly a pronoun. */
 const numberWords: ReadonlyMap<string, string> = new Map(
   Object.entries({
     zero: '0',
@@ -35,16 +35,16 @@ const numberWords: ReadonlyMap<string, string> = new Map(
   }),
 )
 
-/** The digits of a number word, undefined for other words. */
+/** Returns the digits of a number word; undefined for other words. */
 export const numberOfWord = (word: string): string | undefined => numberWords.get(word)
 
-/** A number as it is written in a text. */
+/** Matches a number in a text. */
 export const numberPattern =
   '(?<![\\p{L}\\p{N}_.])[-+]?(?:\\d{1,3}(?:,\\d{3})+|\\d+)(?:\\.\\d+)?(?:[eE][-+]?\\d+)?(?![\\p{L}\\p{N}_])%?'
 
 const parts = /^([-+]?)([\d,]+)(?:\.(\d+))?(?:[eE]([-+]?)(\d+))?(%?)$/
 
-/** The one spelling of a number: no grouping, no needless zeros, signs only where they count; undefined for anything else. */
+/** Writes a number in canonical form: no grouping, no needless zeros, signs only where they count. Undefined for other text. */
 export function canonicalNumber(text: string): string | undefined {
   const match = parts.exec(text)
   if (!match) return undefined
@@ -57,7 +57,7 @@ export function canonicalNumber(text: string): string | undefined {
   return `${minus}${value}${exponent}${percent}`
 }
 
-/** A pattern for zeros at the end would start again at every zero. */
+/** Without a pattern, which would start again at every zero. */
 function withoutEndZeros(digits: string): string {
   let end = digits.length
   while (end > 0 && digits[end - 1] === '0') end--

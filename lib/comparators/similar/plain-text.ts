@@ -2,10 +2,10 @@ import { withShortMarkRuns } from '../../evidence.ts'
 import { withoutLatex } from './latex.ts'
 import { withoutMarkdown } from './markdown.ts'
 
-// Some characters become 18 under NFKC, and a text of nothing else would take that much longer: what grows beyond the largest blob is read as it stands.
+// NFKC turns some characters into 18. A text that would grow beyond the largest blob is compared without NFKC.
 const maxPlainCharacters = 1_048_576
 
-// Only these leave nothing of themselves behind: others are content, above all in code (`List<string>`).
+// Only these tags are removed. Others are content, above all in code (`List<string>`).
 const markup: ReadonlySet<string> = new Set(
   `a abbr b big blockquote br center code dd del details div dl dt em figcaption figure font h1 h2 h3 h4 h5 h6 hr i img ins kbd li
   mark ol p pre q s small span strike strong sub summary sup table tbody td tfoot th thead tr tt u ul var`.split(
@@ -13,11 +13,11 @@ const markup: ReadonlySet<string> = new Set(
   ),
 )
 
-/** A text without its mark-up: the same words, numbers and operators, however they were set. Takes time linear in the text. */
+/** Removes mark-up, so that texts with the same words, numbers and operators are equal in any formatting. Takes linear time. */
 export const plainTextOf = (text: string): string =>
   withoutMarkdown(withoutTags(withoutLatex(withPlainCharacters(text))))
 
-/** One spelling for characters that look or mean the same: quotes, dashes, line ends; none that are invisible. */
+/** Unifies characters that look or mean the same (quotes, dashes, line ends), and removes invisible ones. */
 function withPlainCharacters(text: string): string {
   return compatible(withPlainPowers(withShortMarkRuns(text)))
     .replace(/\r\n?/g, '\n')
@@ -35,7 +35,7 @@ function withPlainCharacters(text: string): string {
     .replace(/\u2260/g, ' != ')
 }
 
-/** NFKC would make 102 of a ten with a raised two, and eleven halves of one and a half. */
+/** NFKC would turn a ten with a raised two into 102, and 1½ into 11/2. */
 const withPlainPowers = (text: string): string =>
   text
     .replace(/[\u00b2\u00b3\u00b9\u2070\u2074-\u207b]+/g, '^$&')
@@ -46,7 +46,7 @@ function compatible(text: string): string {
   return composed.length <= maxPlainCharacters ? composed : text
 }
 
-/** Without the tags that only set a text; their attributes stay, because a link may be among them. */
+/** Removes tags of mere formatting. Their attributes stay, because a link may be among them. */
 const withoutTags = (text: string): string =>
   text.replace(
     /<\/?([a-zA-Z][a-zA-Z0-9]{0,11})(?![a-zA-Z0-9])([^<>\n]{0,240})>/g,

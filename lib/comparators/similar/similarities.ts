@@ -10,25 +10,25 @@ import {
 } from './sketch-layout.ts'
 import type { LengthClass } from './thresholds.ts'
 
-/** What two sketches show. */
+/** The likeness of two sketches. */
 export type Likeness = {
-  /** The texts are equal but for how they are set. */
+  /** The texts are equal but for formatting. */
   readonly sameText: boolean
-  /** Missing when one has no final answer that can be told. */
+  /** Missing when one has no recognised final answer. */
   readonly sameAnswer?: boolean
   readonly shorter: LengthClass
   readonly longer: LengthClass
-  /** The estimated share of elements in common, by channel, in thousandths; 1000 only when every slot agrees. */
+  /** The estimated share of common elements by channel, in thousandths; 1000 only when every slot agrees. */
   readonly shared: Readonly<Record<Channel, number>>
 }
 
-/** Compares two well-formed sketches without a key, in integers, so that everybody gets the same. */
+/** Compares two well-formed sketches without a key. Uses integers, so everybody gets the same result. */
 export function likenessOf(a: Uint8Array, b: Uint8Array): Likeness {
   const same = (from: number, length: number): boolean =>
     equalBytes(a.subarray(from, from + length), b.subarray(from, from + length))
   const flagsA = a[sketchOffsets.flags] ?? 0
   const flagsB = b[sketchOffsets.flags] ?? 0
-  // An option's letter and an option's words cannot be told to differ.
+  // A letter in one and a value in the other cannot be compared.
   const bothAnswer = (flagsA & flagsB & (flagBits.hasLetter | flagBits.hasValue)) !== 0
   const lengths = [flagsA & flagBits.lengthClass, flagsB & flagBits.lengthClass]
   let at: number = sketchOffsets.channels
@@ -48,7 +48,7 @@ export function likenessOf(a: Uint8Array, b: Uint8Array): Likeness {
   }
 }
 
-/** Slots that agree, less those that do so by chance (one of 16), in thousandths of what is left. */
+/** The agreeing slots less those that agree by chance (one of 16), in thousandths of the rest. */
 function sharedIn(a: Uint8Array, b: Uint8Array, from: number, slots: number): number {
   let agreeing = 0
   for (let at = from; at < from + slots / 2; at++) {

@@ -1,4 +1,4 @@
-/** SipHash-2-4 under one key; a keyed hash for many small inputs, which tells nothing of them without the key. */
+/** SipHash-2-4 with one key: a keyed hash for many small inputs, which reveals nothing of them without the key. */
 export type SipHash = {
   /** Hashes the first `length` bytes. */
   bytes(message: Uint8Array, length?: number): SipTag
@@ -8,7 +8,7 @@ export type SipHash = {
   number(message: number): SipTag
 }
 
-/** A 64-bit tag in two signed halves; overwritten by the next hash. */
+/** A 64-bit tag as two signed halves. The next hash overwrites it. */
 type SipTag = { low: number; high: number }
 
 const encoder = new TextEncoder()

@@ -11,15 +11,15 @@ import {
   sketchVersion,
 } from './sketch-layout.ts'
 
-// How often one of the 16 values may fill a channel's slots, by the slots. In an honest sketch each value has one chance in 16 at each slot:
-// by Chernoff's bound all channels together exceed this in less than one of 10^13 sketches.
+// How often one of the 16 values may occur in a channel, by its number of slots. In an honest sketch each value has a chance of 1 in 16 at
+// each slot. By Chernoff's bound fewer than one of 10^13 sketches exceeds this in any channel.
 const mostOfOneValue: Readonly<Record<number, number>> = { 512: 96, 384: 80, 128: 42, 64: 28 }
 
-// Bytes that repeat the byte some places before: 2.5 are to be expected at each distance, and 40 come by chance in less than one of 10^30.
+// Bytes that equal the byte at a fixed distance before. At each distance 2.5 are expected, and 40 come by chance in less than one of 10^30.
 const farthestRepeat = 64
 const mostRepeats = 40
 
-/** The bytes of a sketch; undefined when there is none, or no base64url. */
+/** Decodes a sketch; undefined when there is none, or it is not base64url. */
 export function sketchBytesOf(sketch: string | undefined): Uint8Array<ArrayBuffer> | undefined {
   if (sketch === undefined) return undefined
   try {
@@ -29,7 +29,7 @@ export function sketchBytesOf(sketch: string | undefined): Uint8Array<ArrayBuffe
   }
 }
 
-/** What is wrong with a sketch's form, undefined when `similar/2` can have made it for so many tokens. */
+/** Says what is wrong with a sketch's form; undefined when `similar/2` can have made it for so many tokens. */
 export function sketchMalformation(
   sketch: Uint8Array,
   tokens: Evidence['tokens'],
@@ -50,7 +50,7 @@ export function sketchMalformation(
   return isMonotonous(sketch) ? 'the sketch has hardly any entropy' : undefined
 }
 
-/** True for bytes that no keyed hash makes: constant tags, channels of mostly one value, patterns. */
+/** True for bytes that no keyed hash makes: constant tags, channels of mostly one value, repeated patterns. */
 function isMonotonous(sketch: Uint8Array): boolean {
   const { text, letter, value, channels: end } = sketchOffsets
   const tags = [sketch.subarray(text, letter), sketch.subarray(letter, value)]
@@ -74,7 +74,7 @@ function mostFrequent(part: Uint8Array): number {
   return Math.max(...counts)
 }
 
-/** True for bytes that repeat themselves within a short distance, as no keyed hash makes them. */
+/** True for bytes that repeat at a short distance, which no keyed hash makes. */
 function isPeriodic(part: Uint8Array): boolean {
   for (let distance = 1; distance <= farthestRepeat; distance++) {
     let repeats = 0

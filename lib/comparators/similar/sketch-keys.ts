@@ -2,7 +2,7 @@ import { hmacSha256, utf8 } from '../../digest.ts'
 import { createSipHash, type SipHash } from './sip-hash.ts'
 import { type Channel, channelSlots, channels, sketchVersion } from './sketch-layout.ts'
 
-/** What a MinHash channel is keyed with: a hash of elements, and for each slot its own order of the hashes. */
+/** The key of a MinHash channel: a hash of elements, and for each slot its own order of the hashes. */
 export type ChannelKey = {
   readonly hash: SipHash
   readonly factors: Int32Array
@@ -16,7 +16,7 @@ export type SketchKeys = {
   readonly channels: Readonly<Record<Channel, ChannelKey>>
 }
 
-/** Derives the keys of a job's sketches: without the evidence key nothing of a sketch can be recomputed, and sketches of two jobs have nothing in common. */
+/** Derives the keys of a job's sketches. No sketch can be recomputed without the evidence key, or compared between two jobs. */
 export async function deriveSketchKeys(key: Uint8Array<ArrayBuffer>): Promise<SketchKeys> {
   const { form, text } = sketchVersion
   const derive = (purpose: string) => hmacSha256(key, utf8(`svc-sketch ${form} ${text} ${purpose}`))
@@ -38,7 +38,7 @@ function expand(key: Uint8Array, slots: number): ChannelKey {
   const offsets = new Int32Array(slots)
   for (let slot = 0; slot < slots; slot++) {
     const { low, high } = order.number(slot)
-    // An even factor would not be an order: two hashes could get one place.
+    // With an even factor two hashes could get the same rank.
     factors[slot] = low | 1
     offsets[slot] = high
   }

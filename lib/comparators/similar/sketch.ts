@@ -15,8 +15,8 @@ import {
 } from './sketch-layout.ts'
 
 /**
- * The sketch of an answer to a prompt. Without the key it is its version, its flags and otherwise random bytes; two sketches of one job
- * show how much their texts have in common, channel by channel, and nothing else.
+ * Makes the sketch of an answer to a prompt. Without the key all but its version and flags looks random. Two sketches of one job show how
+ * much their texts have in common, by channel, and nothing else.
  */
 export async function sketchOf(
   features: Features,
@@ -45,7 +45,7 @@ export async function sketchOf(
   return sketch
 }
 
-/** A part that is missing is tagged with the whole text, so that it equals nothing but the same text's. */
+/** Tags a part of the final answer. A missing part is tagged with the whole text, so that it equals only the same text's tag. */
 async function answerTag(
   keys: SketchKeys,
   part: keyof FinalAnswer,

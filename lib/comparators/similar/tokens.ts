@@ -1,33 +1,33 @@
 import { wordsOf } from './english.ts'
 import { canonicalNumber, numberOfWord, numberPattern } from './numbers.ts'
 
-/** One piece of a text in its one spelling. */
+/** A token of a text in canonical form. */
 export type Token = {
   readonly text: string
   readonly kind: 'word' | 'number' | 'link' | 'operator'
-  /** A name, an acronym or an identifier, by how it is written where it stands. */
+  /** A name, an acronym or an identifier, by its spelling at this place. */
   readonly isName: boolean
-  /** Written like any other word, so that it is no name elsewhere in this text either. */
+  /** Written as a common word, so that it is no name elsewhere in this text either. */
   readonly isPlain: boolean
 }
 
-// Scripts written without spaces: each character is a word.
+// Scripts without spaces, in which each character is a word.
 const unspaced =
   '\\p{Script=Han}\\p{Script=Hiragana}\\p{Script=Katakana}\\p{Script=Thai}\\p{Script=Lao}\\p{Script=Khmer}\\p{Script=Myanmar}'
 const letter = `(?:(?![${unspaced}])[\\p{L}\\p{M}\\p{N}_])`
 
-// Controls, changes of direction and tag characters: what is read differs although nobody sees them.
+// Control, direction and tag characters: they change what is read although nobody sees them.
 const unseen =
   '\\u0000-\\u0008\\u000e-\\u001f\\u007f-\\u009f\\u202a-\\u202e\\u2066-\\u2069\\u{e0000}-\\u{e007f}'
 
-// The counts keep hostile texts, such as a million full stops, from being read again at each of them.
+// The counts limit rescanning of hostile texts, such as a million full stops.
 const pieces = new RegExp(
   [
     `(?<link>(?:[Hh][Tt]{2}[Pp][Ss]?:\\/\\/|[Ww]{3}\\.)[^\\s)>\\]'"]+|[\\w.+-]{1,64}@[\\w-]{1,63}(?:\\.[\\w-]{1,63}){1,8})`,
     `(?<character>[${unspaced}])`,
     `(?<number>${numberPattern})`,
     `(?<word>${letter}+(?:['.](?=${letter})${letter}+)*)`,
-    // Before a letter they are a sign or a negation, elsewhere punctuation.
+    // Before a letter these are a sign or a negation, elsewhere punctuation.
     '(?<sign>(?<![\\p{L}\\p{N}_)\\]!?.-])[-!](?=[\\p{L}(]))',
     '(?<operator>[<>=!+*/^%&|~-]+)',
     `(?<symbol>[\\p{Sm}\\p{Sc}\\p{So}\\p{Co}${unseen}])`,
@@ -36,7 +36,7 @@ const pieces = new RegExp(
   'gu',
 )
 
-/** The tokens of a text without mark-up, in order; the same on every engine, because nothing depends on a locale. */
+/** Returns the tokens of a text without mark-up, in order. Independent of the locale, and so the same on every engine. */
 export function tokensOf(plainText: string): readonly Token[] {
   const tokens: Token[] = []
   let startsSentence = true
@@ -86,7 +86,7 @@ function contentOf(
   })
 }
 
-/** A word in capitals is an acronym when it is short, and emphasis when it is long. */
+/** A word in capitals is an acronym if short, and emphasis if long. */
 function isNameLike(word: string, lower: string, startsSentence: boolean): boolean {
   if (/^\p{Lu}{2,5}$/u.test(word)) return true
   return !startsSentence && word !== word.toUpperCase() && !/^i(?:$|')/.test(lower)
