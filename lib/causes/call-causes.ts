@@ -1,6 +1,6 @@
 import type { Cause } from './cause.ts'
 
-/** Why a call to the ICL or to the chain fails: it ends no assignment. */
+/** Causes of failed calls to the ICL or the chain. They end no assignment. */
 export const callCauses = {
   'icl-unreachable': {
     who: 'client',

@@ -1,6 +1,6 @@
 import type { Cause } from './cause.ts'
 
-/** Why a job waits, or ends without an answer. */
+/** Causes for which a job waits, or ends without an answer. */
 export const jobCauses = {
   'list-ended': {
     who: 'client',

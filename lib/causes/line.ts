@@ -10,7 +10,7 @@ const labels: Readonly<Record<Exclude<Actor, 'nobody'>, string>> = {
 const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
 
 // Only the node itself knows the environment variable of its key.
-/** A text of the table with the names of a job in it. */
+/** Fills a job's names into a text of the table. */
 export const filled = (text: string, model: string | undefined, keyVariable?: string): string => {
   const provider = model?.slice(0, model.indexOf(':')) ?? 'the provider'
   return text
@@ -18,7 +18,7 @@ export const filled = (text: string, model: string | undefined, keyVariable?: st
     .replace(' {model}', model === undefined ? '' : ` ${model}`)
 }
 
-/** What to do about a cause, for a reader: one that is not the actor, or not known, is told who is. */
+/** What to do about a cause, as told to `reader`. A reader who is not the actor, or is not known, is told who the actor is. */
 export function remedyOf(
   { who, remedy }: Cause,
   reader: Actor | undefined,
@@ -29,6 +29,6 @@ export function remedyOf(
   return who === reader || who === 'nobody' ? `${sentence(text)}.` : `${labels[who]}: ${text}.`
 }
 
-/** A cause in one line: what happened and who has to do what. */
+/** A cause in one line: what happened, and who has to do what. */
 export const lineOf = (cause: Cause, reader: Actor | undefined, model?: string): string =>
   `${sentence(filled(cause.what, model))}. ${remedyOf(cause, reader, model)}`

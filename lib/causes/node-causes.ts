@@ -1,6 +1,6 @@
 import type { Cause } from './cause.ts'
 
-/** Why a node cannot do its part, for other reasons than its provider. */
+/** Causes for which a node cannot do its part, apart from its provider's. */
 export const nodeCauses = {
   'model-not-offered': {
     who: 'node operator',

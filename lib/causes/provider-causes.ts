@@ -1,6 +1,6 @@
 import type { Cause } from './cause.ts'
 
-/** Why a provider gives a node no answer. */
+/** Causes for which a provider gives a node no answer. */
 export const providerCauses = {
   'provider-key-refused': {
     who: 'node operator',

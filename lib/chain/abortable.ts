@@ -1,4 +1,4 @@
-/** Ends the wait for work that cannot be stopped: rejects with the signal's reason as soon as it aborts. */
+/** Waits for work that cannot be stopped. Rejects with the signal's reason as soon as it aborts. */
 export const abortable = async <T>(
   work: Promise<T>,
   signal: AbortSignal | undefined,

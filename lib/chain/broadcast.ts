@@ -13,9 +13,9 @@ const looks = 3
 const lookPauseMs = 200
 
 /**
- * Hands a signed transaction to the chain. Resolves to `unknown` when the response was lost and the chain does not show the
- * transaction: it may arrive yet, so only these same bytes may be sent again. Throws the viem error of a transaction that was
- * refused and is not on the chain either: a proxy that repeats a request gets a refusal of what the first one brought.
+ * Sends a signed transaction. Returns `unknown` when the response was lost and the chain does not show the transaction. It may still
+ * arrive, so only the same bytes may be sent again. Throws the viem error of a transaction that was refused and is not on chain either,
+ * because a proxy that repeats a request gets a refusal of the first one's transaction.
  */
 export async function broadcast(chain: ChainReader, raw: Hex): Promise<'sent' | 'unknown'> {
   try {
@@ -27,13 +27,13 @@ export async function broadcast(chain: ChainReader, raw: Hex): Promise<'sent' | 
     if (!isLost && !isNonceTaken(error) && !isRateLimited(error)) throw error
     const isThere = await isOnChain(chain, keccak256(raw), isNonceTaken(error) ? looks : 1)
     if (isThere) return 'sent'
-    // Without a look, a nonce that is taken may be taken by this very transaction.
+    // If the chain cannot be asked, this very transaction may have used the nonce.
     if (isLost || (isThere === undefined && isNonceTaken(error))) return 'unknown'
     throw error
   }
 }
 
-/** Whether the chain has a transaction, in a block or waiting for one; undefined when it does not say. */
+/** True when the chain has a transaction, mined or pending; undefined when it does not answer. */
 async function isOnChain(
   { publicClient }: ChainReader,
   hash: Hex,
@@ -49,7 +49,7 @@ async function isOnChain(
       }
     }
     if (look === times) return false
-    // The servers behind one RPC do not learn of a transaction at the same moment.
+    // The servers behind one RPC see a transaction at different times.
     await systemClock.sleep(lookPauseMs)
   }
 }

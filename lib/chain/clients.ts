@@ -18,19 +18,19 @@ import { localFheChainId } from '../known-networks.ts'
 import { readLimited } from '../read-limited.ts'
 import { isWalletAccount, type WalletAccount } from './wallet-account.ts'
 
-// These make a block for each transaction at once, and cost nothing to ask.
+// These chains make a block for each transaction at once, and polling them costs nothing.
 const devChainIds: readonly number[] = [31_337, localFheChainId]
 
-/** How often to look for news on a chain when nobody said, in milliseconds. */
+/** The default polling interval of a chain, in milliseconds. */
 export const usualPollingMs = (chainId: number): number =>
   devChainIds.includes(chainId) ? 50 : 1_000
 
-/** Where a chain is reached, and how patiently: `timeoutMs` is for one request, which is tried up to 4 times with growing waits. */
+/** A chain's RPC. `timeoutMs` is for one request, which is tried up to 4 times with growing delays. */
 export type ChainEndpoint = {
   readonly rpcUrl: string
   readonly chainId: number
   readonly timeoutMs?: number
-  /** Milliseconds between two looks for a receipt. */
+  /** Milliseconds between two polls for a receipt. */
   readonly pollingIntervalMs?: number
   /** How to reach the RPC; the runtime's own by default. */
   readonly rpcFetch?: Fetch | undefined
@@ -81,11 +81,11 @@ export const createChainReader = (endpoint: ChainEndpoint): ChainReader => ({
   publicClient: createPublicClient(clientOptions(endpoint)),
 })
 
-/** Makes clients that send from `account` in parallel; use one per account and process, because nonces are counted in it. */
+/** Makes clients that send from `account` in parallel. Use one per account and process, because it counts the nonces. */
 export const createChainWriter = (
   endpoint: ChainEndpoint & { readonly account: LocalAccount },
 ): ChainWriter => {
-  // viem's shared counter knows accounts by chain id only, and would carry nonces over to another chain of that id.
+  // viem's shared counter tells accounts apart by chain id only, and would carry nonces over to another chain with that id.
   const nonceManager = createNonceManager({ source: jsonRpc() })
   const options = clientOptions(endpoint)
   const { account } = endpoint
@@ -97,7 +97,7 @@ export const createChainWriter = (
   }
 }
 
-/** The client with its transactions left to a wallet, which counts their nonces. */
+/** Makes the client leave transactions to a wallet, which counts their nonces. */
 const sentBy = (
   account: WalletAccount,
   walletClient: ChainWriter['walletClient'],

@@ -1,6 +1,6 @@
 import type { Hex } from 'viem'
 
-/** One encrypted half of a key, signed for the wallet that encrypted it; `ctHash` is not the handle to hand out (spec 2.4). */
+/** An encrypted half of a key, signed for the wallet that encrypted it. `ctHash` is not the stored handle (spec 2.4). */
 export type EncryptedInput = {
   readonly ctHash: bigint
   readonly securityZone: number

@@ -7,7 +7,7 @@ export type Fees =
   | { readonly maxFeePerGas: bigint; readonly maxPriorityFeePerGas: bigint }
   | { readonly gasPrice: bigint }
 
-/** What the chain asks now. */
+/** Returns the chain's present fees. */
 export async function currentFees({ publicClient }: ChainWriter): Promise<Fees> {
   try {
     const { maxFeePerGas, maxPriorityFeePerGas } = await publicClient.estimateFeesPerGas()
@@ -21,11 +21,11 @@ export async function currentFees({ publicClient }: ChainWriter): Promise<Fees> 
 
 const mostTimesCurrent = 10n
 
-// Chains take a replacement when it pays an eighth more.
+// Chains accept a replacement that pays an eighth more.
 const raised = (wei: bigint): bigint => (wei * 9n) / 8n + 1n
 const greater = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
-/** Fees that replace a transaction with `fees`; undefined when they would be far beyond what the chain asks. */
+/** Returns fees that replace a transaction with `fees`; undefined when they would be far above the chain's present fees. */
 export function bumpedFees(fees: Fees, current: Fees): Fees | undefined {
   if ('gasPrice' in fees || 'gasPrice' in current) {
     const asked = 'gasPrice' in current ? current.gasPrice : current.maxFeePerGas

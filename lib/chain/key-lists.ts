@@ -18,17 +18,19 @@ type KeyCall = ChainWriter & {
   readonly signal?: AbortSignal
 }
 
-/** What is on chain about a key's list. */
+/** The state of a key's list on chain. */
 export type KeyList = {
-  /** `listCommitment` of the list, undefined before there is one; then it never changes. */
+  /** `listCommitment` of the list; undefined before there is one, and final afterwards. */
   readonly commitment: Hash32 | undefined
   /** Bit i: the node at position i has access. */
   readonly used: number
-  /** No node is given access any more. */
+  /** No further node gets access. */
   readonly ended: boolean
 }
 
-/** Binds the wallet's key to one job and one list of 3 to 16 nodes, once, and gives the nodes in `mask` (bit i: `list[i]`) access; throws `commit-list-reverted` or a chain error. */
+/**
+ * Binds a key to a job and its list, once, and grants access to `mask` (bit i: `list[i]`); throws `commit-list-reverted` or a chain error.
+ */
 export const commitList = async (
   options: KeyCall & { readonly terms: ListTerms; readonly mask: number },
 ): Promise<Sent> => {
@@ -48,7 +50,7 @@ export const commitList = async (
   return sentAs(receipt)
 }
 
-/** From now on no node is given access to the wallet's key; harmless when sent twice; throws `end-list-reverted` or a chain error. */
+/** Ends the list of the wallet's key: no further node gets access. Idempotent; throws `end-list-reverted` or a chain error. */
 export const endList = async (options: KeyCall): Promise<Sent> => {
   const { contract, highHandle, lowHandle, signal } = options
   const functionName = 'endList'
@@ -58,7 +60,10 @@ export const endList = async (options: KeyCall): Promise<Sent> => {
   return sentAs(await sendToKeyStore(options, call, signal))
 }
 
-/** Stores an output key of the node at position `self`; its readers, for good, are the node, the owner of the prompt key and the nodes in `mask`; throws `store-key-reverted` or a chain error. */
+/**
+ * Stores the output key of node `self`, readable for good by it, the prompt's owner and `mask`; throws `store-key-reverted` or a chain
+ * error.
+ */
 export const storeOutputKey = async (
   options: ChainWriter & {
     /** Address of PromptKeyStore. */
@@ -66,10 +71,10 @@ export const storeOutputKey = async (
     readonly high: EncryptedInput
     readonly low: EncryptedInput
     readonly promptHighHandle: bigint
-    /** The list of the prompt key, as it was committed. */
+    /** The committed list of the prompt key. */
     readonly terms: ListTerms
     readonly self: number
-    /** Bit i: `list[i]`, which has access to the prompt key, may read the output. */
+    /** Bit i: `list[i]`, which must have access to the prompt key, may read the output. */
     readonly mask: number
     readonly signal?: AbortSignal
   },
@@ -86,7 +91,7 @@ export const storeOutputKey = async (
   return storedKeyOf(call, await sendToKeyStore(options, call, signal))
 }
 
-/** The list of a key; of handles that are not one record, the same as of a key without a list; throws a chain error. */
+/** Reads the list of a key. Handles that are not one record read as a key without a list. Throws a chain error. */
 export const listOf = async (
   { publicClient }: ChainReader,
   contract: Hex,

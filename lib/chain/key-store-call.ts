@@ -8,13 +8,13 @@ import { chainHash } from './chain-hash.ts'
 import type { ChainWriter } from './clients.ts'
 import { sendCall } from './send.ts'
 
-// The coprocessor's errors pass through the key store.
+// The key store passes on the coprocessor's errors.
 const abiWithCoprocessorErrors = [
   ...promptKeyStoreAbi,
   ...taskManagerAbi.filter((item) => item.type === 'error'),
 ]
 
-/** A call of PromptKeyStore: where the contract is, and what its errors are called (`CODE-reverted`). */
+/** A call of PromptKeyStore: the contract, and the code of its errors (`CODE-reverted`). */
 export type KeyStoreCall = {
   readonly to: Hex
   readonly data: Hex
@@ -22,11 +22,11 @@ export type KeyStoreCall = {
   readonly code: string
 }
 
-/** A transaction that is in a block. */
+/** A transaction in a block. */
 export type Sent = {
   readonly txHash: Hex
   readonly gasUsed: bigint
-  /** Where it is; another one after a reorganisation. */
+  /** Its block. A reorganisation changes it. */
   readonly block: BlockId
 }
 
@@ -95,17 +95,17 @@ export const sendToKeyStore = async (
   }
 }
 
-/** What the contract emitted in a transaction, in order. */
+/** Returns the contract's events in a transaction, in order. */
 export const eventsOf = ({ to }: KeyStoreCall, { logs }: TransactionReceipt) => {
   const ours = logs.filter((log) => log.address.toLowerCase() === to.toLowerCase())
   return parseEventLogs({ abi: promptKeyStoreAbi, logs: ours })
 }
 
-/** A transaction that succeeded without doing its work, as a call of an address without a contract does. */
+/** Makes the error of a transaction that succeeded without doing its work, as a call of an address without a contract does. */
 export const nothingDone = (call: KeyStoreCall, reason: string): SvcError =>
   revertedError(call, reason, 'Check the PromptKeyStore address.')
 
-/** What came of a transaction. */
+/** Returns the hash, gas and block of a receipt. */
 export const sentAs = (receipt: TransactionReceipt): Sent => ({
   txHash: receipt.transactionHash,
   gasUsed: receipt.gasUsed,

@@ -2,15 +2,15 @@ import { nodeRegistryAbi } from '../abi/node-registry.ts'
 import { Address } from '../codecs.ts'
 import type { ChainReader } from './clients.ts'
 
-/** What NodeRegistry says of a node. */
+/** A node's entry in NodeRegistry. */
 export type RegisteredNode = {
   readonly active: boolean
-  /** Whether it has the least stake there; a node that is leaving still has, until it withdraws it. */
+  /** True when it has the least stake. A leaving node has it until it withdraws. */
   readonly staked: boolean
   readonly modelTiers: readonly number[]
 }
 
-/** A node of NodeRegistry as it is now, or as it was after a block; throws what the RPC throws. */
+/** Reads a node of NodeRegistry, now or as of a block; throws what the RPC throws. */
 export async function readNode(
   { publicClient }: ChainReader,
   registry: Address,
@@ -30,7 +30,7 @@ export async function readNode(
   }
 }
 
-/** Every node that ever registered, by its events since the first block; throws what the RPC throws: some do not search so many. */
+/** Reads all nodes that ever registered, from events since the first block. Throws what the RPC throws: some do not search so many. */
 export async function registeredNodes(
   { publicClient }: ChainReader,
   registry: Address,
@@ -45,11 +45,11 @@ export async function registeredNodes(
   return [...new Set(events.map(({ args }) => Address.parse(args.operator)))]
 }
 
-// An answer travels as the code of a contract, of which chains take 24 KiB: each node takes 160 bytes of it.
+// The result is returned as a contract's code, of which chains take 24 KiB. Each node takes 160 bytes of it.
 const readAtOnce = 100
 const requestsAtOnce = 8
 
-/** Those of the nodes that are active now; many are read with few requests. Throws what the RPC throws. */
+/** Returns the given nodes that are active now. Reads many with few requests. Throws what the RPC throws. */
 export async function activeNodes(
   { publicClient }: ChainReader,
   registry: Address,
@@ -60,7 +60,7 @@ export async function activeNodes(
     groups.push(nodes.slice(at, at + readAtOnce))
   const read = async (group: readonly Address[]) => {
     const active = await publicClient.multicall({
-      // Not every chain has the contract that gathers calls; its code can travel with the call.
+      // Not every chain has the multicall contract, so its code is sent with the call.
       deployless: true,
       batchSize: 0,
       allowFailure: false,

@@ -3,17 +3,17 @@ import { promptKeyStoreAbi } from '../abi/prompt-key-store.ts'
 import { Address } from '../codecs.ts'
 import type { ChainReader } from './clients.ts'
 
-/** Where an output key comes from, and who can read it. */
+/** An output key's origin and readers. */
 export type OutputKey = {
-  /** The high half of the prompt key whose list its node and its readers come from. */
+  /** The high handle of the prompt key whose list has its node and its readers. */
   readonly promptHighHandle: bigint
   /** The position on that list of the node that stored it. */
   readonly self: number
-  /** All that it was opened to besides. */
+  /** All other accounts that may read it. */
   readonly readers: readonly Address[]
 }
 
-/** An output key that was stored in a block or later, by its events; undefined when there is none. Throws what viem throws. */
+/** Reads an output key that was stored in a block or later, from events; undefined when there is none. Throws what viem throws. */
 export async function outputKeyOf(
   { publicClient }: ChainReader,
   promptKeyStore: Hex,

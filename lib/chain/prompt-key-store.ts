@@ -23,10 +23,10 @@ export type StoreKeyOptions = ChainWriter & {
   readonly signal?: AbortSignal
 }
 
-/** The handles to hand out: those that the contract stored, not the ones that encryption gave (spec 2.4). */
+/** The handles that the contract stored, not those that encryption returned (spec 2.4). */
 export type StoredKey = Sent & { readonly highHandle: bigint; readonly lowHandle: bigint }
 
-/** The key that a transaction stored; throws `CODE-reverted` when it stored none. */
+/** Returns the key that a transaction stored; throws `CODE-reverted` when it stored none. */
 export const storedKeyOf = (call: KeyStoreCall, receipt: TransactionReceipt): StoredKey => {
   for (const event of eventsOf(call, receipt)) {
     if (event.eventName !== 'KeyStored') continue
@@ -49,7 +49,7 @@ export const storeKey = async (options: StoreKeyOptions): Promise<StoredKey> => 
   return storedKeyOf(call, await sendToKeyStore(options, call, signal))
 }
 
-/** Who owns the key under these two stored handles, undefined when they are not one record; throws a chain error. */
+/** Returns the owner of the key with these two handles; undefined when they are not one record. Throws a chain error. */
 export const ownerOf = async (
   { publicClient }: ChainReader,
   contract: Hex,

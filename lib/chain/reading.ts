@@ -1,7 +1,7 @@
 import { abortable } from './abortable.ts'
 import { toChainError } from './chain-error.ts'
 
-/** Waits for what is read of the chain, until the signal aborts; throws its reason, or a chain error that says what was being done. */
+/** Waits for a read of the chain until the signal aborts. Throws the signal's reason, or a chain error that names what was being done. */
 export const reading = async <T>(
   doing: string,
   read: Promise<T>,

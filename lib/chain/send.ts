@@ -16,7 +16,7 @@ import { currentFees, signWith } from './fees.ts'
 import { waitForReceipt } from './wait-for-receipt.ts'
 import { isWalletAccount } from './wallet-account.ts'
 
-/** A contract call, encoded, with the ABI that names its errors. */
+/** An encoded contract call, with the ABI that names its errors. */
 export type ContractCall = {
   readonly to: Hex
   readonly data: Hex
@@ -26,11 +26,11 @@ export type ContractCall = {
   readonly value?: bigint
 }
 
-/** What a viem error means in a call's own words. */
+/** Decodes a viem error by the call's ABI. */
 const explained = (error: unknown, { abi, to, functionName }: ContractCall): Error =>
   getContractError(error as BaseError, { abi, address: to, args: [], functionName })
 
-/** A fifth more gas than a call takes now; throws what it would revert with, which costs nothing and uses no nonce. */
+/** Estimates a call's gas and adds a fifth. Throws the revert that the call would cause, without paying or using a nonce. */
 export const estimateCall = async (
   { publicClient, walletClient }: ChainWriter,
   call: ContractCall,
@@ -45,7 +45,7 @@ export const estimateCall = async (
   return ((await abortable(estimate, signal)) * 12n) / 10n
 }
 
-/** Why a call failed that got into a block: a receipt does not say; the same call again, on the state that it met, mostly does. */
+/** Finds out why a call in a block failed, which its receipt does not say: repeats it on that block's state, which mostly shows it. */
 export const failedReceipt = async (
   { publicClient, walletClient }: ChainWriter,
   call: ContractCall,
@@ -65,9 +65,9 @@ export const failedReceipt = async (
 }
 
 /**
- * Sends a call with a fifth more gas than estimated and waits until it is in a block; throws viem errors, a revert included. What
- * was signed is never signed again with another nonce unless the chain refused it: when a response is lost, the same bytes are
- * looked up by their hash and sent once more. The signal ends the wait, not the transaction.
+ * Sends a call with a fifth more gas than estimated and waits until it is in a block. Throws viem errors, reverts included. It signs a call
+ * with another nonce only after the chain refused the first: when a response is lost, it looks the same bytes up by their hash and sends
+ * them again. The signal ends the wait, not the transaction.
  */
 export const sendCall = async (
   writer: ChainWriter,
@@ -82,7 +82,7 @@ export const sendCall = async (
   throw await failedReceipt(writer, call, gas, receipt, signal)
 }
 
-/** Leaves nonce, fees and signature to a wallet, which sends it itself. */
+/** Leaves nonce, fees, signature and sending to a wallet. */
 const sendByWallet = async (
   writer: ChainWriter,
   { to, data, value = 0n }: ContractCall,
@@ -96,7 +96,7 @@ const sendByWallet = async (
 const sendAttempts = 6
 const sendPauseMs = 200
 
-/** Sends again when another process of the same wallet has used the nonce, or the gas price rose: what was refused so was never sent. */
+/** Signs and sends again when another process used the nonce, or the gas price rose: a transaction refused for these was never sent. */
 const sendSigned = async (
   writer: ChainWriter,
   call: ContractCall,
@@ -108,7 +108,7 @@ const sendSigned = async (
       const sent = await abortable(signAndBroadcast(writer, call, gas, signal), signal)
       return await landed(writer, sent, signal)
     } catch (error) {
-      // The next nonce is the chain's again: this one may be open.
+      // This nonce may be unused, so the next one is read from the chain again.
       writer.nonceManager.reset(ownNonces(writer))
       if (!(isNonceTaken(error) || isFeeTooLow(error)) || attempt === sendAttempts) throw error
     }
@@ -116,7 +116,7 @@ const sendSigned = async (
   }
 }
 
-/** A signed transaction that was handed to the chain, which may have it or has it. */
+/** A signed transaction that the chain has or may have. */
 type Sent = { readonly raw: Hex; readonly state: 'sent' | 'unknown' }
 
 const signAndBroadcast = async (
@@ -127,7 +127,7 @@ const signAndBroadcast = async (
 ): Promise<Sent> => {
   const fees = await currentFees(writer)
   signal?.throwIfAborted()
-  // Last of all: a nonce that was taken and is not used yet holds up the transactions after it.
+  // The last step before signing, because an unused nonce blocks the transactions after it.
   const nonce = await writer.nonceManager.consume({
     ...ownNonces(writer),
     client: writer.publicClient,
@@ -142,10 +142,10 @@ const ownNonces = ({ walletClient: { account, chain } }: ChainWriter) => ({
 })
 
 const landMs = 120_000
-/** When to send the same bytes once more: a chain that took them may have lost them by then. */
+/** When to send the same bytes again, which a chain may have lost meanwhile. */
 const againAfterMs = { unknown: 1_000, sent: 10_000 } as const
 
-/** Waits until a transaction is in a block, and sends its bytes again from time to time. */
+/** Waits until a transaction is in a block, and rebroadcasts it meanwhile. */
 const landed = async (
   writer: ChainWriter,
   { raw, state: first }: Sent,
@@ -158,7 +158,7 @@ const landed = async (
       return await waitForReceipt(writer, hash, { signal, timeoutMs: againAfterMs[state] })
     } catch (error) {
       signal?.throwIfAborted()
-      // The chain may have it: trouble with the RPC is no reason to give it up.
+      // The chain may have the transaction, so errors of the RPC do not end the wait.
       if (elapsedSince(systemClock, beganAt) > landMs) throw error
     }
     await systemClock.sleep(sendPauseMs, signal)
@@ -170,6 +170,6 @@ const landed = async (
   }
 }
 
-/** Whether the chain refused a transaction that it does not have. */
+/** True when the chain refused a transaction that it does not have. */
 const isRefused = (error: unknown): boolean =>
   isNonceTaken(error) || isFeeTooLow(error) || lacksFunds(error)

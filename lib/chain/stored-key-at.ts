@@ -6,16 +6,16 @@ import { causesOf } from './chain-error.ts'
 import { chainHash } from './chain-hash.ts'
 import type { ChainReader } from './clients.ts'
 
-/** A prompt key as the block holds it that stored it. */
+/** A prompt key as stored in a block. */
 export type StoredKey = {
   readonly owner: Address
   readonly termsHash: Hash32
   readonly block: BlockId
-  /** Of the block, Unix seconds. */
+  /** The block's time, Unix seconds. */
   readonly storedAt: number
 }
 
-/** The key whose KeyStored event is in this block of the canonical chain; undefined when there is none. Throws what viem throws. */
+/** Reads the key whose KeyStored event is in this block of the canonical chain; undefined when there is none. Throws what viem throws. */
 export async function storedKeyAt(
   { publicClient }: ChainReader,
   promptKeyStore: Address,
@@ -36,7 +36,7 @@ export async function storedKeyAt(
     toBlock: blockNumber,
     strict: true,
   })
-  // The two may come from two servers, of which one has seen a reorganisation.
+  // Block and logs may come from two servers, one of which has seen a reorganisation.
   const log = logs.find(({ blockHash }) => blockHash === block.hash)
   if (!log) return undefined
   const doing = `reading block ${blockNumber}`

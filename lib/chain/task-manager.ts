@@ -4,10 +4,10 @@ import { Address } from '../codecs.ts'
 import type { ChainReader } from './clients.ts'
 import { reading } from './reading.ts'
 
-/** Where the coprocessor's task manager lives on every chain. */
+/** The address of the coprocessor's task manager on every chain. */
 export const taskManager = Address.parse('0xea30c4b8b44078bbf8a6ef5b9f1ec1626c7848d9')
 
-/** Whether the coprocessor would decrypt a stored handle for an account; throws a chain error (spec 5). */
+/** True when the coprocessor would decrypt a stored handle for an account; throws a chain error (spec 5). */
 export const isAllowed = (
   { publicClient }: ChainReader,
   handle: bigint,

@@ -11,7 +11,7 @@ import type { ChainReader } from './clients.ts'
 
 const defaultTimeoutMs = 120_000
 
-/** How patiently to wait; `confirmations` counts the block that holds the transaction. */
+/** How long to wait. `confirmations` counts the block with the transaction. */
 export type ReceiptOptions = {
   readonly confirmations?: number
   readonly timeoutMs?: number
@@ -19,8 +19,8 @@ export type ReceiptOptions = {
 }
 
 /**
- * Waits until a transaction is in a block, whatever became of it there; throws viem errors, its timeout's included. viem's own wait
- * looks again only with the next block, which never comes where a chain makes one for each transaction and the first look was too early.
+ * Waits until a transaction is in a block, successful or not. Throws viem errors, its timeout's included. viem's own wait polls only at the
+ * next block, which never comes on a chain that makes one for each transaction, if the first poll was too early.
  */
 export async function waitForReceipt(
   { publicClient }: ChainReader,

@@ -6,7 +6,7 @@ import { SvcError } from '../svc-error.ts'
 import { causesOf } from './chain-error.ts'
 import { chainHash } from './chain-hash.ts'
 
-/** A wallet as browsers offer them (EIP-1193). */
+/** A browser's wallet (EIP-1193). */
 export type WalletProvider = {
   readonly request: (call: {
     readonly method: string
@@ -16,7 +16,7 @@ export type WalletProvider = {
 
 /** An account whose key stays in a wallet: the wallet signs, and sends transactions itself. */
 export type WalletAccount = LocalAccount & {
-  /** Has the wallet send a transaction and gives its hash; throws as `useChain` does. */
+  /** Has the wallet send a transaction and returns its hash; throws as `useChain` does. */
   readonly send: (transaction: {
     readonly chainId: number
     readonly to: Hex
@@ -24,7 +24,7 @@ export type WalletAccount = LocalAccount & {
     readonly gas: bigint
     readonly value: bigint
   }) => Promise<Hex>
-  /** Has the wallet go over to a chain unless it is there; throws SvcError `wallet-chain-wrong`, `wallet-refused` or `wallet-failed`. */
+  /** Has the wallet switch to a chain if it is not there; throws SvcError `wallet-chain-wrong`, `wallet-refused` or `wallet-failed`. */
   readonly useChain: (chainId: number) => Promise<void>
 }
 
@@ -36,16 +36,16 @@ const ChainId = z.string().regex(/^0x[0-9a-fA-F]{1,13}$/)
 const userRejected = 4001
 const notAuthorized = 4100
 
-/** The account of `address` in a wallet; every signature and transaction is the wallet's, which may ask its user. */
+/** Makes the account of `address` in a wallet. The wallet makes each signature and transaction, and may ask its user. */
 export function walletAccount(provider: WalletProvider, address: string): WalletAccount {
   const own = Address.parse(address)
-  // Asking again would show the user the same question again.
+  // A retry would show the user the same question again.
   const transport = custom(provider as Parameters<typeof custom>[0], { retryCount: 0 })
   const wallet = createWalletClient({ account: own, transport })
   const account = toAccount({
     address: own,
     signMessage: ({ message }) => asked(wallet.signMessage({ message }), 'sign a request'),
-    // The types are those of the caller, which viem passes through.
+    // viem passes the caller's types through.
     signTypedData: (typed) =>
       asked(
         wallet.signTypedData(typed as Parameters<typeof wallet.signTypedData>[0]),

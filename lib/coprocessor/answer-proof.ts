@@ -3,7 +3,7 @@ import { errorMessage } from '../error-message.ts'
 import { buildProof } from './build-proof.ts'
 import type { ProveAnswer, ProveRequest } from './prove-messages.ts'
 
-/** Makes the proof that a worker was asked for; never throws. `read` gets the FHE code from where it is. */
+/** Makes the proof of a worker's request; never throws. `read` loads the FHE code. */
 export async function answerProof(
   { wasmUrl, material }: ProveRequest,
   read: (url: string) => string | Promise<BufferSource>,

@@ -5,10 +5,10 @@ import {
   ZkComputeLoad,
 } from 'tfhe'
 
-/** The most that a serialised key or proof may take, in bytes. */
+/** The largest serialised key or proof, in bytes. */
 export const maxSerializedBytes: bigint = 1n << 30n
 
-/** What a proof is made of, keys in bytes: half of what their hex would be, and quickly made of it. */
+/** The inputs of a proof. Keys are bytes, half the size of hex. */
 export type ProofMaterial = {
   readonly publicKey: Uint8Array
   readonly crs: Uint8Array
@@ -16,14 +16,14 @@ export type ProofMaterial = {
   readonly metadata: Uint8Array
 }
 
-/** Encrypts the values for the coprocessor and proves that they are well-formed (about 10 s of computing); the FHE code has to be loaded. */
+/** Encrypts the values for the coprocessor and proves that they are well-formed (about 10 s of computing). Load the FHE code first. */
 export function buildProof(material: ProofMaterial): Uint8Array {
   const { values, metadata } = material
   const publicKey = TfheCompactPublicKey.safe_deserialize(material.publicKey, maxSerializedBytes)
   const crs = CompactPkeCrs.safe_deserialize(material.crs, maxSerializedBytes)
   const builder = ProvenCompactCiphertextList.builder(publicKey)
   for (const value of values) builder.push_u128(value)
-  // The load that the coprocessor's own SDK chooses.
+  // The coprocessor's own SDK uses this load.
   const list = builder.build_with_proof_packed(crs, metadata, ZkComputeLoad.Verify)
   return list.safe_serialize(maxSerializedBytes)
 }

@@ -18,36 +18,36 @@ const saysOneOf = (error: unknown, words: RegExp): boolean =>
 const isUnknown = (error: unknown): boolean =>
   statusOf(error) === httpNotFound || saysOneOf(error, /sealOutput request not found/)
 
-/** The message without requests to the chain, which hold the RPC's address and what was sent: the SDK quotes viem in full. */
+/** Removes requests to the chain from a message. The SDK quotes viem in full, with the RPC's address and the data sent. */
 const withoutRequests = (error: unknown): string =>
   causesOf(error).reduce<string>((message, cause) => {
-    // By its field: the SDK carries its own copy of viem on some installations.
+    // Checks the field, not the class: on some installations the SDK has its own copy of viem.
     if (!(cause instanceof Error && 'shortMessage' in cause)) return message
     return message.replaceAll(cause.message, () => String(cause.shortMessage))
   }, shortMessageOf(error))
 
-/** What went wrong in one short line: the SDK puts whole answers of services into its messages. */
+/** Shortens an error to one line, because the SDK puts whole answers of services into its messages. */
 const wordsOf = (error: unknown): string =>
   withoutRequests(error)
     .replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
     .trim()
     .slice(0, maxWords)
 
-/** Whether the coprocessor refused the permit itself, which a new permit may cure. */
+/** True when the coprocessor refused the permit itself, for which a new permit may help. */
 export const isPermitRefused = (error: unknown): boolean =>
   saysOneOf(error, /PermissionInvalid_|Permit is expired/)
 
-/** Whether the chain's RPC or the coprocessor refused because of its rate limit. */
+/** True when the chain's RPC or the coprocessor refused because of its rate limit. */
 export const isLimited = (error: unknown): boolean =>
   statusOf(error) === httpTooManyRequests ||
   isRateLimited(error) ||
-  // Of the verifier's refusals the SDK keeps the words only.
+  // Of the verifier's refusals the SDK keeps only the text.
   /too.?many.?requests/i.test(verifierRefusal(error)?.words ?? '')
 
 const isDenied = (error: unknown): boolean =>
   statusOf(error) === httpForbidden || saysOneOf(error, /NotAllowed|PermissionInvalid_/)
 
-/** The error for a coprocessor that is refusing, `what` being the operation that failed (spec 7). */
+/** Returns the error of a coprocessor's refusal or failure. `what` is the operation that failed (spec 7). */
 export const toCoprocessorError = (error: unknown, what: string): SvcError => {
   if (error instanceof SvcError) return error
   if (isLimited(error)) {
@@ -76,7 +76,7 @@ export const toCoprocessorError = (error: unknown, what: string): SvcError => {
   })
 }
 
-/** The error for an encryption that failed in its last attempt. */
+/** Returns the error of an encryption whose last attempt failed. */
 export const toEncryptError = (error: unknown): SvcError => {
   if (error instanceof SvcError) return error
   if (isLimited(error) || isUnreachable(error)) {
@@ -89,18 +89,18 @@ export const toEncryptError = (error: unknown): SvcError => {
   })
 }
 
-// In its mock mode the SDK's errors hold what was to be encrypted.
+// In mock mode the SDK's errors hold the plaintext.
 const withoutCause = ({ code, message, hint, retryable }: SvcError): SvcError =>
   new SvcError(code, message, { hint, retryable })
 
-/** The error for an operation that took longer than it may. */
+/** Returns the error of an operation that timed out. */
 export const timedOut = (what: string, timeoutMs: number): SvcError =>
   new SvcError('coprocessor-unavailable', `${what}: no answer within ${timeoutMs / 1000} s`, {
     hint: 'Check the coprocessor endpoint and the chain behind it.',
     retryable: true,
   })
 
-/** What the verifier said when it refused a proof; `isFinal` when the proof itself was at fault. */
+/** Returns the verifier's text when it refused a proof; `isFinal` when the proof itself was wrong. */
 export const verifierRefusal = (
   error: unknown,
 ): { readonly words: string; readonly isFinal: boolean } | undefined => {
@@ -113,7 +113,7 @@ export const verifierRefusal = (
     : { words, isFinal: /invalid[ _-]?(zk)?[ _-]?proof|proof is invalid/i.test(words) }
 }
 
-/** The error for a proof that the verifier refuses for good. */
+/** Returns the error of a proof that the verifier finally refused. */
 export const refusedProof = (error: unknown, words: string): SvcError =>
   new SvcError(
     'coprocessor-encrypt-failed',

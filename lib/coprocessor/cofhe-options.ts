@@ -6,29 +6,29 @@ import type { CoprocessorUrls } from '../schemas/coprocessor-urls.ts'
 import type { Coprocessor } from './coprocessor.ts'
 import type { Prover } from './prover.ts'
 
-/** A permit that was made, without what it is used with; the expiration in Unix seconds. */
+/** A new permit, without its secrets; the expiration in Unix seconds. */
 export type PermitNews = { readonly issuer: string; readonly expiration: number }
 
-/** Which wallet decrypts where; timeouts are for one whole call, retries included. */
+/** The wallet that decrypts, and its chain. Timeouts are for a whole call, retries included. */
 export type CofheOptions = ChainEndpoint & {
   readonly account: LocalAccount
   readonly clock: Clock
-  /** Where the coprocessor is, on chains other than 31337; left out where the chain is a known one. */
+  /** The coprocessor's URLs, on chains other than 31337; left out for a known chain. */
   readonly coprocessor?: CoprocessorUrls | undefined
   /** Needed to encrypt on chains other than 31337. */
   readonly prover?: Prover | undefined
-  /** For the keys of the coprocessor. */
+  /** Fetches the coprocessor's keys. */
   readonly fetch?: Fetch
-  /** Told of each permit that is made. */
+  /** Called for each new permit. */
   readonly onPermit?: (news: PermitNews) => void
   readonly encryptTimeoutMs?: number
   readonly decryptTimeoutMs?: number
 }
 
-/** A coprocessor whose permit can be made, and whose keys can be fetched, before they are needed. */
+/** A coprocessor whose permit and keys can be made and fetched ahead. */
 export type CofheCoprocessor = Coprocessor & {
-  /** Makes the wallet's permit; without it, the first decryption does. Throws the errors of `decrypt`. */
+  /** Makes the wallet's permit, as the first decryption would. Throws the errors of `decrypt`. */
   readonly makePermit: (signal?: AbortSignal) => Promise<void>
-  /** Fetches the network's keys, which the first encryption would do; throws `coprocessor-unavailable` or `coprocessor-too-many-requests`. */
+  /** Fetches the network's keys, as the first encryption would; throws `coprocessor-unavailable` or `coprocessor-too-many-requests`. */
   readonly fetchKeys: (signal?: AbortSignal) => Promise<void>
 }

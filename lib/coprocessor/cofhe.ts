@@ -3,9 +3,9 @@ import { coprocessorUrlsOf } from './coprocessor-urls.ts'
 import { checkMockChain, mockChainId } from './mock-chain.ts'
 
 /**
- * Reaches the coprocessor through its SDK as one wallet: in the SDK's mock mode on chain 31337, with real ciphertexts and
- * proofs on any other. The SDK is large, and is loaded with the first call. Throws SvcError `coprocessor-urls-unknown` or
- * `coprocessor-not-https`, and `chain-not-local` in mock mode.
+ * Makes a coprocessor for one wallet, through the SDK: in mock mode on chain 31337, with real ciphertexts and proofs elsewhere. The SDK is
+ * large, and is loaded at the first call. Throws SvcError `coprocessor-urls-unknown` or `coprocessor-not-https`, and in mock mode
+ * `chain-not-local`.
  */
 export const createCofheCoprocessor = (options: CofheOptions): CofheCoprocessor => {
   const { chainId, coprocessor, rpcUrl } = options
@@ -16,7 +16,7 @@ export const createCofheCoprocessor = (options: CofheOptions): CofheCoprocessor 
     loading ??= import('./sdk-coprocessor.ts').then(
       ({ createSdkCoprocessor }) => createSdkCoprocessor(options),
       (error: unknown) => {
-        // Over a network it may load the next time.
+        // Over a network the next attempt may succeed.
         loading = undefined
         throw error
       },

@@ -13,11 +13,11 @@ import type { StepTeller } from './encrypt-steps.ts'
 /** Two uint128 values. */
 export type Halves = { readonly high: bigint; readonly low: bigint }
 
-/** One way to reach the coprocessor through its SDK; no call retries, and errors are the SDK's unless they are SvcErrors. */
+/** A connection to the coprocessor through its SDK. Calls do not retry. Errors are the SDK's unless they are SvcErrors. */
 export interface Connection {
-  /** Fetches the keys that `encrypt` needs, unless they are there. */
+  /** Fetches the keys of `encrypt`, if that has not been done. */
   fetchKeys(signal: AbortSignal): Promise<void>
-  /** `signal` ends what can be ended; the caller stops waiting by itself. */
+  /** `signal` ends what can be ended. The caller must stop waiting itself. */
   encrypt(halves: Halves, steps: StepTeller, signal: AbortSignal): Promise<EncryptedHalves>
   decrypt(handle: bigint, permit: Permit): Promise<bigint>
 }
@@ -28,7 +28,7 @@ const toInput = (item: EncryptedItemInput): EncryptedInput => {
   return { ctHash, securityZone, utype, signature }
 }
 
-/** Encrypts with the SDK and tells its steps. */
+/** Encrypts with the SDK and reports its steps. */
 export async function encryptWith(
   client: CofheClient,
   { high, low }: Halves,
@@ -45,7 +45,7 @@ export async function encryptWith(
 export const decryptWith = (client: CofheClient, handle: bigint, permit: Permit): Promise<bigint> =>
   client.decryptForView(handle, FheTypes.Uint128).withPermit(permit).execute()
 
-/** Connects when first asked to; a connection that failed is tried again by the next call. */
+/** Connects at the first call. After a failure the next call connects again. */
 export function connectLazily(connect: () => Promise<CofheClient>): () => Promise<CofheClient> {
   let connecting: Promise<CofheClient> | undefined
   return () => {

@@ -6,9 +6,9 @@ import { SvcError } from '../svc-error.ts'
 const isPlain = (url: string): boolean => new URL(url).protocol !== 'https:' && !isLoopback(url)
 
 /**
- * Where the coprocessor of a chain is: as configured, else as known for the chain. What an ICL says is never taken, because
- * one that names a coprocessor of its own could read every key that is encrypted for it. Throws SvcError
- * `coprocessor-urls-unknown`, or `coprocessor-not-https` for addresses off this machine without TLS.
+ * Returns the coprocessor's URLs of a chain: the configured ones, else the known ones. Never those of an ICL, which could name its own
+ * coprocessor and read every key encrypted for it. Throws SvcError `coprocessor-urls-unknown`, or `coprocessor-not-https` for plain http to
+ * another machine.
  */
 export function coprocessorUrlsOf(
   chainId: number,

@@ -1,30 +1,30 @@
 import type { EncryptedInput } from '../chain/encrypted-input.ts'
 
-/** What an encryption is doing: fetching keys, proving (the slow one), or having the proof verified. */
+/** A step of an encryption: fetching keys, proving (the slow one), or having the proof verified. */
 export type EncryptStep = 'prepare' | 'prove' | 'verify'
 
-/** News of a step; `elapsedMs` counts from the step's start. An attempt that is repeated tells its steps again. */
+/** Reports a step. `elapsedMs` counts from the step's start. A retry reports its steps again. */
 export type EncryptNews = {
   readonly step: EncryptStep
   readonly phase: 'start' | 'end'
   readonly elapsedMs: number
-  /** At the end of `prove`, unless no proof was made because the local chain needs none. */
+  /** Set at the end of `prove`, unless the local chain needs no proof. */
   readonly proofBytes?: number
 }
 
-/** How to encrypt. */
+/** Options of `encrypt`. */
 type EncryptOptions = {
   readonly signal?: AbortSignal
   readonly onStep?: (news: EncryptNews) => void
 }
 
-/** How to decrypt. */
+/** Options of `decrypt`. */
 type DecryptOptions = { readonly signal?: AbortSignal }
 
 /** Both halves of a key, encrypted. */
 export type EncryptedHalves = { readonly high: EncryptedInput; readonly low: EncryptedInput }
 
-/** The FHE network that keeps the halves of keys and decrypts them for those whom its access list allows (spec 4). */
+/** The FHE network that keeps key halves and decrypts them for accounts on their access list (spec 4). */
 export interface Coprocessor {
   /** Encrypts two uint128 halves for this wallet; throws `coprocessor-encrypt-failed` or the errors of `decrypt`. */
   encrypt(high: bigint, low: bigint, options?: EncryptOptions): Promise<EncryptedHalves>
@@ -32,7 +32,7 @@ export interface Coprocessor {
   decrypt(handle: bigint, options?: DecryptOptions): Promise<bigint>
 }
 
-/** One line of news, such as `prove: 7.1 s, 19194 bytes`. */
+/** Describes a step in one line, such as `prove: 7.1 s, 19194 bytes`. */
 export const describeEncryption = ({ step, phase, elapsedMs, proofBytes }: EncryptNews): string => {
   if (phase === 'start') return step
   const size = proofBytes === undefined ? '' : `, ${proofBytes} bytes`

@@ -9,15 +9,15 @@ const stepNames: Readonly<Record<string, EncryptStep>> = {
   verify: 'verify',
 }
 
-/** Tells how far one attempt to encrypt has come. */
+/** Reports the progress of one attempt to encrypt. */
 export type StepTeller = {
-  /** Starts a step, by the SDK's name for it, and ends the one before; nothing when it is the same. */
+  /** Starts a step, by the SDK's name, and ends the one before. Ignored for the running step. */
   readonly begin: (name: string) => void
   readonly proofMade: (bytes: number) => void
   readonly end: () => void
 }
 
-/** Makes the teller of one attempt. */
+/** Makes the reporter of one attempt. */
 export function createStepTeller(clock: Clock, tell: (news: EncryptNews) => void): StepTeller {
   let current: { readonly step: EncryptStep; readonly began: MonotonicMs } | undefined
   let proofBytes: number | undefined

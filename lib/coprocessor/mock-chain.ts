@@ -1,10 +1,10 @@
 import { isLoopback } from '../ip-address.ts'
 import { SvcError } from '../svc-error.ts'
 
-/** The chain id at which the coprocessor's SDK goes over to its mock mode. */
+/** The chain id for which the coprocessor's SDK switches to mock mode. */
 export const mockChainId = 31_337
 
-/** Throws SvcError `chain-not-local` for an RPC that is not on this machine: the mock coprocessor takes keys in plain text. */
+/** Throws SvcError `chain-not-local` for an RPC on another machine, because the mock coprocessor takes keys in plain text. */
 export function checkMockChain(rpcUrl: string): void {
   if (isLoopback(rpcUrl)) return
   // The address may hold an access key.

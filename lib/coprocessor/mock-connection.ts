@@ -16,7 +16,7 @@ import { createSdkClient } from './sdk-client.ts'
 const knownMark = 1n << 255n
 const metadataMask = 0xffffn
 
-/** Where the local task manager keeps the plaintext behind a handle. */
+/** The storage slot of a handle's plaintext in the local task manager. */
 const plaintextSlot = (handle: bigint): Hex =>
   keccak256(
     encodeAbiParameters(
@@ -26,8 +26,8 @@ const plaintextSlot = (handle: bigint): Hex =>
   )
 
 /**
- * Takes the place of the wallet with which the SDK's mock mode would send plaintexts in a transaction: it puts them
- * where the local coprocessor looks for them, so that no transaction carries one.
+ * Replaces the wallet with which the SDK's mock mode would send plaintexts in a transaction. It writes them to the local coprocessor's
+ * storage instead, so that no transaction has one.
  */
 const createInserter = (endpoint: ChainEndpoint, chain: ChainWriter) => {
   const test = createTestClient({
@@ -46,7 +46,7 @@ const createInserter = (endpoint: ChainEndpoint, chain: ChainWriter) => {
   return { ...chain.walletClient, writeContract: insert as WalletClient['writeContract'] }
 }
 
-/** DEVELOPMENT ONLY: the SDK's mock mode, which encrypts nothing and makes no proofs. */
+/** DEVELOPMENT ONLY: the SDK's mock mode, without encryption and proofs. */
 export function connectMock(endpoint: ChainEndpoint, chain: ChainWriter): Connection {
   const connected = connectLazily(() =>
     createSdkClient(chain, {

@@ -14,20 +14,20 @@ const maxPublicKeyBytes = 1 << 20
 const maxCrsBytes = 32 << 20
 const what = 'CoFHE encrypt failed'
 
-// Whether it is hex shows in the proof: looking through megabytes here would hold everything else up.
+// The prover finds out if it is not hex. Checking megabytes here would block the event loop.
 const KeyHex = z.string().startsWith('0x').min(1_000)
 const PublicKeyAnswer = z.object({ publicKey: KeyHex }).transform(({ publicKey }) => publicKey)
 const CrsAnswer = z.object({ crs: KeyHex }).transform(({ crs }) => crs)
 
-/** What the network encrypts to and proves with, as hex. */
+/** The network's public key and CRS, as hex. */
 export type NetworkKeys = { readonly publicKeyHex: string; readonly crsHex: string }
 
 /** The network's keys, fetched once. */
 export type KeySource = {
   readonly current: (signal: AbortSignal) => Promise<NetworkKeys>
-  /** Fetches them again; resolves with whether they are others than `known`. */
+  /** Fetches them again; true when they differ from `known`. */
   readonly haveChanged: (known: NetworkKeys, signal: AbortSignal) => Promise<boolean>
-  /** Forgets them, so that the next `current` fetches them. */
+  /** Drops them, so that the next `current` fetches them. */
   readonly drop: () => void
 }
 
@@ -65,7 +65,7 @@ async function readAnswer<T>(
   throw noKeys(`${pathname} returns no key`)
 }
 
-/** Fetches keys from `cofheUrl`; calls throw `coprocessor-unavailable` or `coprocessor-too-many-requests`. */
+/** Makes a source of keys from `cofheUrl`. Its calls throw `coprocessor-unavailable` or `coprocessor-too-many-requests`. */
 export function createKeySource(cofheUrl: string, fetch: Fetch, clock: Clock): KeySource {
   let held: Promise<NetworkKeys> | undefined
   const ask = (path: string, signal: AbortSignal) =>
@@ -78,7 +78,7 @@ export function createKeySource(cofheUrl: string, fetch: Fetch, clock: Clock): K
       signal,
     })
   const fetchBoth = async (signal: AbortSignal): Promise<NetworkKeys> => {
-    // Nobody waits for the one any more when the other has failed.
+    // When one download has failed, the other is of no use.
     const failed = new AbortController()
     const ended = AbortSignal.any([signal, failed.signal])
     try {
@@ -94,7 +94,7 @@ export function createKeySource(cofheUrl: string, fetch: Fetch, clock: Clock): K
   }
   const late = () => timedOut(what, fetchTimeoutMs)
   const fetchKeys = (): Promise<NetworkKeys> => {
-    // Several callers may wait for one fetch, so none of them ends it.
+    // Several callers may wait for one fetch, so no caller's signal ends it.
     const keys = withDeadline(clock, fetchTimeoutMs, undefined, late, fetchBoth).catch((error) => {
       if (held === keys) held = undefined
       throw error instanceof SvcError ? error : noKeys('the coprocessor does not respond', error)
@@ -107,7 +107,7 @@ export function createKeySource(cofheUrl: string, fetch: Fetch, clock: Clock): K
     current,
     haveChanged: async (known, signal) => {
       const before = await current(signal)
-      // Another caller may have seen it already.
+      // Another caller may have fetched them already.
       const now = before === known ? await abortable(fetchKeys(), signal) : before
       return now.publicKeyHex !== known.publicKeyHex || now.crsHex !== known.crsHex
     },

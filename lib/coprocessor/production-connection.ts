@@ -10,7 +10,7 @@ import { createKeySource, type KeySource, type NetworkKeys } from './network-key
 import type { Prover } from './prover.ts'
 import { createSdkClient, type SdkProve } from './sdk-client.ts'
 
-/** What real encryption takes. */
+/** The options of real encryption. */
 export type ProductionOptions = {
   readonly chainId: number
   readonly urls: CoprocessorUrls
@@ -30,8 +30,8 @@ const supportedChain = ({ chainId, urls }: ProductionOptions) => ({
 })
 
 /**
- * Keeps the SDK from fetching keys, since its requests have no limits of time or size. It only hands keys on to the
- * prover, which gets them from here; their names are enough for it, and megabytes would hold everything else up.
+ * Keeps the SDK from fetching keys, since its requests have no limits of time or size. The SDK only passes keys on to the prover, which
+ * gets them from here. So their names are enough for it, and megabytes would block the event loop.
  */
 const keyStorageOf = (chainId: number) => ({
   getItem: async () =>
@@ -43,7 +43,7 @@ const keyStorageOf = (chainId: number) => ({
   removeItem: async () => {},
 })
 
-/** A prover as the SDK takes it, and the promise that rejects when a proof fails. */
+/** Wraps the prover for the SDK, with a promise that rejects when a proof fails. */
 function proofOf(prover: Prover, keys: NetworkKeys, steps: StepTeller, signal: AbortSignal) {
   let fail: (error: unknown) => void = () => {}
   const failed = new Promise<never>((_, reject) => {
@@ -58,14 +58,14 @@ function proofOf(prover: Prover, keys: NetworkKeys, steps: StepTeller, signal: A
       return proof
     } catch (error) {
       fail(error)
-      // Were it told, the SDK would go on with a proof of its own, which is none.
+      // This never settles. On an error the SDK would go on with an invalid proof of its own.
       return new Promise<never>(() => {})
     }
   }
   return { prove, failed }
 }
 
-/** The SDK's production path: real ciphertexts, proofs by `prover`, and the coprocessor's three services. */
+/** Connects by the SDK's production path: real ciphertexts, proofs by `prover`, and the coprocessor's three services. */
 export function connectProduction(options: ProductionOptions, chain: ChainWriter): Connection {
   const { chainId, urls, prover, fetch, clock } = options
   const supportedChains = [supportedChain(options)]
@@ -95,7 +95,7 @@ export function connectProduction(options: ProductionOptions, chain: ChainWriter
   }
 }
 
-/** A refusal is final when the proof was made with the keys that the network has now. */
+/** Makes a refusal final when the proof was made with the network's present keys. */
 async function classified(
   error: unknown,
   keys: KeySource,
@@ -104,11 +104,11 @@ async function classified(
 ): Promise<unknown> {
   const refusal = verifierRefusal(error)
   if (refusal === undefined) {
-    // What could not be proved may be the keys' fault.
+    // Wrong keys may be why a proof failed.
     if (error instanceof SvcError) keys.drop()
     return error
   }
-  // Megabytes more would not help a network that wants fewer requests.
+  // Do not fetch megabytes from a network that wants fewer requests.
   if (isLimited(error)) return error
   const changed = await keys.haveChanged(held, signal).catch(() => true)
   return !changed && refusal.isFinal ? refusedProof(error, refusal.words) : error

@@ -1,4 +1,4 @@
-// One proof per worker: it is ended with its memory, which is how WASM gives memory back.
+// One proof per worker, which then ends with its memory: the only way that WASM gives memory back.
 
 import { answerProof } from './answer-proof.ts'
 import type { ProveRequest } from './prove-messages.ts'

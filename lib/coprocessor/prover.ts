@@ -1,21 +1,21 @@
-/** What a proof is made of; the keys are hex as the coprocessor serves them. */
+/** The inputs of a proof. Keys are hex, as the coprocessor serves them. */
 export type ProofInput = {
   readonly publicKeyHex: string
   readonly crsHex: string
-  /** uint128 values, in the order in which their ciphertexts come back. */
+  /** uint128 values, in the order of the returned ciphertexts. */
   readonly values: readonly bigint[]
   /** Binds the proof to an account and a chain. */
   readonly metadata: Uint8Array
 }
 
 /**
- * How long encryption may take, its proof included. A proof takes ten seconds of a core, and its process gives way to others: the limit is
- * for one that hangs.
+ * The time limit of an encryption, including its proof. A proof takes ten seconds of a core at low priority, so the limit is only for one
+ * that hangs.
  */
 export const proofLimitMs = 900_000
 
-/** Encrypts values for the coprocessor and proves that they are well-formed: about 10 s of computing, away from the caller's thread. */
+/** Encrypts values for the coprocessor and proves that they are well-formed: about 10 s of computing, outside the caller's thread. */
 export interface Prover {
-  /** Gives the serialised list of ciphertexts with its proof; throws SvcError `coprocessor-encrypt-failed`. */
+  /** Returns the serialised list of ciphertexts with its proof; throws SvcError `coprocessor-encrypt-failed`. */
   prove(input: ProofInput, signal: AbortSignal): Promise<Uint8Array>
 }

@@ -11,13 +11,12 @@ type Params = CofheClientParams<CofheConfig>
 type Builder = ReturnType<Params['zkBuilderAndCrsGenerator']>
 type ConfigInput = Parameters<typeof createCofheConfigBase>[0]
 
-/** Makes a proof for the SDK: hex of public key and CRS, what to encrypt, and what the proof is bound to. */
+/** Makes a proof for the SDK from the hex of public key and CRS, the values, and the metadata that the proof is bound to. */
 export type SdkProve = NonNullable<Params['zkProveWorkerFn']>
 
 const ignore = () => {}
 
-// The SDK builds with these on the caller's thread, where proofs are never made. They must not throw: it calls them
-// where nothing catches.
+// The SDK calls these on the caller's thread, where no proofs are made. They must not throw, since the SDK does not catch it.
 const noProofs = {
   zkBuilderAndCrsGenerator: (): Builder => ({
     zkBuilder: {
@@ -37,7 +36,7 @@ const noProofs = {
   initTfhe: async () => false,
 }
 
-/** The SDK's client, connected as the wallet of `chain`; writes nothing to disk and loads no FHE code. */
+/** Makes the SDK's client, connected as the wallet of `chain`. Writes nothing to disk and loads no FHE code. */
 export async function createSdkClient(
   chain: ChainWriter,
   config: Omit<ConfigInput, 'environment'>,

@@ -60,7 +60,7 @@ const retryEncrypt = async <T>(
   }
 }
 
-/** What `createCofheCoprocessor` promises, with the SDK at hand. */
+/** Implements `createCofheCoprocessor` once the SDK is loaded. */
 export const createSdkCoprocessor = (options: CofheOptions): CofheCoprocessor => {
   const { clock } = options
   const usualEncryptMs = options.chainId === mockChainId ? 120_000 : proofLimitMs

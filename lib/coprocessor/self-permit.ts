@@ -10,14 +10,14 @@ const lifetimeSeconds = 7 * 24 * 3600
 const renewalSeconds = 24 * 3600
 const aclAbi = parseAbi(['function acl() view returns (address)'])
 
-/** The wallet's proof that it may ask for decryptions: made when first needed, renewed a day before it expires. */
+/** The wallet's permit for decryptions: made at first need, renewed a day before it expires. */
 export type SelfPermit = {
   current(): Promise<Permit>
   /** Drops the permit, so that the next `current` makes a new one. */
   drop(): void
 }
 
-/** Keeps one permit in memory; the SDK's own store is not used because it writes sealing keys to `localStorage`. */
+/** Keeps one permit in memory. The SDK's own store would write sealing keys to `localStorage`. */
 export const createSelfPermit = (
   chain: ChainWriter,
   clock: Clock,
@@ -56,7 +56,7 @@ async function sign(chain: ChainWriter, expiration: number): Promise<Permit> {
     publicClient.readContract({ address: taskManager, abi: aclAbi, functionName: 'acl' }),
   ])
   const domain = permit._signedDomain
-  // The SDK goes by the chain id in here: a wrong one would send the permit to another network, or to none at all.
+  // The SDK uses this chain id. A wrong one would send the permit to another network, or to none.
   const isMeant =
     domain?.chainId === publicClient.chain.id && isAddressEqual(domain.verifyingContract, acl)
   if (isMeant) return permit

@@ -7,12 +7,12 @@ import {
   TfheConfigBuilder,
 } from 'tfhe'
 
-/** DEVELOPMENT ONLY: the dimension of the evaluation key, which is so small that it carries no security, and verifying 60 times faster. */
+/** DEVELOPMENT ONLY: the dimension of the evaluation key, so small that it has no security, which makes verifying 60 times faster. */
 export const evaluationDimension = 16
 
 /**
- * DEVELOPMENT ONLY: the parameter sets of the public coprocessors, the only ones that carry a proof scheme, but for the evaluation
- * key; what clients encrypt to, and prove with, keeps its full strength. The FHE code has to be loaded.
+ * DEVELOPMENT ONLY: the parameter sets of the public coprocessors, the only ones with a proof scheme, except for the evaluation key. The
+ * key that clients encrypt to and prove with has its full strength. Load the FHE code first.
  */
 export const smallTfheConfig = (): TfheConfig => {
   const { PARAM_MESSAGE_2_CARRY_2_KS_PBS_TUNIFORM_2M128: blockName } = ShortintParametersName

@@ -9,7 +9,7 @@ import type { ProofInput, Prover } from './prover.ts'
 const proofTimeoutMs = 240_000
 const maxProofBytes = 1 << 20
 
-/** A thread that makes one proof: a browser's Worker, or what stands in for one. */
+/** A thread that makes one proof: a browser's Worker or a substitute. */
 export type ProofWorker = {
   addEventListener(type: 'message', hear: (event: { readonly data: ProveAnswer }) => void): void
   addEventListener(type: 'error', hear: (event: { readonly message: string }) => void): void
@@ -17,13 +17,13 @@ export type ProofWorker = {
   terminate(): unknown
 }
 
-/** How proofs are made in threads. */
+/** Options of `createWorkerProver`. */
 export type WorkerProverOptions = {
-  /** The system's when left out. */
+  /** The system's clock when left out. */
   readonly clock?: Clock
-  /** Starts the module `prove-worker` in a thread of its own. */
+  /** Starts the module `prove-worker` in a new thread. */
   readonly startWorker: () => ProofWorker
-  /** Where the FHE code is: `tfhe_bg.wasm`. */
+  /** The URL of the FHE code, `tfhe_bg.wasm`. */
   readonly wasmUrl: string
 }
 
@@ -43,7 +43,7 @@ const requestOf = (
   },
 })
 
-/** Makes each proof in a worker of its own, which is ended with its memory; throws SvcError `coprocessor-encrypt-failed`. */
+/** Makes each proof in a new worker, which then ends with its memory; throws SvcError `coprocessor-encrypt-failed`. */
 export function createWorkerProver(options: WorkerProverOptions): Prover {
   const { clock = systemClock, startWorker, wasmUrl } = options
   const late = () =>
