@@ -4,7 +4,7 @@ import { join } from 'node:path'
 
 const root = join(import.meta.dirname, '..')
 
-/** The pages that the ICL carries in itself, each with the module that holds it. */
+/** The pages that are part of the ICL's program, each with the module that holds it. */
 const pages = [
   { folder: 'console', module: 'icl/console/page.generated.ts', title: 'Console' },
 ] as const
@@ -21,12 +21,12 @@ async function buildScript(entry: string): Promise<string> {
   })
   const [script] = outputs
   if (script === undefined || outputs.length !== 1) throw new Error(`${entry} is not one file`)
-  // A browser takes either for the end of the script, or for the start of a comment.
+  // A browser would take these for the end of the script or the start of a comment.
   const text = (await script.text()).trim()
   return text.replace(/<(?=\/script|!--)/gi, '\\x3C')
 }
 
-/** Takes out what only people read. */
+/** Minifies CSS: removes comments and white space. */
 const smallStyle = (css: string): string =>
   css
     .replace(/\/\*[\s\S]*?\*\//g, '')
@@ -36,7 +36,7 @@ const smallStyle = (css: string): string =>
     .replaceAll(';}', '}')
     .trim()
 
-/** A page that loads nothing: not even an icon. */
+/** Makes a page that loads nothing, not even an icon. */
 const pageOf = (title: string, style: string, script: string): string => `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
 <title>${title}</title><link rel="icon" href="data:,"><style>${style}</style></head>
@@ -47,13 +47,13 @@ const pageOf = (title: string, style: string, script: string): string => `<!doct
 const sourceOf = (text: string): string =>
   `sha256-${createHash('sha256').update(text).digest('base64')}`
 
-/** A text as source code in short lines: a search prints every line that it finds. */
+/** Writes a text as source code in short lines, since a search prints whole lines. */
 const literalOf = (text: string): string => {
   const pieces = text.match(/.{1,100}/gsu) ?? []
   return `[\n${pieces.map((piece) => `  ${JSON.stringify(piece)},\n`).join('')}].join('')`
 }
 
-/** A page as one text with its script and style in it, and what a policy has to allow: the text of the module that holds them. */
+/** Builds a module's text: the page with its script and style inside, and the hashes that its policy has to allow. */
 async function buildPage({ folder, title }: Page): Promise<string> {
   const at = (name: string) => join(import.meta.dirname, folder, name)
   const style = smallStyle(await readFile(at('style.css'), 'utf8'))
@@ -76,7 +76,7 @@ async function buildPage({ folder, title }: Page): Promise<string> {
   ].join('\n')
 }
 
-/** What has to be in each module. */
+/** Returns the text of each page's module. */
 export const buildPages = (): Promise<
   readonly { readonly module: string; readonly text: string }[]
 > => Promise.all(pages.map(async (page) => ({ module: page.module, text: await buildPage(page) })))

@@ -6,10 +6,10 @@ import type { BunPlugin } from 'bun'
 const root = join(import.meta.dirname, '..')
 const sources = join(import.meta.dirname, 'playground')
 
-/** Where the playground is built for an ICL to serve. */
+/** The folder of the playground that an ICL serves. */
 export const playgroundFolder = join(root, 'dist', 'playground')
 
-// The coprocessor's SDK brings an older zod of its own, which could not be told that the page's policy forbids `eval`.
+// The coprocessor's SDK has an older zod of its own, which cannot be told that the page's policy forbids `eval`.
 const oneZod: BunPlugin = {
   name: 'one zod',
   setup: (build) => {
@@ -32,7 +32,7 @@ async function bundle(entry: string): Promise<string> {
   return await script.text()
 }
 
-/** Builds the playground into a folder: a page, and parts whose names change with what is in them. */
+/** Builds the playground into a folder: a page, and parts whose names change with their content. */
 export async function buildPlayground(folder = playgroundFolder): Promise<readonly string[]> {
   await rm(folder, { recursive: true, force: true })
   await mkdir(folder, { recursive: true })

@@ -7,8 +7,8 @@ import { readSecretFile } from './secret-file.ts'
 import type { ClientSettings } from './settings.ts'
 
 /**
- * The client's private key from its file: hex, or a Web3 keystore with the password of SVC_KEY_PASSWORD or SVC_KEY_PASSWORD_FILE.
- * Throws SvcError `client-key-unreadable`, `client-key-exposed`, `client-key-invalid`, `password-missing` or those of a keystore.
+ * Reads the client's private key from its file: hex, or a Web3 keystore with the password of SVC_KEY_PASSWORD or SVC_KEY_PASSWORD_FILE.
+ * Throws SvcError `client-key-unreadable`, `client-key-exposed`, `client-key-invalid`, `password-missing` or an error of the keystore.
  */
 export async function readClientKey(
   settings: ClientSettings,
@@ -34,7 +34,7 @@ export async function readClientKey(
   return await readKeystore(path, password)
 }
 
-/** The key, unless it is a number that no key is: the curve's own complaint would show it. */
+/** Returns the key if it is valid on the curve. The curve's own error would show the key. */
 function checkedKey(path: string, key: Hex): Hex {
   try {
     privateKeyToAccount(key)

@@ -13,19 +13,19 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { readClientKey } from './client-key.ts'
 import type { ClientSettings } from './settings.ts'
 
-/** What a connection takes from its surroundings. */
+/** What a connection needs from its host. */
 export type ConnectOptions = {
   readonly clock: Clock
   readonly random: Random
   readonly signal?: AbortSignal
   readonly fetch?: Fetch
-  /** Makes proofs; processes of their own when left out. */
+  /** Makes proofs; when left out, in separate processes. */
   readonly prover?: Prover
-  /** Hears what the user should know and nothing fails for. */
+  /** Receives warnings for the user. */
   readonly warn?: (line: string) => void
 }
 
-/** Connects a user's machine to an ICL as its settings say; throws SvcError with what to correct. */
+/** Connects to the ICL of the settings; throws SvcError with what to correct. */
 export async function connectClient(
   settings: ClientSettings,
   options: ConnectOptions,

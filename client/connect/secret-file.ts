@@ -2,12 +2,12 @@ import { readFile, stat } from 'node:fs/promises'
 import { errorMessage } from '../../lib/error-message.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 
-// The keys of 256 callers, as long as they may be.
+// Room for the keys of 256 callers at their longest.
 const maxFileBytes = 262_144
 
 /**
- * The text of a file that its owner alone may read. `what` is the beginning of the codes (`client-key`), `setting` the variable that names
- * the file. Throws SvcError `<what>-unreadable` or `<what>-exposed`, which quote nothing of it.
+ * Reads a file that only its owner may read. `what` is the prefix of the codes (`client-key`), `setting` the variable that names the file.
+ * Throws SvcError `<what>-unreadable` or `<what>-exposed`, which quote none of the content.
  */
 export async function readSecretFile(path: string, what: string, setting: string): Promise<string> {
   const unreadable = (why: string): SvcError =>
@@ -17,7 +17,7 @@ export async function readSecretFile(path: string, what: string, setting: string
   try {
     const { mode, size } = await stat(path)
     if (size > maxFileBytes) throw unreadable('it is too large for keys')
-    // Who can read the key can spend what it holds.
+    // Anyone who can read the key can spend its money.
     if ((mode & 0o077) !== 0 && process.platform !== 'win32') {
       const octal = (mode & 0o777).toString(8).padStart(4, '0')
       throw new SvcError(`${what}-exposed`, `others may read ${path} (mode ${octal})`, {

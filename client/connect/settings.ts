@@ -3,7 +3,7 @@ import { isExposed, mustNotBeExposed } from '../../lib/ip-address.ts'
 import { CoprocessorSetting } from '../../lib/schemas/coprocessor-urls.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 
-/** Environment variables as the process got them. */
+/** The process's environment variables. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
 const HttpUrl = z
@@ -38,10 +38,10 @@ const Settings = z.object({
 /** The variables that a client on a user's machine reads. */
 export const clientSettingNames: readonly string[] = Object.keys(Settings.shape)
 
-/** Where a client on a user's machine finds everything. */
+/** The settings of a client on a user's machine. */
 export type ClientSettings = z.output<typeof Settings>
 
-/** Reads a client's settings from the environment; empty ones count as left out. Throws SvcError `settings-invalid` that lists every mistake. */
+/** Reads a client's settings; empty variables count as unset. Throws SvcError `settings-invalid`, which lists every mistake. */
 export function parseClientSettings(environment: Environment): ClientSettings {
   const given = clientSettingNames.flatMap((name) => {
     const value = environment[name]

@@ -3,7 +3,7 @@ import { short, whyText, words } from './format.ts'
 import { Mark } from './marks.tsx'
 import { hrefOf } from './route.ts'
 
-/** Who agreed, as the console and the view of a client's own job have it. */
+/** An agreement, as in the console and in a client's view of its own job. */
 type Agreement = {
   readonly rule: string
   readonly needed: number
@@ -19,14 +19,14 @@ type Delivery = {
   readonly reason?: string | undefined
 }
 
-/** A node by the ends of its address. */
+/** A link to a node, with the ends of its address. */
 export const NodeLink = ({ node }: { readonly node: string }) => (
   <a href={hrefOf('nodes', node)}>
     <code>{short(node)}</code>
   </a>
 )
 
-/** Each answer with whether it is of the agreement, and how it compares with each other one. */
+/** Shows for each answer whether it belongs to the agreement, and how it compares with each other one. */
 export function AgreementTable({ agreement }: { readonly agreement: Agreement }) {
   const { rule, needed, answers, group, deliverer, pairs } = agreement
   const nodes = [...new Set(pairs.flatMap((pair) => pair.nodes))]
@@ -107,7 +107,7 @@ function Comparison({ pair }: { readonly pair: AnswerPair | undefined }) {
   )
 }
 
-/** Whose turns to deliver there were, and what became of them. */
+/** Shows the turns to deliver and their outcomes. */
 export function Deliveries({
   deliveries,
   model,

@@ -16,7 +16,7 @@ const names: readonly (readonly [View, string])[] = [
   ['own', 'Your job'],
 ]
 
-/** The console: what the service does, as it happens. */
+/** The console: a live view of the service. */
 export function App() {
   const live = useLive()
   const route = useRoute()
@@ -57,7 +57,7 @@ export function App() {
   )
 }
 
-/** Not by a link: what is behind # in the address names the place in the page. */
+/** A link cannot do it, since the part of the URL after # is the route. */
 const skip = (): void => document.querySelector<HTMLElement>('#content')?.focus()
 
 function Content({ live, route }: { live: Live; route: Route }) {

@@ -12,7 +12,7 @@ const columns: readonly Column[] = [
   ['apart', ({ apart = '?' }) => apart],
 ]
 
-/** How likely the delivered text is under checkers' models, where the job asked for it. */
+/** Shows how likely the delivered text is under the checkers' models, if the job asked for it. */
 export function AttestedTable({
   assignments,
 }: {

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 
-/** A field that narrows a list down, and what is typed in it, in lower case. */
+/** A field that filters a list, and its text in lower case. */
 export function useFind(placeholder: string) {
   const [text, setText] = useState('')
   const field = (

@@ -8,7 +8,7 @@ const units: readonly (readonly [string, number])[] = [
   ['min', 60],
 ]
 
-/** A span of seconds in its largest unit, such as `3 min`. */
+/** Formats a number of seconds in its largest unit, such as `3 min`. */
 export function span(seconds: number): string {
   const whole = Math.max(0, Math.round(seconds))
   for (const [unit, size] of units) {
@@ -17,35 +17,35 @@ export function span(seconds: number): string {
   return `${whole} s`
 }
 
-/** How long a job took, such as `4.2 s`. */
+/** Formats how long a job took, such as `4.2 s`. */
 export const took = (seconds: number): string =>
   seconds < 100 ? `${seconds.toFixed(1)} s` : span(seconds)
 
-/** A time of day in UTC, of a time in Unix seconds. */
+/** Formats Unix seconds as a time of day in UTC. */
 export const clockTime = (at: number, withSeconds = false): string =>
   new Date(at * 1000).toISOString().slice(11, withSeconds ? 19 : 16)
 
-/** A time in UTC to the second. */
+/** Formats Unix seconds as a date and time in UTC. */
 export const fullTime = (at: number): string =>
   `${new Date(at * 1000).toISOString().slice(0, 19).replace('T', ' ')} UTC`
 
-/** The two ends of a long hex text. */
+/** Shortens a long hex text to its two ends. */
 export const short = (hex: string): string =>
   hex.length > 18 ? `${hex.slice(0, 8)}…${hex.slice(-6)}` : hex
 
-/** A number with its thousands apart. */
+/** Formats a number with separated thousands. */
 export const count = (value: number): string => value.toLocaleString('en')
 
-/** A reason code as words. */
+/** Turns a reason code into words. */
 export const words = (code: string): string => code.replaceAll('-', ' ')
 
 const known: Readonly<Record<string, Cause | undefined>> = storyCauses
 
-/** Why something failed and who has to act; the words of the code where it is no failure. */
+/** Says why something failed and who has to act; the code in words when it is no failure. */
 export function whyText(code: string, model: string): string {
   const cause = known[code]
   return cause ? lineOf(cause, undefined, model) : words(code)
 }
 
-/** A seat, counted from 1. */
+/** Names a seat, counted from 1. */
 export const seatName = (seat: number): string => `seat ${seat + 1}`

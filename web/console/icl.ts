@@ -10,7 +10,7 @@ import type { NodeRecord, ReputationStatement } from '../../lib/schemas/nodes.ts
 
 const timeoutMs = 15_000
 
-/** Why the ICL did not answer as asked; `needsToken` when the operator shows the console only to holders of the token. */
+/** A failed request to the ICL; `needsToken` when the operator shows the console only to holders of the token. */
 export class IclError extends Error {
   readonly status: number
   readonly needsToken: boolean
@@ -28,15 +28,15 @@ type Page<K extends string, T> = { readonly [key in K]: readonly T[] } & {
 }
 type NodeEvent = { readonly body: ReputationStatement }
 
-// Never stored: a reload asks for it again.
+// The token, which is never stored. A reload asks for it again.
 let token: string | undefined
 
-/** Uses the operator's token from now on. */
+/** Sets the operator's token for later requests. */
 export const setToken = (given: string): void => {
   token = given
 }
 
-/** Asks the ICL that served this page; throws IclError. */
+/** Sends a request to the ICL that served this page; throws IclError. */
 export async function ask(
   path: string,
   bearer = token,
@@ -67,7 +67,7 @@ const withQuery = (path: string, query: Readonly<Record<string, string | null | 
   return filled.length === 0 ? path : `${path}?${new URLSearchParams(filled)}`
 }
 
-/** What the page reads; each throws IclError. */
+/** The requests of the page. Each throws IclError. */
 export const icl = {
   overview: () => read<ConsoleOverview>('/v1/console/overview'),
   nodes: (cursor: string | null) =>

@@ -11,7 +11,7 @@ import { useLoaded } from './use-loaded.ts'
 
 type Props = { readonly name: string; readonly live: Live; readonly back: string }
 
-/** What happened to one job, up to now. */
+/** Shows one job and its events so far. */
 export function JobDetail({ name, live, back }: Props) {
   const title = useFocus<HTMLHeadingElement>()
   const isNamed = (job: { ref: string; jobId?: string | undefined }) =>

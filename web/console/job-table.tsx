@@ -5,7 +5,7 @@ import { Empty } from './note.tsx'
 import { hrefOf } from './route.ts'
 import { useNow } from './use-now.ts'
 
-/** What a job is called in an address: what lasts. */
+/** A job's name in URLs: its id, which lasts, or else its ref. */
 const nameOf = ({ jobId, ref }: ConsoleJob): string => jobId ?? ref
 
 type Props = {
@@ -14,7 +14,7 @@ type Props = {
   readonly open: string | undefined
 }
 
-/** Jobs, each a link to what happened to it. */
+/** A table of jobs, each a link to its detail. */
 export function JobTable({ jobs, query, open }: Props) {
   const now = useNow()
   if (jobs.length === 0) return <Empty>No matching jobs.</Empty>

@@ -13,7 +13,7 @@ import { hrefOf, type Route } from './route.ts'
 import type { Live } from './use-live.ts'
 import { useLoaded } from './use-loaded.ts'
 
-/** Everybody's jobs by phase, and what happened to the one that is open. */
+/** All clients' jobs by phase, and the detail of the open one. */
 export function Jobs({ live, route }: { live: Live; route: Route }) {
   const phase = phases.find((known) => known === route.query.get('phase')) ?? ''
   const { jobs: listed, loaded, more, isMore } = usePages(live, phase)
@@ -78,7 +78,7 @@ function countOf({ overview }: Live, phase: string): string {
 
 type Older = { readonly jobs: readonly ConsoleJob[]; readonly cursor: string | null }
 
-/** The first page, kept up to date, and those after it that were asked for. */
+/** Loads the first page, which is kept up to date, and later pages on request. */
 function usePages(live: Live, phase: string) {
   const loaded = useLoaded(`jobs ${phase}`, live.reloads, () => icl.jobs(phase, null))
   const [older, setOlder] = useState<Older | undefined>(undefined)
@@ -95,13 +95,13 @@ function usePages(live: Live, phase: string) {
   const known = [...(first?.jobs ?? []), ...(older?.jobs ?? [])]
   const last = known.at(-1)?.created_at ?? 0
   const refs = new Set(known.map(({ ref }) => ref))
-  // What changed among older jobs than are shown is not shown either.
+  // Skips changes of jobs that are older than the shown ones.
   const changed = live.changed.filter(
     (job) => refs.has(job.ref) || cursor === null || job.created_at > last,
   )
   const jobs = newestOf(known, changed).filter(({ status }) => !phase || status === phase)
   const more = () => {
-    // What comes after another list was opened is not of that.
+    // Ignores an answer that arrives after another list was opened.
     const isOld = () => shownList.current !== list
     icl.jobs(phase, cursor).then(
       (page) => {

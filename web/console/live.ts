@@ -9,26 +9,26 @@ const idleMs = 40_000
 const firstPauseMs = 1_000
 const longestPauseMs = 15_000
 
-/** How the page stands to the ICL. */
+/** The state of the page's connection to the ICL. */
 export type Liveness = 'connecting' | 'live' | 'reconnecting' | 'locked' | 'absent'
 
-/** What the stream tells. */
+/** Receives the stream's events. */
 export type Listener = {
   readonly onLiveness: (liveness: Liveness, error?: string) => void
   readonly onOverview: (overview: ConsoleOverview) => void
   readonly onJobs: (jobs: readonly ConsoleJob[]) => void
-  /** What was listed may be out of date. */
+  /** Lists may be out of date. */
   readonly onReload: () => void
 }
 
-/** Follows the ICL until the signal aborts, over every break; ends when it shows no console, or wants a token. */
+/** Follows the ICL until the signal aborts, and reconnects after each break. Ends when the ICL shows no console or asks for a token. */
 export async function follow(listener: Listener, signal: AbortSignal): Promise<void> {
   let pauseMs = firstPauseMs
   while (!signal.aborted) {
     try {
       await followOnce(listener, signal, () => {
         pauseMs = firstPauseMs
-        // What changed between reading the lists and following was told to nobody.
+        // The stream does not have changes from between reading the lists and following.
         listener.onReload()
       })
     } catch (error) {

@@ -23,7 +23,7 @@ const tones: Readonly<Record<JobPhase, Tone>> = {
 }
 export const toneOf = (phase: JobPhase): Tone => tones[phase]
 
-// A shape for each tone: nothing is told by colour alone.
+// A shape for each tone, since colour alone must not carry meaning.
 const shapes: Readonly<Record<Tone, string>> = {
   good: 'M6 1a5 5 0 1 0 0 10A5 5 0 0 0 6 1Z',
   busy: 'M6 1a5 5 0 1 0 0 10A5 5 0 0 0 6 1Zm0 2a3 3 0 0 1 0 6Z',
@@ -31,7 +31,7 @@ const shapes: Readonly<Record<Tone, string>> = {
   quiet: 'M2 5h8v2H2Z',
 }
 
-/** A mark with a word beside it. */
+/** A mark with a word. */
 export function Mark({ tone, children }: { tone: Tone; children: preact.ComponentChildren }) {
   return (
     <span class={`mark ${tone}`}>

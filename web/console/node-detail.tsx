@@ -15,11 +15,11 @@ import { useNow } from './use-now.ts'
 type Props = {
   readonly address: string
   readonly node: ConsoleNode | undefined
-  /** Whether the list that it should be in has been read. */
+  /** True when the list of nodes has been read. */
   readonly isRead: boolean
 }
 
-/** One node: what it is certified for, how it stands, and what that is made of. */
+/** Shows a node: its certificate, its standing, and the events behind it. */
 export function NodeDetail({ address, node, isRead }: Props) {
   const title = useFocus<HTMLHeadingElement>()
   return (
@@ -85,7 +85,7 @@ function Events({ address, turn }: { address: string; turn: string | undefined }
   const [older, setOlder] = useState<Page | undefined>(undefined)
   const [error, setError] = useState<string | undefined>(undefined)
   const loaded = useLoaded(`events ${address}`, turn, () => icl.nodeEvents(address, null))
-  // Older pages go on from the first as it was.
+  // Older pages continue the first page as it was, so they are dropped with it.
   useEffect(() => setOlder(undefined), [turn])
   const first = loaded.value
   const byId = new Map(

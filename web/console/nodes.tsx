@@ -14,7 +14,7 @@ import { useNow } from './use-now.ts'
 const rereadMs = 15_000
 const mostPages = 10
 
-/** Every node with a certificate, and the events of the one that is open. */
+/** All nodes with a certificate, and the detail of the open one. */
 export function Nodes({ live, route }: { live: Live; route: Route }) {
   const turn = useTurns()
   const loaded = useLoaded('nodes', `${live.reloads} ${turn}`, readAll)
@@ -60,7 +60,7 @@ export function Nodes({ live, route }: { live: Live; route: Route }) {
   )
 }
 
-/** Counts up while the list is shown: nodes come and go without news. */
+/** Triggers a reload from time to time, because the stream does not report nodes. */
 function useTurns(): number {
   const [turn, setTurn] = useState(0)
   useEffect(() => {
@@ -89,7 +89,7 @@ const textOf = ({ address, backend, model_ids, reasons }: ConsoleNode): string =
 type Column = {
   readonly name: string
   readonly isNumber?: boolean
-  /** Left out where there is little room. */
+  /** Hidden on narrow screens. */
   readonly isExtra?: boolean
   readonly by: (node: ConsoleNode) => number | string
 }
@@ -204,7 +204,7 @@ function NodeRow({ node, isOpen }: { node: ConsoleNode; isOpen: boolean }) {
 
 const mostScore = 1_000
 
-/** A score with how much of the most it is. */
+/** A score, with a meter up to the highest score. */
 const Score = ({ score }: { score: number }) => (
   <>
     <svg class="meter extra" viewBox="0 0 40 4" aria-hidden="true">

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import type { Loaded } from './use-loaded.ts'
 
-/** Says that something is being read, or why it could not be. */
+/** Says that something is loading, or why it failed. */
 export function LoadNote({ loaded, what }: { loaded: Loaded<unknown>; what: string }) {
   if (loaded.error !== undefined) {
     return (
@@ -13,12 +13,12 @@ export function LoadNote({ loaded, what }: { loaded: Loaded<unknown>; what: stri
   return loaded.value === undefined ? <p class="note">Reading {what.toLowerCase()} …</p> : null
 }
 
-/** What stands where a list has nothing. */
+/** Shown in place of an empty list. */
 export const Empty = ({ children }: { children: ComponentChildren }) => (
   <p class="note">{children}</p>
 )
 
-/** One line of a list of facts; nothing when there is no value. */
+/** One line of a list of facts; nothing without a value. */
 export function Fact({ name, children }: { name: string; children: ComponentChildren }) {
   if (children === undefined || children === false || children === '' || children === 0) return null
   return (

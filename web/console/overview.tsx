@@ -11,7 +11,7 @@ import { useLoaded } from './use-loaded.ts'
 
 const shownJobs = 8
 
-/** How the service is, what its jobs do, and how fast. */
+/** The service's health, its jobs, and their durations. */
 export function Overview({ live }: { live: Live }) {
   const { overview } = live
   if (!overview) return <LoadNote loaded={{}} what="The overview" />
@@ -211,7 +211,7 @@ function Newest({ live }: { live: Live }) {
   )
 }
 
-/** Jobs as they are by what changed since, newest first. */
+/** Merges changes into jobs, newest first. */
 export function newestOf(
   jobs: readonly ConsoleJob[],
   changed: readonly ConsoleJob[],

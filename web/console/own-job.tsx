@@ -9,7 +9,7 @@ import { Fact } from './note.tsx'
 
 const idPattern = '0x[0-9a-fA-F]{64}'
 
-/** What a client sees of its own job, for holders of the job's read token. */
+/** A client's view of its own job, for holders of the job's read token. */
 export function OwnJob() {
   const [view, setView] = useState<JobView | undefined>(undefined)
   const [error, setError] = useState<string | undefined>(undefined)

@@ -5,7 +5,7 @@ import { clockTime, count, took } from './format.ts'
 const height = 100
 const barWidth = 0.72
 
-/** The next round number that a scale can end at. */
+/** Returns the next round number for the end of a scale. */
 function scaleEnd(value: number): number {
   if (value <= 0) return 1
   const power = 10 ** Math.floor(Math.log10(value))
@@ -25,7 +25,7 @@ type PlotProps = {
   readonly children: ComponentChildren
 }
 
-/** The frame of a plot: what it shows in words, its scale, and the same as a table. */
+/** The frame of a plot: a summary in words, the scale, and the values as a table. */
 function Plot({ title, headline, summary, endLabel, minutes, keys, table, children }: PlotProps) {
   const [first, last] = [minutes[0], minutes.at(-1)]
   return (
@@ -71,7 +71,7 @@ const sum = (minutes: readonly ConsoleMinute[], of: (minute: ConsoleMinute) => n
 
 type Minutes = { readonly minutes: readonly ConsoleMinute[] }
 
-/** How many jobs settled in each minute. */
+/** Plots how many jobs settled in each minute. */
 export function Throughput({ minutes }: Minutes) {
   const accepted = sum(minutes, (minute) => minute.accepted)
   const failed = sum(minutes, (minute) => minute.failed)
@@ -120,7 +120,7 @@ export function Throughput({ minutes }: Minutes) {
   )
 }
 
-/** A line over the minutes that have a value, broken where there is none. */
+/** Draws a line over the minutes with a value, with gaps where there is none. */
 function lineOf(
   minutes: readonly ConsoleMinute[],
   of: (minute: ConsoleMinute) => number | undefined,
@@ -134,13 +134,13 @@ function lineOf(
       isDown = value !== undefined
       if (value === undefined) return ''
       const place = `${index + 0.5} ${y(value).toFixed(2)}`
-      // A lone point is a short line: nothing else would show.
+      // A single point becomes a short line, or it would be invisible.
       return wasDown ? `L${place}` : `M${index + 0.2} ${y(value).toFixed(2)}L${place}`
     })
     .join('')
 }
 
-/** How long accepted jobs took. */
+/** Plots how long accepted jobs took. */
 export function Latency({ minutes }: Minutes) {
   const slowest = Math.max(...minutes.map((minute) => minute.p95_seconds ?? 0))
   const end = scaleEnd(Math.max(slowest, 1))

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks'
 const views = ['overview', 'nodes', 'jobs', 'own'] as const
 export type View = (typeof views)[number]
 
-/** Where in the page one is: what follows the # of its address. */
+/** The place in the page, from the part of the URL after #. */
 export type Route = {
   readonly view: View
   /** The node or job that is open. */
@@ -11,7 +11,7 @@ export type Route = {
   readonly query: URLSearchParams
 }
 
-/** Reads `#/jobs/REF?phase=open`; whatever cannot be read is the overview. */
+/** Parses `#/jobs/REF?phase=open`. Anything else is the overview. */
 function parseRoute(hash: string): Route {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?')
   const [name, open] = path.split('/')
@@ -19,7 +19,7 @@ function parseRoute(hash: string): Route {
   return { view, open: open || undefined, query: new URLSearchParams(query) }
 }
 
-/** The address of a place in the page. */
+/** Returns the link to a place in the page. */
 export function hrefOf(
   view: View,
   open = '',
@@ -30,7 +30,7 @@ export function hrefOf(
   return `#/${view}${open && `/${open}`}${search && `?${search}`}`
 }
 
-/** The place that is shown; changes with the address. */
+/** Returns the current place, which follows the URL. */
 export function useRoute(): Route {
   const [route, setRoute] = useState(() => parseRoute(location.hash))
   useEffect(() => {

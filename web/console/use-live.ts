@@ -4,19 +4,19 @@ import { follow, type Liveness } from './live.ts'
 
 const mostChanges = 500
 
-/** What the page hears of the ICL. */
+/** The page's live data from the ICL. */
 export type Live = {
   readonly liveness: Liveness
   readonly error: string | undefined
   readonly overview: ConsoleOverview | undefined
-  /** The latest changes, newest last: the same array until there are others. */
+  /** The latest changes, newest last. The same array until there are others. */
   readonly changed: readonly ConsoleJob[]
-  /** Counts how often everything has to be read anew. */
+  /** Grows whenever all lists must be read again. */
   readonly reloads: number
   readonly restart: () => void
 }
 
-/** Follows the ICL for as long as the page is open. */
+/** Follows the ICL while the page is open. */
 export function useLive(): Live {
   const [liveness, setLiveness] = useState<{ now: Liveness; error?: string | undefined }>({
     now: 'connecting',

@@ -1,10 +1,10 @@
 import { useEffect, useState } from 'preact/hooks'
 import { errorMessage } from '../../lib/error-message.ts'
 
-/** Something that is read from the ICL; the last value stays while it is read again or that fails. */
+/** A value that is read from the ICL. The last value stays during a reload and when it fails. */
 export type Loaded<T> = { readonly value?: T | undefined; readonly error?: string | undefined }
 
-/** Reads again whenever `key` changes; what belongs to another key is not shown. */
+/** Reads again whenever `key` or `turn` changes. Does not show the value of another key. */
 export function useLoaded<T>(key: string, turn: unknown, load: () => Promise<T>): Loaded<T> {
   const [state, setState] = useState<Loaded<T> & { readonly key: string }>({ key })
   useEffect(() => {

@@ -3,11 +3,11 @@ import { useContext, useEffect, useState } from 'preact/hooks'
 
 const tickMs = 5_000
 
-/** The ICL's time in Unix seconds: ages are by its clock, whatever the reader's own says. */
+/** The ICL's time in Unix seconds. Ages use it, since the reader's clock may be wrong. */
 export const Now = createContext(0)
 export const useNow = (): number => useContext(Now)
 
-/** The ICL's time, moved on every few seconds from what it said last. */
+/** Returns the ICL's time, advanced every few seconds from the last one that it sent. */
 export function useTicking(at: number | undefined): number {
   const [heard, setHeard] = useState({ at: 0, by: 0 })
   const [now, setNow] = useState(0)

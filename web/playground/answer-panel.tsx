@@ -3,7 +3,7 @@ import { describeAgreed } from '../../lib/client/agreed.ts'
 import type { AcceptedInference } from '../../lib/client/inference.ts'
 import { secondsOf } from './step-list.tsx'
 
-/** The answer as text, whatever the model wrote. */
+/** Shows the answer as plain text, whatever the model wrote. */
 export function AnswerPanel({ inference }: { readonly inference: AcceptedInference }) {
   const { output, model, timingsMs, agreed } = inference
   const [copied, setCopied] = useState('')

@@ -44,7 +44,7 @@ async function load(assets: Assets, signal: AbortSignal): Promise<Loaded> {
   return { place, models: served }
 }
 
-/** The page: what it takes to begin is loaded first. */
+/** The page, which first loads what it needs. */
 export function App({ assets }: { readonly assets: Assets }) {
   const [loaded, setLoaded] = useState<Loaded | undefined>(undefined)
   const [failure, setFailure] = useState<Failure | undefined>(undefined)

@@ -2,6 +2,6 @@ import { z } from 'zod'
 
 const Path = z.string().regex(/^\/playground\/[\w.-]+$/)
 
-/** Where the parts are that workers load. */
+/** The paths of the parts that workers load. */
 export const Assets = z.object({ coprocessorWorker: Path, proveWorker: Path, wasm: Path })
 export type Assets = z.output<typeof Assets>

@@ -1,9 +1,9 @@
 import { isLoopback } from '../../lib/ip-address.ts'
 import { localFheChainId } from '../../lib/known-networks.ts'
 
-/** The chain id at which nothing is encrypted for the coprocessor, and no proof is made. */
+/** The chain id with mock encryption and no proofs. */
 export const mockChainId = 31_337
 
-/** Whether an account may be made up: only where money is worth nothing, on a chain of this machine. */
+/** True where a throw-away account is possible: on a local chain, whose money is worth nothing. */
 export const isLocalChain = (chainId: number, rpcUrl: string): boolean =>
   [mockChainId, localFheChainId].includes(chainId) && isLoopback(rpcUrl)

@@ -8,7 +8,7 @@ import { makeThrowAwayAccount } from './throw-away-key.ts'
 import { accountOf, type OfferedWallet } from './wallets.ts'
 import { createWorkerCoprocessor } from './worker-coprocessor.ts'
 
-/** Where everything is. */
+/** The ICL, its network and the page's settings. */
 export type Place = {
   readonly icl: string
   readonly network: Network
@@ -16,10 +16,10 @@ export type Place = {
   readonly assets: Assets
 }
 
-/** Whose account pays and reads: a wallet's, or one made up for this page (undefined). */
+/** The wallet that pays and reads, or undefined for a throw-away account. */
 export type AccountChoice = OfferedWallet | undefined
 
-/** A client, and what ends its thread. */
+/** A client, with a function that ends its worker. */
 export type Connection = { readonly client: Client; readonly stop: () => void }
 
 async function chooseAccount(
@@ -30,7 +30,7 @@ async function chooseAccount(
   return walletAccount(choice.provider, await accountOf(choice))
 }
 
-/** Connects an account to the ICL that serves this page; throws SvcError with what to do. */
+/** Connects an account to the ICL that serves this page; throws SvcError with a remedy. */
 export async function connect(place: Place, choice: AccountChoice): Promise<Connection> {
   const { icl, network, settings, assets } = place
   const account = await chooseAccount(place, choice)

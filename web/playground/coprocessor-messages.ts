@@ -1,18 +1,18 @@
 import type { EncryptedHalves, EncryptNews } from '../../lib/coprocessor/coprocessor.ts'
 import type { CoprocessorUrls } from '../../lib/schemas/coprocessor-urls.ts'
 
-/** Which wallet the worker encrypts and decrypts for, and where. */
+/** The worker's wallet and services. */
 export type CoprocessorStart = {
   readonly rpcUrl: string
   readonly chainId: number
   readonly address: string
   readonly coprocessor?: CoprocessorUrls | undefined
-  /** Where the worker for proofs and the FHE code are. */
+  /** The URLs of the worker for proofs and of the FHE code. */
   readonly proveWorkerUrl: string
   readonly wasmUrl: string
 }
 
-/** What the page sends; `id` names one call, and its end. */
+/** A message of the page. `id` names a call, also to end it. */
 export type ToWorker =
   | { readonly kind: 'start'; readonly start: CoprocessorStart }
   | {
@@ -34,7 +34,7 @@ export type ErrorParts = {
   readonly retryable: boolean
 }
 
-/** What the worker sends: news and results of calls, and permits for the wallet to sign. */
+/** A message of the worker: progress and results of calls, and permits for the wallet to sign. */
 export type FromWorker =
   | { readonly kind: 'news'; readonly id: number; readonly news: EncryptNews }
   | { readonly kind: 'encrypted'; readonly id: number; readonly halves: EncryptedHalves }

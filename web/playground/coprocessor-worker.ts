@@ -1,5 +1,5 @@
-// The coprocessor's whole client side away from the page's thread: fetching megabytes of keys, and the SDK. Proofs block a
-// thread for ten seconds, so each gets a worker of its own.
+// Runs the coprocessor's client outside the page's thread: it fetches megabytes of keys and runs the SDK. A proof blocks a thread for ten
+// seconds, so each gets its own worker.
 import './zod-without-eval.ts'
 import type { Hex, LocalAccount } from 'viem'
 import { toAccount } from 'viem/accounts'
@@ -24,7 +24,7 @@ const signing = new Map<number, Asked>()
 let signatures = 0
 let coprocessor: CofheCoprocessor | undefined
 
-/** The page's wallet, which signs permits; nothing else is ever signed from here. */
+/** The page's wallet, which signs only permits. */
 const accountOf = (address: string): LocalAccount => {
   const refuse = async () => {
     throw new TypeError('Only permits are signed from here')
@@ -37,7 +37,7 @@ const accountOf = (address: string): LocalAccount => {
       signatures += 1
       const asked = Promise.withResolvers<Hex>()
       signing.set(signatures, asked)
-      // Parts of it may be functions' results that only the wallet knows how to read: it is data all the same.
+      // Its type may depend on the wallet, but it is plain data.
       tell({ kind: 'sign', id: signatures, typedData: typed })
       return asked.promise
     },
@@ -52,7 +52,7 @@ function start({ rpcUrl, chainId, address, ...rest }: CoprocessorStart): CofheCo
     account: accountOf(address),
     clock,
     coprocessor: rest.coprocessor,
-    // A person may have to approve the permit first.
+    // A user may first have to approve the permit.
     decryptTimeoutMs,
     prover: createWorkerProver({ clock, startWorker, wasmUrl: rest.wasmUrl }),
   })

@@ -2,7 +2,7 @@ import { errorMessage } from '../../lib/error-message.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { ErrorParts } from './coprocessor-messages.ts'
 
-/** What of an error goes from one thread to another: an error that is none of ours keeps its first line. */
+/** Turns an error into a message for another thread. An error that is not an SvcError keeps its first line. */
 export function toErrorParts(error: unknown): ErrorParts {
   if (error instanceof SvcError) {
     const { code, message, hint, retryable } = error
@@ -17,6 +17,6 @@ export function toErrorParts(error: unknown): ErrorParts {
   }
 }
 
-/** The error again, on the other side. */
+/** Restores the error on the other side. */
 export const fromErrorParts = ({ code, message, hint, retryable }: ErrorParts): SvcError =>
   new SvcError(code, message, { hint, retryable })

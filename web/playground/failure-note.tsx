@@ -1,6 +1,6 @@
 import type { Failure } from './run-state.ts'
 
-/** What went wrong, and what to do about it. */
+/** Shows what went wrong, and what to do about it. */
 export function FailureNote({ failure }: { readonly failure: Failure }) {
   const isWish = failure.code === 'cancelled'
   return (

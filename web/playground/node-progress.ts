@@ -3,10 +3,10 @@ import type { AcceptedInference, Inference } from '../../lib/client/inference.ts
 import type { Address } from '../../lib/codecs.ts'
 import type { JobEvent } from '../../lib/schemas/jobs.ts'
 
-/** What a node is in its job: seated like all others, until their answers agree. */
+/** A node's part in its job. All are seated until their answers agree. */
 export type NodePart = 'seated' | 'deliverer' | 'member' | 'differs'
 
-/** What a node has done of its assignment so far. */
+/** A node's progress in its assignment. */
 export type NodeProgress = {
   /** Names the assignment: a node may get more than one. */
   readonly fence: number
@@ -14,13 +14,13 @@ export type NodeProgress = {
   readonly part: NodePart
   /** Its seat was added because the quorum did not agree. */
   readonly joined: boolean
-  /** The last thing that happened, in words. */
+  /** The last event, in words. */
   readonly status: string
   /** Why its turn to deliver failed, in words. */
   readonly failedTurn: string | undefined
   readonly verdict: 'match' | 'no-match' | undefined
   readonly isOver: boolean
-  /** Unix seconds of the last thing that happened. */
+  /** Unix seconds of the last event. */
   readonly at: number
 }
 
@@ -56,10 +56,10 @@ const words: Readonly<Record<string, string>> = {
 
 const endings = ['delivered', 'verdict-match', 'verdict-no-match', 'aborted', 'lapsed']
 
-/** What an event says, in words; as the ICL names it where there are none. */
+/** Returns an event in words, or its type if there are none. */
 export const eventWords = ({ type, detail }: Pick<JobEvent, 'type' | 'detail'>): string => {
   const what = words[type] ?? type.replaceAll('-', ' ')
-  // A verdict's detail is the verdict again, unless there is a reason for it.
+  // A verdict's detail repeats the verdict unless there is a reason.
   if (detail === undefined || type.endsWith(detail)) return what
   return `${what} (${detail.replaceAll('-', ' ')})`
 }
@@ -76,7 +76,7 @@ const verdictOf = (type: string): NodeProgress['verdict'] => {
   return type === 'verdict-no-match' ? 'no-match' : undefined
 }
 
-// The stream of events ends with the job, and its last ones may not have come: the outcome tells them as well.
+// The stream may end before its last events, so the outcome completes them.
 function withOutcome(told: NodeProgress, outcome: Outcome | undefined): NodeProgress {
   if (outcome === undefined) return told
   const { deliverer, agreed, verdicts, receipt } = outcome
@@ -113,7 +113,7 @@ function withOutcome(told: NodeProgress, outcome: Outcome | undefined): NodeProg
 const failedTurnOf = (reason: string | undefined): string =>
   `its turn to deliver failed${reason === undefined ? '' : `: ${isCause(reason) ? whatOf(reason, '') : reason}`}`
 
-/** How far each node of a job is, by its events and once it is over by its outcome, in the order in which they were seated. */
+/** Returns the progress of each node of a job, in the order of seating, from its events and, once it is over, its outcome. */
 export function nodeProgress(
   events: readonly JobEvent[],
   outcome?: Outcome,

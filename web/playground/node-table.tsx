@@ -13,7 +13,7 @@ const partWords: Readonly<Record<NodePart, string>> = {
   differs: 'Differs',
 }
 
-/** What each node has done so far, and which nodes of the list were passed over. */
+/** Shows the progress of each node, and which nodes of the list were passed over. */
 export function NodeTable({ run: { events, inference } }: { readonly run: Run }) {
   const list = inference?.status === 'accepted' ? inference.receipt.list : undefined
   const passed = list?.passed.map(

@@ -1,6 +1,6 @@
 const beatMs = 10
 
-/** Watches how long this thread stands still at most; `stop` ends it and gives the longest gap between two beats, in milliseconds. */
+/** Measures the longest pause of this thread. `stop` ends it and returns the longest gap between two timer ticks, in milliseconds. */
 export function watchPauses(now: () => number = () => performance.now()): {
   readonly stop: () => number
 } {
@@ -8,7 +8,7 @@ export function watchPauses(now: () => number = () => performance.now()): {
   let longest = 0
   const beat = () => {
     const present = now()
-    // A page that nobody sees gets few beats, whatever it does.
+    // A hidden page gets few ticks in any case.
     if (!document.hidden) longest = Math.max(longest, present - last)
     last = present
   }

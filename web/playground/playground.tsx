@@ -13,7 +13,7 @@ import { WhoSeesWhat } from './who-sees-what.tsx'
 
 type Connected = { readonly choice: AccountChoice; readonly connection: Promise<Connection> }
 
-/** Everything once the ICL is known: the form, and the run that it starts. */
+/** The page once the ICL is known: the form, and its run. */
 export function Playground({
   place,
   models,
@@ -27,7 +27,7 @@ export function Playground({
   const stop = useRef<AbortController | undefined>(undefined)
   useEffect(() => discoverWallets(setWallets), [])
 
-  // One account signs one permit: it stays connected for the next prompt, also when this one is cancelled meanwhile.
+  // A connection stays for the next prompt, so that an account signs one permit. That also holds if the prompt is cancelled meanwhile.
   const connectionFor = (choice: AccountChoice): Promise<Connection> => {
     const present = connected.current
     if (present?.choice?.id === choice?.id && present) return present.connection

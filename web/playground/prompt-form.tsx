@@ -31,7 +31,7 @@ export function PromptForm({ place, models, wallets, isRunning, onRun, onCancel 
   const { network, settings } = place
   const isLocal = isLocalChain(network.chain_id, settings.rpc_url)
   const offered = [...(isLocal ? [throwAway] : []), ...wallets.map(({ id }) => id)]
-  // A wallet may be gone under the id that was chosen: another is taken only if the form shows it.
+  // The chosen wallet may have gone. Then the form shows and uses another one.
   const account = offered.find((id) => id === chosen) ?? offered[0]
   const bytes = encoder.encode(prompt).length
   const maxBytes = network.limits.prompt_bytes

@@ -6,7 +6,7 @@ import { listCommitment } from '../../lib/list-commitment.ts'
 import { type ReceiptPart, receiptHash, verifyReceipt } from '../../lib/receipt.ts'
 import type { Receipt } from '../../lib/schemas/receipt.ts'
 
-/** One thing that was checked of a receipt, and how that went. */
+/** A check of a receipt, and its result. */
 export type ReceiptCheck = {
   readonly name: string
   readonly about: string
@@ -17,7 +17,7 @@ type Checked = { readonly name: string; readonly about: string }
 
 const shortly = (text: string): string => `${text.slice(0, 8)}…${text.slice(-4)}`
 
-/** What each part of a receipt that holds means, in the order in which parts are checked. */
+/** Says what each valid part of a receipt means, in the order of the checks. */
 function partNames(receipt: Receipt, agreed: Agreed): readonly Checked[] {
   const { answers, delivery, failed_deliveries: failed, list, jobId } = receipt
   return [
@@ -42,7 +42,7 @@ function partNames(receipt: Receipt, agreed: Agreed): readonly Checked[] {
   ]
 }
 
-/** Checks the receipt by itself once more, part by part; what comes after a part that fails is not known. */
+/** Checks the receipt again by itself, part by part. The parts after a failed one are unknown. */
 async function partChecks({ receipt, agreed }: AcceptedInference, iclKeys: readonly string[]) {
   const held: ReceiptPart[] = []
   const failure = await verifyReceipt(receipt, { iclKeys, onHeld: (part) => held.push(part) }).then(
@@ -67,7 +67,7 @@ async function stakeCheck({ context }: Client, receipt: Receipt, signal: AbortSi
   return { name: 'Stakes', about, passed }
 }
 
-/** Whether the chain holds the receipt's list for its key: what the client itself has committed to. */
+/** Checks that the chain holds the receipt's list for its key, to which the client committed. */
 async function listCheck({ context }: Client, receipt: Receipt, signal: AbortSignal) {
   const { jobId, kpHighHandle, kpLowHandle, list } = receipt
   const { members, activator, until } = list
@@ -93,7 +93,7 @@ async function chainCheck(
   return { name: 'Hash on chain', about, passed }
 }
 
-/** Checks an answer's receipt against the ICL's published keys and the chain, one thing after another; throws when either cannot be reached. */
+/** Checks an answer's receipt against the ICL's published keys and the chain. Throws when either is unavailable. */
 export async function checkReceipt(
   client: Client,
   inference: AcceptedInference,

@@ -3,7 +3,7 @@ import type { AcceptedInference } from '../../lib/client/inference.ts'
 import { Receipt } from '../../lib/schemas/receipt.ts'
 import type { ReceiptCheck } from './receipt-checks.ts'
 
-/** Hands a receipt over as the file that `svc-node receipt verify` takes. */
+/** Saves a receipt as the file that `svc-node receipt verify` takes. */
 function download({ receipt, jobId }: AcceptedInference): void {
   const json = `${JSON.stringify(z.encode(Receipt, receipt), null, 2)}\n`
   const url = URL.createObjectURL(new Blob([json], { type: 'application/json' }))
@@ -14,7 +14,7 @@ function download({ receipt, jobId }: AcceptedInference): void {
   URL.revokeObjectURL(url)
 }
 
-/** The receipt of an answer: each check with its result, and the receipt itself to keep. */
+/** Shows an answer's receipt: each check with its result, and a download. */
 export function ReceiptPanel({
   inference,
   checks,

@@ -10,7 +10,7 @@ import { watchPauses } from './page-pauses.ts'
 import { checkReceipt } from './receipt-checks.ts'
 import type { Failure, RunNews } from './run-state.ts'
 
-/** What a person asks for. */
+/** The user's request. */
 export type Wish = {
   readonly prompt: string
   readonly model: string
@@ -18,7 +18,7 @@ export type Wish = {
   readonly maxOutputTokens: number
 }
 
-/** What went wrong, for the page; `cancelled` when its user wanted that. */
+/** Returns a failure for the page; `cancelled` when the user cancelled. */
 export function failureOf(error: unknown, signal: AbortSignal): Failure {
   if (signal.aborted) {
     const hint =
@@ -33,7 +33,7 @@ export function failureOf(error: unknown, signal: AbortSignal): Failure {
   return { code: 'failed', message, hint: 'Reload the page and try again.' }
 }
 
-/** Runs a prompt and tells everything that happens to it; never rejects. */
+/** Runs a prompt and reports every event of it; never rejects. */
 export async function runInference(
   connecting: Promise<Connection>,
   { prompt, model, quorum, maxOutputTokens }: Wish,
@@ -44,7 +44,7 @@ export async function runInference(
   let makesProofs = false
   const onStep = (news: StepNews) => {
     const isEncryption = news.step === 'encrypt-key'
-    // Where no proof is made, the steps of one say nothing.
+    // Without a proof, its steps mean nothing.
     if (isEncryption && news.phase === 'progress' && !makesProofs) return
     tell({ kind: 'step', news, nowMs: performance.now() })
     if (!(isEncryption && makesProofs)) return
@@ -53,7 +53,7 @@ export async function runInference(
       tell({ kind: 'pause', longestMs: pauses.stop() })
   }
   try {
-    // A wallet may wait for its user for as long as it likes.
+    // A wallet may wait for its user without a limit.
     const { client } = await abortable(connecting, signal)
     makesProofs = client.network.chain_id !== mockChainId
     const inference = await client.infer(prompt, {

@@ -4,23 +4,23 @@ import type { JobId } from '../../lib/codecs.ts'
 import type { JobEvent } from '../../lib/schemas/jobs.ts'
 import type { ReceiptCheck } from './receipt-checks.ts'
 
-/** One step as it is shown; times in milliseconds. */
+/** A step for display; times in milliseconds. */
 export type StepState = {
   readonly step: InferenceStep
   readonly status: 'waiting' | 'running' | 'done' | 'failed'
   readonly startedAtMs: number | undefined
   readonly elapsedMs: number | undefined
-  /** What it is made of: parts that are over with their times, then the one that goes on. */
+  /** The parts of the step: the finished ones with their times, then the running one. */
   readonly details: readonly string[]
 }
 
 /** What went wrong, and what to do about it. */
 export type Failure = { readonly code: string; readonly message: string; readonly hint: string }
 
-/** One inference as it is shown. */
+/** An inference for display. */
 export type Run = {
   readonly status: 'running' | 'done' | 'failed'
-  /** What is done before the first step, such as connecting a wallet; undefined once the steps run. */
+  /** What happens before the first step, such as connecting a wallet; undefined once the steps run. */
   readonly preparing: string | undefined
   readonly steps: readonly StepState[]
   readonly jobId: JobId | undefined
@@ -28,11 +28,11 @@ export type Run = {
   readonly inference: Inference | undefined
   readonly checks: readonly ReceiptCheck[]
   readonly failure: Failure | undefined
-  /** The longest that this page stood still while the key was encrypted, in milliseconds. */
+  /** The longest pause of this page while the key was encrypted, in milliseconds. */
   readonly longestPauseMs: number | undefined
 }
 
-/** What happens to a run. */
+/** An event of a run. */
 export type RunNews =
   | { readonly kind: 'preparing'; readonly what: string }
   | { readonly kind: 'step'; readonly news: StepNews; readonly nowMs: number }
@@ -47,7 +47,7 @@ export type RunNews =
     }
   | { readonly kind: 'failed'; readonly failure: Failure; readonly nowMs: number }
 
-/** A run that has just been asked for. */
+/** Makes a new run. */
 export const newRun = (): Run => ({
   status: 'running',
   preparing: 'Connecting',
@@ -94,7 +94,7 @@ function afterStep(run: Run, { step, phase, elapsedMs, detail }: StepNews, nowMs
         steps: changed(run, step, { status: 'running', startedAtMs: nowMs }),
       }
     case 'progress':
-      // Whose progress the nodes' own table shows.
+      // The table of nodes shows this step's progress.
       if (step === 'inference') return run
       return {
         ...run,
@@ -112,7 +112,7 @@ const failedStep = (state: StepState, nowMs: number): StepState =>
     ? { ...state, status: 'failed', elapsedMs: nowMs - (state.startedAtMs ?? nowMs) }
     : state
 
-/** The run after some news of it. */
+/** Applies an event to a run. */
 export function afterNews(run: Run, news: RunNews): Run {
   switch (news.kind) {
     case 'preparing':

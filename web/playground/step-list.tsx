@@ -6,7 +6,7 @@ import { stepWords } from './step-words.ts'
 const frameMs = 100
 const waiting = newRun().steps
 
-/** Times as people read them. */
+/** Formats milliseconds for people. */
 export const secondsOf = (ms: number): string =>
   ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`
 
@@ -17,7 +17,7 @@ const marks = {
   failed: { sign: '✕', words: 'failed' },
 } as const
 
-/** Every step of the run with how it went, and what the nodes do under theirs. */
+/** Shows each step of the run with its status, and the nodes' progress below theirs. */
 export function StepList({ run }: { readonly run: Run | undefined }) {
   const steps = run?.steps ?? waiting
   return (
@@ -65,7 +65,7 @@ function Step({ state, run }: { readonly state: StepState; readonly run: Run | u
   )
 }
 
-/** The time that a step took; of a running one, so far. */
+/** Shows the time of a step, for a running one so far. */
 function StepTime({ state: { status, startedAtMs, elapsedMs } }: { readonly state: StepState }) {
   const [, redraw] = useState(0)
   const isRunning = status === 'running'

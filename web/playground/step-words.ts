@@ -1,9 +1,9 @@
 import type { InferenceStep } from '../../lib/client/steps.ts'
 
-/** What a step is called, and what it is for. */
+/** A step's title and purpose. */
 export type StepWords = { readonly title: string; readonly purpose: string }
 
-/** The steps of an inference as the page tells them. */
+/** The page's words for the steps of an inference. */
 export const stepWords: Record<InferenceStep, StepWords> = {
   preview: { title: 'Fix the terms', purpose: 'With the pool of nodes that the ICL has published' },
   'seal-prompt': { title: 'Encrypt the prompt', purpose: 'With a new key, in this browser' },

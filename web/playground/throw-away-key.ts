@@ -6,7 +6,7 @@ import { isLocalChain } from './chains.ts'
 const rpcTimeoutMs = 10_000
 const funds = parseEther('1')
 
-/** Makes an account that is gone with the page, and has the local chain give it money; throws SvcError `chain-not-local` or `funding-failed`. */
+/** Makes an account that ends with the page, and has the local chain fund it; throws SvcError `chain-not-local` or `funding-failed`. */
 export async function makeThrowAwayAccount(chainId: number, rpcUrl: string): Promise<LocalAccount> {
   if (!isLocalChain(chainId, rpcUrl)) {
     throw new SvcError('chain-not-local', `Chain ${chainId} is not a local one`, {

@@ -3,7 +3,7 @@ import type { WalletProvider } from '../../lib/chain/wallet-account.ts'
 import { Address } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 
-/** A wallet that the browser offers; its name is the wallet's own word. */
+/** A wallet of the browser. It chooses its own name. */
 export type OfferedWallet = {
   readonly id: string
   readonly name: string
@@ -18,7 +18,7 @@ const Provider = z.custom<WalletProvider>(
     typeof value.request === 'function',
 )
 
-// As EIP-6963 has it; icons are left where they are.
+// An announcement by EIP-6963. Icons are ignored.
 const Announcement = z.object({
   info: z.object({ uuid: z.string().min(1).max(64), name: z.string().min(1).max(64) }),
   provider: Provider,
@@ -26,7 +26,7 @@ const Announcement = z.object({
 
 const maxWallets = 12
 
-/** Asks for the browser's wallets (EIP-6963, else `window.ethereum`) and tells of them whenever there is another; gives what ends that. */
+/** Finds the browser's wallets (EIP-6963, else `window.ethereum`), and reports each new list. Returns a function that ends it. */
 export function discoverWallets(tell: (wallets: readonly OfferedWallet[]) => void): () => void {
   const found = new Map<string, OfferedWallet>()
   const announced = (event: Event) => {
@@ -51,7 +51,7 @@ export function discoverWallets(tell: (wallets: readonly OfferedWallet[]) => voi
   return () => window.removeEventListener('eip6963:announceProvider', announced)
 }
 
-/** The account that the wallet lets this page use, which its user may have to allow; throws SvcError `wallet-refused`. */
+/** Returns the account that the wallet lets this page use, perhaps after asking its user; throws SvcError `wallet-refused`. */
 export async function accountOf({ provider, name }: OfferedWallet): Promise<Address> {
   const accounts = await provider.request({ method: 'eth_requestAccounts' }).catch((cause) => {
     throw new SvcError('wallet-refused', `${name} gave this page no account`, {

@@ -6,7 +6,7 @@ const parties = [
   ['The chain', 'Handles of encrypted keys, and the hash of the receipt'],
 ] as const
 
-/** What each party gets to know, for those who are about to begin. */
+/** Explains what each party gets to know. */
 export function WhoSeesWhat() {
   return (
     <section class="panel" aria-labelledby="parties-title">

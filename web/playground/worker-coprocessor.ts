@@ -10,7 +10,7 @@ type Call = {
   readonly onStep: ((news: EncryptNews) => void) | undefined
 }
 
-/** A coprocessor whose work another thread does; `stop` ends that thread with everything that it is doing. */
+/** A coprocessor that works in another thread. `stop` ends that thread with all its calls. */
 export type WorkerCoprocessor = Coprocessor & { readonly stop: () => void }
 
 const broken = (why: string): SvcError =>
@@ -18,7 +18,7 @@ const broken = (why: string): SvcError =>
     hint: 'Reload the page. If it happens again, try another browser.',
   })
 
-/** Encrypts and decrypts for `account` in a Web Worker; only permits come back to be signed. */
+/** Encrypts and decrypts for `account` in a Web Worker. Only permits come back to be signed. */
 export function createWorkerCoprocessor(
   worker: Worker,
   account: Pick<LocalAccount, 'signTypedData'>,
@@ -28,7 +28,7 @@ export function createWorkerCoprocessor(
   let lastId = 0
   let ended: SvcError | undefined
   const send = (message: ToWorker): void => worker.postMessage(message)
-  // Nothing answers from then on: later calls must not wait either.
+  // The worker no longer answers, so later calls must fail as well.
   const fail = (error: SvcError): void => {
     ended ??= error
     for (const { end } of calls.values()) end.reject(error)

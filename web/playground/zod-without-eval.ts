@@ -1,4 +1,4 @@
-// Imported first: with the page's policy, a schema that tried to compile itself would be reported as a violation.
+// Import this first. Otherwise a schema that tries to compile itself violates the page's policy, and the browser reports it.
 import { config } from 'zod'
 
 config({ jitless: true })
