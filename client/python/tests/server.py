@@ -7,7 +7,7 @@ from typing import Any, Callable, Optional
 
 
 def serve(test: Any, get: Callable[[str, Optional[str]], Any], post: Callable[[str, Any], Any]) -> str:
-    """The server's address until the test ends. `get` has path and token, `post` path and JSON. None is a 404."""
+    """Runs a server until the test ends. `get` takes path and token, `post` path and JSON. None is a 404."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):

@@ -1,4 +1,4 @@
-"""Which lists a question is asked by, and where it is not asked at all."""
+"""Tests which lists the client accepts, and where it refuses to ask."""
 
 import unittest
 from types import SimpleNamespace

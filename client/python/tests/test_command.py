@@ -1,4 +1,4 @@
-"""The command, by files on disk."""
+"""Tests the command with files on disk."""
 
 import contextlib
 import io

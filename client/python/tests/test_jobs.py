@@ -1,4 +1,4 @@
-"""Following and fetching, from a server that answers as an ICL and as a local chain do."""
+"""Tests following and fetching, with a server that answers as an ICL and as a local chain do."""
 
 import unittest
 from unittest.mock import patch

@@ -1,4 +1,4 @@
-"""How long a server is waited for."""
+"""Tests how long the client waits for a server."""
 
 import socket
 import threading
@@ -12,7 +12,7 @@ from svc_client.errors import SvcError
 
 class Request(unittest.TestCase):
     def serve(self, *answers):
-        """Sends each connection one of the answers: bytes, and then what makes more of them until the client leaves."""
+        """Serves each connection an answer: bytes, then a function that makes more until the client leaves."""
         server = socket.create_server(("127.0.0.1", 0))
         self.addCleanup(server.close)
 

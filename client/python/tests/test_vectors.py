@@ -1,4 +1,4 @@
-"""What this package makes of the vectors of the protocol."""
+"""Tests this package with the protocol's vectors."""
 
 import json
 import unittest
@@ -41,7 +41,7 @@ def fits(form, value):
 
 class Vectors(unittest.TestCase):
     def each(self, vectors, least=1):
-        """The vectors one by one, of which there are enough: an empty file is no success."""
+        """Returns the vectors, and checks that there are enough: an empty file is no success."""
         self.assertGreaterEqual(len(vectors), least)
         return vectors
 
@@ -214,7 +214,7 @@ class Vectors(unittest.TestCase):
             good = valid[one["of"]]
             with self.assertRaises(SvcError) as refused:
                 verify_receipt(changed(good["receipt"], one["changes"]), one.get("iclKeys", good["iclKeys"]))
-            # Not for its form: that would hide what the vector is about.
+            # A refusal of the form would hide what the vector is about.
             self.assertEqual(refused.exception.code, "receipt-invalid")
 
     def test_receipts_of_another_form(self):

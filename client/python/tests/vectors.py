@@ -1,4 +1,4 @@
-"""Reads the vectors of the protocol, which stand beside the TypeScript tests."""
+"""Reads the protocol's vectors, which are among the TypeScript tests."""
 
 import json
 from copy import deepcopy
@@ -13,7 +13,7 @@ def read(name: str) -> dict[str, Any]:
 
 
 def changed(receipt: dict[str, Any], changes: list[list[Any]]) -> dict[str, Any]:
-    """The receipt after `[path, value]` has set what the JSON pointer names, and `[path]` removed it."""
+    """Returns the receipt with changes: `[path, value]` sets what the JSON pointer names, `[path]` removes it."""
     whole = deepcopy(receipt)
     for path, *values in changes:
         *way, last = path.split("/")[1:]

@@ -1,4 +1,4 @@
-"""Says of each text in a JSON list whether it is a receipt that holds: python -m tests.verdicts FILE ICL_KEY."""
+"""Says for each text in a JSON list whether it is a valid receipt: python -m tests.verdicts FILE ICL_KEY."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""Whether a receipt has what its ICL has acknowledged to a node."""
+"""Compares receipts with the ICL's acknowledgements to nodes."""
 
 from pathlib import Path
 from typing import Any, Sequence
@@ -12,7 +12,7 @@ _most_bytes = 64 * 1_048_576
 
 
 def read_acks(path: str) -> list[dict[str, Any]]:
-    """The acknowledgements of a file: one, or one a line as a node keeps them. Raises SvcError `file-unreadable` or `ack-invalid`."""
+    """Reads acknowledgements from a file: one, or one a line. Raises SvcError `file-unreadable` or `ack-invalid`."""
     try:
         with Path(path).open("rb") as file:
             data = file.read(_most_bytes + 1)
@@ -41,7 +41,7 @@ def _read(data: bytes, at: int = 1) -> dict[str, Any]:
 
 
 def check_ack(receipt: dict[str, Any], ack: dict[str, Any], icl_keys: Sequence[str]) -> bool:
-    """False for an acknowledgement of another job. Raises SvcError `ack-invalid`, or `receipt-invalid` for a false receipt."""
+    """False for another job's acknowledgement. Raises SvcError `ack-invalid` or `receipt-invalid`."""
     schema.ack(ack, "")
     body = ack["body"]
     if ack["key"] not in icl_keys or not verify_signature(ack["key"], ack["signature"], canonical_json(body)):

@@ -1,4 +1,4 @@
-"""Which answers agree, who delivers them, and what becomes of a delivery. Pure, in integers."""
+"""Decides which answers agree, who delivers them, and whether a delivery settles. Pure, in integers."""
 
 from typing import Callable, NamedTuple, Optional, Sequence, TypeVar
 
@@ -12,7 +12,7 @@ _default_max_answers = {"three": 7, "any-two": 5, "majority": 5}
 
 
 class Quota(NamedTuple):
-    """Answers that are asked for at first, the most of a job, and those that have to match one another."""
+    """The answers of the first batch, the most answers of a job, and how many have to match one another."""
 
     quorum: int
     max_answers: int
@@ -22,7 +22,7 @@ class Quota(NamedTuple):
 def quota_of(
     rule: str, quorum: int, list_length: int, min_matches: int = 1, max_answers: Optional[int] = None
 ) -> Quota:
-    """The quota of the terms; raises SvcError `receipt-invalid` where there is none."""
+    """Returns the quota of the terms; raises SvcError `receipt-invalid` when there is none."""
     limit = _default_max_answers[rule] if max_answers is None else max_answers
     check(quorum >= 3, f"a quorum has at least 3 nodes, not {quorum}")
     check(limit <= _most_answers, f"a job has at most {_most_answers} answers, not {limit}")
@@ -46,7 +46,7 @@ class Decision(NamedTuple):
 def decide(
     answers: Sequence[T], is_match: Callable[[T, T], bool], quota: Quota, left: Optional[int] = None
 ) -> Decision:
-    """Decides on the answers so far, given by batch and position; `left` says how many more can be had."""
+    """Decides on the answers so far, by batch and position. `left` is how many more the job can get."""
     size = len(answers)
     if size < quota.quorum:
         return Decision("more", count=quota.quorum - size)
@@ -67,13 +67,13 @@ def decide(
 
 
 def deliverers(job_id: str, salts: Sequence[str], group: Sequence[str]) -> list[str]:
-    """The members in the order in which they deliver; `salts` are those of all answers by batch and position."""
+    """Returns the members in order of delivery. `salts` are those of all answers by batch and position."""
     entropy = keccak256(b"svc-deliver-v2" + unhex(job_id) + b"".join(map(from_base64url, salts)))
     return sorted(group, key=lambda address: keccak256(entropy + unhex(address)))
 
 
 def settled(checks: Sequence[Optional[str]], is_time_up: bool) -> str:
-    """`settled`, `failed` or `waiting`, by what the other members said of a delivery."""
+    """Returns `settled`, `failed` or `waiting`, by the other members' verdicts on a delivery."""
     if not is_time_up and None in checks:
         return "waiting"
     matches, mismatches = checks.count("match"), checks.count("no-match")

@@ -1,7 +1,7 @@
 """Asks a question on the local chain: seals it, stores its key, checks the list, submits, follows, checks the answer.
 
 Only the local chain's coprocessor takes what Python encrypts. That chain protects nothing: it sends transactions for
-any account, and the contracts are those that the ICL names.
+any account, and the client takes the contracts that the ICL names.
 """
 
 import json
@@ -28,7 +28,7 @@ _agreement = {"comparator": "exact", "rule": "three", "quorum": 3, "max_answers"
 _list = {"min_tier": 0, "list_length": 9}
 _most_bytes, _output_tokens = 8_192, 1_024
 _most_passed, _grace_s, _wait_s = 4, 600, 15
-# By the next look the ICL's chain RPC has the block that this one has.
+# At the next attempt the ICL's chain RPC has the block that this one has.
 _looks, _leaving_s = 4, 5
 _polls, _poll_s = 200, 0.1
 _encrypted = "(uint256,uint8,uint8,bytes)"
@@ -49,7 +49,7 @@ def ask(
     text: str,
     on_view: Callable[[dict[str, Any]], None] = lambda view: None,
 ) -> Answer:
-    """What three nodes agree on by `exact`, checked. Raises SvcErrors, on any other chain `needs-gateway`."""
+    """Returns the checked answer that three nodes agree on by `exact`. Raises SvcErrors, elsewhere `needs-gateway`."""
     service = _Service(icl.rstrip("/"), rpc_url, wallet)
     prompt = canonical_json({"messages": [{"content": text, "role": "user"}], "version": 1}).decode()
     if len(prompt.encode()) > _most_bytes:
@@ -89,7 +89,7 @@ class _Key(NamedTuple):
 
 
 class _Service:
-    """An ICL and its chain, to which a wallet speaks."""
+    """An ICL and its chain, as used by a wallet."""
 
     def __init__(self, icl: str, rpc_url: str, wallet: Wallet):
         self.icl, self.wallet = icl, wallet
@@ -114,7 +114,7 @@ class _Service:
         return _formed(schema.terms, {**_agreement, **_list, **own, "pool_cid": pool_cid})
 
     def store_key(self, key: bytes, terms_hash: str) -> _Key:
-        """The stored handles, and the block that draws the list."""
+        """Stores the key; returns its handles and the block that seeds the list."""
         one, other = (encrypt(self.rpc, self.chain_id, half, self.wallet.address) for half in split_key(key))
         inputs = word(96) + word(96 + len(one)) + unhex(terms_hash) + one + other
         receipt = self._send(f"storeKey({_encrypted},{_encrypted},bytes32)", inputs)
@@ -127,9 +127,9 @@ class _Service:
             raise wrong_answer("the chain RPC", "a transaction that stored no key") from error
 
     def draw(self, terms: dict[str, Any], key: _Key) -> tuple[dict[str, Any], list[int]]:
-        """The list that the ICL signed and that is drawn again here, and who of it comes first.
+        """Returns the list that the ICL signed, drawn again here, and its first seats.
 
-        It is asked for again while it seats a node that has just left: only an ICL that goes on seating it is not believed.
+        Asks again while the list seats a node that has just left. An ICL that keeps seating it is not believed.
         """
         for _ in range(_looks - 1):
             signed, seats, is_active = self._drawn(terms, key)
@@ -141,7 +141,7 @@ class _Service:
         return signed, seats
 
     def _drawn(self, terms: dict[str, Any], key: _Key) -> tuple[dict[str, Any], list[int], bool]:
-        """The list, its first seats, and whether all of these are active on chain."""
+        """Returns the list, its first seats, and whether all of these are active on chain."""
         answer = self._post("/v1/inference/list", {**key.query(), "terms": terms, "wait": _wait_s})
         signed = _formed(schema.signed_list, answer)
         body = signed["body"]
@@ -161,7 +161,7 @@ class _Service:
         return signed, seats, all(is_active)
 
     def submit(self, sealed: bytes, key: _Key, signed: dict[str, Any], seats: list[int]) -> tuple[str, str]:
-        """The job and its read token."""
+        """Submits the job; returns its id and read token."""
         body, nonce, prompt_cid = signed["body"], secrets.randbits(256), cid_of(sealed)
         self._post(f"/v1/blobs?{urllib.parse.urlencode(key.query())}", sealed)
         job_id = job_id_of(self.chain_id, self.wallet.address, prompt_cid, key.high, key.low, nonce)
@@ -179,7 +179,7 @@ class _Service:
             raise wrong_answer("the ICL", "a job without a read token") from error
 
     def check(self, receipt: Receipt) -> None:
-        """The chain holds the list, and soon the receipt."""
+        """Checks that the chain holds the list, and soon the receipt."""
         place = chain.Place(self.rpc, self.results, self.store)
         chain.check_list(receipt, place)
         _awaited(lambda: self.rpc.read(self.results, "resultOf(bytes32)", receipt["jobId"])[1], "its result")

@@ -1,4 +1,4 @@
-"""What the chain says of a receipt: its hash, its list, and how that was drawn."""
+"""Checks a receipt against the chain: its hash, its list, and how the list was drawn."""
 
 from argparse import Namespace
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ class Place(NamedTuple):
 
 
 def contracts_of(receipt: Receipt, options: Namespace) -> Place:
-    """The contracts that are named, else those that the receipt's ICL names."""
+    """Returns the contracts of the options, else those that the receipt's ICL names."""
     named = {"result_registry": options.result_registry, "prompt_key_store": options.prompt_key_store}
     if None in named.values():
         network = get_json(f"{receipt['icl_origin']}/v1/network")
@@ -39,7 +39,7 @@ def contracts_of(receipt: Receipt, options: Namespace) -> Place:
 
 
 def check_result(receipt: Receipt, place: Place) -> None:
-    """ResultRegistry holds this very receipt. Raises SvcError `not-committed` or `receipt-differs`."""
+    """Checks that ResultRegistry holds this very receipt. Raises SvcError `not-committed` or `receipt-differs`."""
     words = place.rpc.read(place.result_registry, "resultOf(bytes32)", receipt["jobId"])
     committed_at = words[1] if len(words) > 1 else 0
     if committed_at == 0:
@@ -74,7 +74,7 @@ def check_result(receipt: Receipt, place: Place) -> None:
 
 
 def check_list(receipt: Receipt, place: Place) -> None:
-    """PromptKeyStore holds the key under its terms, in its block, bound to job and list. Raises `receipt-differs`."""
+    """Checks that PromptKeyStore holds the key: its terms, block, job and list. Raises `receipt-differs`."""
     chosen, number = receipt["list"], int(receipt["list"]["block"]["number"])
     high, low = int(receipt["kpHighHandle"]), int(receipt["kpLowHandle"])
     block = place.rpc.call("eth_getBlockByNumber", hex(number), False) if number < 2**64 else None
@@ -101,7 +101,7 @@ def check_list(receipt: Receipt, place: Place) -> None:
 
 
 def check_draw(receipt: Receipt, place: Place, gateway: str) -> None:
-    """The pool that the gateway gives, and the block, which the chain holds (`check_list`), give this list."""
+    """Checks that the pool from the gateway and the block, which `check_list` has checked, give this list."""
     root = receipt["list"]["terms"]["pool_cid"]
     base = gateway.rstrip("/")
     pool = read_pool(root, lambda cid: load_blob(base, cid))

@@ -1,4 +1,4 @@
-"""The command `svc-receipt`: checks a receipt file and says what was checked and what was not."""
+"""The command `svc-receipt`: checks a receipt file and reports what was checked and what was not."""
 
 import argparse
 import json
@@ -23,7 +23,7 @@ _sentences = {
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
     """Returns 0 for a valid or consistent receipt, 1 for an invalid one, 2 for wrong usage, 75 to try again."""
-    # Told as it is, whatever encoding a pipe has.
+    # Escapes characters that the encoding of a pipe does not have.
     sys.stdout.reconfigure(errors="backslashreplace")
     options = _parser().parse_args(arguments)
     try:
@@ -84,7 +84,7 @@ def _read(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _check_acks(receipt: dict[str, Any], acks: list[dict[str, Any]], options: argparse.Namespace) -> None:
-    """The receipt has what the ICL acknowledged. Of acknowledgements for other jobs nothing is said."""
+    """Checks that the receipt has what the ICL acknowledged. Ignores acknowledgements for other jobs."""
     keys = [receipt["tally"]["key"], *([] if options.icl_key is None else [options.icl_key])]
     for ack in acks:
         if ack["body"]["jobId"] == receipt["jobId"]:
@@ -96,7 +96,7 @@ def _checked(checks: list[dict[str, Any]], name: str, check: Callable[[], Any]) 
         found = check()
     except SvcError as error:
         if error.code == "ack-invalid":
-            # It says nothing of the receipt.
+            # Such an error does not concern the receipt.
             raise
         told = {"detail": str(error), "remedy": error.hint, "code": error.code, "retryable": error.retryable}
         checks.append({"name": name, "status": "failed", **told})

@@ -1,4 +1,4 @@
-"""Compares two pieces of evidence without a key (docs/comparators.md), and makes that of `exact`."""
+"""Compares two pieces of evidence without a key (docs/comparators.md), and makes the evidence of `exact`."""
 
 import hmac
 import re
@@ -18,13 +18,13 @@ _most_of_one_value = {512: 96, 384: 80, 128: 42, 64: 28}
 _start_of_channels = 36
 _sketch_bytes = 676
 _least_length_ratio = 650
-# By length class: pairs of the least share of trigrams, and of trigrams and words together.
+# By length class: pairs of the least share of trigrams, and the least sum of trigrams and words.
 _worded_alike = {1: [(400, 0), (225, 740)], 2: [(275, 900)], 3: [(275, 900)]}
 _near_copy = {1: 550, 2: 800, 3: 920}
 
 
 def malformation(evidence: Evidence, comparator: str) -> Optional[str]:
-    """What is wrong with the evidence, if anything is."""
+    """Says what is wrong with the evidence, or None."""
     if evidence["comparator"] != comparator:
         return f"it was made by {evidence['comparator']}, not {comparator}"
     sketch = evidence.get("sketch")
@@ -75,7 +75,7 @@ def _is_monotonous(sketch: bytes) -> bool:
 
 
 def compare(a: Evidence, b: Evidence, comparator: str) -> str:
-    """`match`, `no-match` or `inconclusive`."""
+    """Returns `match`, `no-match` or `inconclusive`."""
     if malformation(a, comparator) or malformation(b, comparator):
         return "no-match"
     if comparator == "structured/1":
@@ -134,16 +134,16 @@ def _verdict(a: bytes, b: bytes, ratio: int) -> str:
 
 
 def evidence_key(prompt_key: bytes, job_id: str) -> bytes:
-    """The key of a job's evidence."""
+    """Derives the key of a job's evidence."""
     return HKDF(SHA256(), 32, salt=unhex(job_id), info=b"svc-fingerprint-v1").derive(prompt_key)
 
 
-# White space as JavaScript trims it: not quite Python's.
+# White space by JavaScript's trim, which differs from Python's.
 _white = "\t\n\v\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
 
 
 def normalise(text: str) -> str:
-    """The text that a digest covers."""
+    """Returns the text that a digest covers."""
     paired = text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
     well_formed = re.sub("[\ud800-\udfff]", "\ufffd", paired)
     safe, run = [], 0
@@ -163,7 +163,7 @@ def _trim_end(text: str) -> str:
 
 
 def exact_evidence(text: str, key: bytes) -> Evidence:
-    """The evidence of an answer under `exact`."""
+    """Makes the evidence of an answer under `exact`."""
     normal = normalise(text)
     digest = to_base64url(hmac.digest(key, normal.encode(), "sha256"))
     words = [word for word in re.split(f"[{_white}]+", normal) if word]

@@ -1,6 +1,6 @@
 """The coprocessor of the local chain, a mock that keeps plaintexts in a contract's storage.
 
-Any other takes the SDK's proofs and permits, which Python does not have: the gateway does it.
+Any other needs the SDK's proofs and permits, which Python does not have. Use the gateway for those.
 """
 
 import secrets
@@ -12,14 +12,14 @@ from .wallet import Wallet
 
 _local_chain_id = 31_337
 _task_manager = "0xea30c4b8b44078bbf8a6ef5b9f1ec1626c7848d9"
-# `@cofhe/sdk` publishes it as MOCKS_ZK_VERIFIER_SIGNER_PRIVATE_KEY. Only local chains accept what it signs.
+# `@cofhe/sdk` publishes this key as MOCKS_ZK_VERIFIER_SIGNER_PRIVATE_KEY. Only local chains accept its signatures.
 _verifier = Wallet("0x6c8d7f768a6bb4aafe85e8a2f5a9680355239c7e14646ed62b044e39de154512")
 _known = 1 << 255
 _security_zone, _uint128 = 0, 6
 
 
 def refuse_unless_local(chain_id: int) -> None:
-    """Raises SvcError `needs-gateway`."""
+    """Raises SvcError `needs-gateway` for any other chain."""
     if chain_id != _local_chain_id:
         raise SvcError(
             "needs-gateway",
@@ -29,7 +29,7 @@ def refuse_unless_local(chain_id: int) -> None:
 
 
 def encrypt(rpc: Rpc, chain_id: int, half: int, sender: str, handle: int = 0) -> bytes:
-    """A key half as the ABI-encoded input of a contract, for transactions of `sender` alone. `handle` is for tests."""
+    """Encrypts a key half as ABI-encoded input, for transactions of `sender` alone. `handle` is for tests."""
     refuse_unless_local(chain_id)
     handle = handle or secrets.randbits(256)
     rpc.call("anvil_setStorageAt", _task_manager, _slot(handle), f"0x{half | _known:064x}")
@@ -38,7 +38,7 @@ def encrypt(rpc: Rpc, chain_id: int, half: int, sender: str, handle: int = 0) ->
 
 
 def decrypt(rpc: Rpc, chain_id: int, handle: int) -> int:
-    """The key half under a stored handle. Raises SvcErrors."""
+    """Returns the key half of a stored handle. Raises SvcErrors."""
     refuse_unless_local(chain_id)
     found = rpc.call("eth_getStorageAt", _task_manager, _slot(handle), "latest")
     try:

@@ -1,4 +1,4 @@
-"""Bytes, base64url, canonical JSON (RFC 8785) and JSON in one spelling."""
+"""Bytes, base64url, canonical JSON (RFC 8785) and strict JSON."""
 
 import base64
 import hashlib
@@ -18,7 +18,7 @@ def to_base64url(data: bytes) -> str:
 
 
 def canonical_json(value: Any) -> bytes:
-    """Integers, texts, lists and objects with ASCII names: all that this protocol signs."""
+    """Writes integers, texts, lists and objects with ASCII names, which is all that this protocol signs."""
     text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.encode()
 
@@ -28,7 +28,7 @@ def sha256_hex(data: bytes) -> str:
 
 
 def hash_of(value: Any) -> str:
-    """SHA-256 of the canonical JSON: how statements, terms and receipts are named."""
+    """SHA-256 of the canonical JSON, which names statements, terms and receipts."""
     return sha256_hex(canonical_json(value))
 
 
@@ -46,7 +46,7 @@ _apart = re.compile(r'("(?:[^"\\]|\\.)*")|\s+')
 
 
 def read_json(data: bytes) -> Any:
-    """Reads JSON in which nothing has two readings: no field twice, numbers and texts in one spelling.
+    """Reads JSON that has only one reading: no field twice, numbers and texts in canonical spelling.
 
     White space between parts and the order of fields are free. Raises SvcError `json-invalid`.
     """

@@ -2,7 +2,7 @@
 
 
 class SvcError(Exception):
-    """An error with a stable `code`, what happened, and in `hint` what to do about it."""
+    """An error with a stable `code`, a message on what happened, and in `hint` what to do about it."""
 
     def __init__(self, code: str, message: str, hint: str, retryable: bool = False):
         super().__init__(message)
@@ -20,6 +20,6 @@ def receipt_invalid(why: str) -> SvcError:
 
 
 def check(holds: bool, why: str) -> None:
-    """Refuses a receipt unless something holds."""
+    """Refuses a receipt unless the condition holds."""
     if not holds:
         raise receipt_invalid(why)

@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def outlast(call: Callable[[], T]) -> T:
-    """What a call gives. What passes is tried again after 0.5 to 10 s, for five minutes. Raises the last SvcError."""
+    """Retries a call for five minutes, after 0.5 to 10 s each time. Raises the last SvcError."""
     began, wait_s = time.monotonic(), 0.5
     while True:
         try:
@@ -38,7 +38,7 @@ def follow(
     on_view: Callable[[dict[str, Any]], None] = lambda view: None,
     timeout_s: float = 930,
 ) -> dict[str, Any]:
-    """The settled job; `on_view` sees the job each second. Raises SvcError `job-overdue`, or what a request does."""
+    """Waits for the settled job; `on_view` gets the job each second. Raises `job-overdue`, or what a request does."""
     began = time.monotonic()
     while True:
         view = outlast(lambda: get_json(f"{icl}/v1/inference/{job_id}", read_token))
@@ -58,7 +58,7 @@ def follow(
 
 
 def fetch_receipt(icl: str, job_id: str, read_token: str) -> Receipt:
-    """The receipt of an accepted job, checked by itself and signed by a published key of this ICL. Raises SvcErrors."""
+    """Returns an accepted job's receipt, checked and signed by a published key of this ICL. Raises SvcErrors."""
     receipt = get_json(f"{icl}/v1/inference/{job_id}/receipt", read_token)
     verify_receipt(receipt, published_keys(icl))
     check(receipt["jobId"] == job_id, "it is about another job")
@@ -66,7 +66,7 @@ def fetch_receipt(icl: str, job_id: str, read_token: str) -> Receipt:
 
 
 def published_keys(icl: str) -> list[str]:
-    """The keys with which this ICL signs statements."""
+    """Returns the keys with which this ICL signs statements."""
     jwks = get_json(f"{icl}/.well-known/jwks.json")
     try:
         return [key["x"] for key in jwks["keys"] if (key["kty"], key.get("crv")) == ("OKP", "Ed25519")]
@@ -75,7 +75,7 @@ def published_keys(icl: str) -> list[str]:
 
 
 def fetch_output(icl: str, receipt: Receipt, rpc: Rpc) -> str:
-    """The text that was delivered. Raises SvcError `needs-gateway` on any chain but the local one."""
+    """Returns the delivered text. Raises SvcError `needs-gateway` on any chain but the local one."""
     body = receipt["delivery"]["body"]
     halves = [decrypt(rpc, receipt["chain_id"], int(body[name])) for name in ("outHighHandle", "outLowHandle")]
     blob = load_blob(icl, body["output_cid"])

@@ -1,4 +1,4 @@
-"""Keccak-256 as Ethereum has it, and the ABI encoding of what this protocol hashes."""
+"""Ethereum's Keccak-256, and the ABI encoding of what this protocol hashes."""
 
 from typing import Iterable, Sequence, Union
 
@@ -57,7 +57,7 @@ Value = Union[int, str, bytes, Sequence[str]]
 
 
 def abi_encode(values: Iterable[Value]) -> bytes:
-    """ABI encoding of a list of arguments.
+    """Encodes a list of arguments by ABI.
 
     Integers are numbers, addresses and words are `0x` and hex, texts are bytes, arrays of addresses are lists.
     """

@@ -1,4 +1,4 @@
-"""Which nodes may answer: the names of jobs and lists, the pool, and the draw from it."""
+"""Determines which nodes may answer: the names of jobs and lists, the pool, and the draw from it."""
 
 import re
 from typing import Any, Callable, NamedTuple, Optional, Sequence
@@ -19,7 +19,7 @@ _most_nodes, _most_parts, _address_digits = 100_000, 50_000, 40
 
 
 class PoolNode(NamedTuple):
-    """`models` maps each model to what it takes beside a short conversation: parts, most bytes, most tokens."""
+    """`models` maps each model to what it takes beyond a short conversation: parts, most bytes, most tokens."""
 
     address: str
     weight: int
@@ -33,7 +33,7 @@ def job_id_of(chain_id: int, client: str, prompt_cid: str, high: int, low: int, 
 
 
 def list_commitment(job_id: str, activator: str, until: int, members: Sequence[str]) -> str:
-    """What PromptKeyStore keeps of a list."""
+    """Returns the commitment that PromptKeyStore keeps of a list."""
     return "0x" + keccak256(abi_encode([job_id, activator, until, list(members)])).hex()
 
 
@@ -46,7 +46,7 @@ def list_seed(
 
 
 def candidates_of(pool: Sequence[PoolNode], terms: dict[str, Any], client: str) -> list[PoolNode]:
-    """The nodes of a pool that can serve the terms."""
+    """Returns the nodes of a pool that can serve the terms."""
     return [
         node
         for node in pool
@@ -68,7 +68,7 @@ def _takes(taken: tuple[Sequence[str], Optional[int], Optional[int]], needs: dic
 
 
 def draw_list(seed: bytes, candidates: Sequence[PoolNode], length: int) -> list[str]:
-    """The list: turn by turn the candidate at which the running sum of weights exceeds the point of the turn."""
+    """Draws the list: at each turn the candidate at which the running sum of weights exceeds the turn's point."""
     left, chosen = list(candidates), []
     while left and len(chosen) < length:
         total = sum(node.weight for node in left)
@@ -82,7 +82,7 @@ def draw_list(seed: bytes, candidates: Sequence[PoolNode], length: int) -> list[
 
 
 def drawn_list(receipt: dict[str, Any], store: str, pool: Sequence[PoolNode]) -> list[str]:
-    """The list of a receipt, drawn again from its pool."""
+    """Draws the list of a receipt again from its pool."""
     chosen, client = receipt["list"], receipt["client"]
     high, low = int(receipt["kpHighHandle"]), int(receipt["kpLowHandle"])
     names = hash_of(chosen["terms"]), chosen["block"]["hash"]
@@ -91,7 +91,7 @@ def drawn_list(receipt: dict[str, Any], store: str, pool: Sequence[PoolNode]) ->
 
 
 def first_positions(length: int, passed: Sequence[dict[str, Any]], quorum: int) -> list[int]:
-    """The seats that are filled first: busy nodes only stand back for others."""
+    """Returns the positions that are seated first. Busy nodes are seated only when too few others are left."""
     reasons = {one["position"]: one["reason"] for one in passed}
     free = [position for position in range(length) if position not in reasons]
     busy = [position for position in range(length) if reasons.get(position) == "busy"]
@@ -99,7 +99,7 @@ def first_positions(length: int, passed: Sequence[dict[str, Any]], quorum: int) 
 
 
 def read_pool(root: str, load: Callable[[str], bytes]) -> list[PoolNode]:
-    """The nodes of a pool from its blobs, each checked against its name. Raises SvcError `pool-snapshot-invalid`."""
+    """Reads a pool's nodes from its blobs, each checked against its CID. Raises SvcError `pool-snapshot-invalid`."""
     nodes: list[PoolNode] = []
     parts = 0
 

@@ -1,8 +1,8 @@
 """Checks a receipt without a network and without trusting the ICL.
 
-The list fits the terms. Each answer is signed by a node of the list and none is left out. Deciding again gives the
-same batches, group and deliverer. The verdicts settle the delivery. That the list is the one on chain is not known
-without it (`chain.py`).
+The list fits the terms. A node of the list signed each answer, and none is left out. Deciding again gives the same
+batches, group and deliverer. The verdicts settle the delivery. Only `chain.py` checks that the list is the one on
+chain.
 """
 
 from typing import Any, Callable, Optional, Sequence
@@ -22,12 +22,12 @@ CheckSigned = Callable[[dict[str, Any]], None]
 
 
 def receipt_hash(receipt: Receipt) -> str:
-    """What ResultRegistry holds."""
+    """The hash that ResultRegistry holds."""
     return hash_of(receipt)
 
 
 def record_hash(receipt: Receipt) -> str:
-    """What the tally is of: the receipt without it."""
+    """The hash that the tally signs: of the receipt without it."""
     return hash_of({name: value for name, value in receipt.items() if name != "tally"})
 
 
@@ -64,7 +64,7 @@ def _check_list(receipt: Receipt) -> None:
 
 
 def _signed_checker(receipt: Receipt) -> CheckSigned:
-    """Checks a statement: of this job, by a key that its wallet granted until the job settled, and of no other wallet."""
+    """Makes a checker of statements: of this job, by a key that only this wallet uses and granted until it settled."""
     owners: dict[str, str] = {}
 
     def check_signed(signed: dict[str, Any]) -> None:
@@ -85,7 +85,7 @@ def _signed_checker(receipt: Receipt) -> CheckSigned:
 
 
 def _check_answers(receipt: Receipt, check_signed: CheckSigned) -> list[Answer]:
-    """Each answer by itself and in its place; returns the statements with their batch and name."""
+    """Checks each answer and its place; returns the statements with their batch and hash."""
     chosen = receipt["list"]
     members, terms = chosen["members"], chosen["terms"]
     commitment = list_commitment(receipt["jobId"], chosen["activator"], chosen["until"], members)
@@ -110,7 +110,7 @@ def _check_answers(receipt: Receipt, check_signed: CheckSigned) -> list[Answer]:
 
 
 def _check_seats(receipt: Receipt) -> None:
-    """Nobody is left out silently: up to the last seat each has answered, failed or been passed over."""
+    """Checks that no node is skipped silently: each, up to the last seat, answered, failed or was passed over."""
     members, over = receipt["list"]["members"], receipt["over"]
     on_list = all(seat["position"] < len(members) for seat in over)
     check(on_list, "it seats a node that is not on its list")
@@ -155,7 +155,7 @@ def _replay(receipt: Receipt, answers: list[Answer], quota: Quota) -> list[Answe
 def _check_deliveries(
     receipt: Receipt, answers: list[Answer], group: list[Answer], check_signed: CheckSigned
 ) -> None:
-    """Who delivered, in which order the members had their turns, and what the others said of each delivery."""
+    """Checks who delivered, the order of the turns, and the verdicts on each delivery."""
     salts = [answer["salt"] for answer in answers]
     order = deliverers(receipt["jobId"], salts, [member["address"] for member in group])
 
@@ -190,7 +190,7 @@ def _check_deliveries(
 
 
 def _check_abort(failed: dict[str, Any], turn: int, group: list[Answer]) -> None:
-    """Only the member itself gives its turn back."""
+    """Checks that the member itself signed that it gives its turn back."""
     address, body = failed["address"], failed["abort"]["body"]
     fence = next((member["fence"] for member in group if member["address"] == address), None)
     said = [body[name] for name in ("address", "fence", "turn", "reason")]
@@ -205,7 +205,7 @@ def _outcome_of(
     group: list[Answer],
     check_signed: CheckSigned,
 ) -> str:
-    """What becomes of a delivery by its verdicts, each of which is checked."""
+    """Decides on a delivery by its verdicts, and checks each of them."""
     address, own_answers = delivery["body"]["address"], {answer["address"]: answer for answer in answers}
     delivered = next((member for member in group if member["address"] == address), None)
     is_seat = delivered is not None and delivered["fence"] == delivery["body"]["fence"]
@@ -232,7 +232,7 @@ def _outcome_of(
 
 
 def _is_refuted(delivered: Answer, own: Answer, body: dict[str, Any]) -> bool:
-    """True for a verdict that the evidence of the two answers contradicts."""
+    """True when the evidence of the two answers contradicts the verdict."""
     comparison = compare(delivered["evidence"], own["evidence"], delivered["evidence"]["comparator"])
     says = "match" if body["verdict"] == "match" else body["reason"]
     expected = {"match": "match", "different-answer": "no-match", "inconclusive": "inconclusive"}.get(says)

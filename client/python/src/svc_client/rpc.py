@@ -36,9 +36,10 @@ def request(
     most_bytes: int = _most_bytes,
     sign: Optional[Callable[[str, str, Optional[bytes]], dict[str, str]]] = None,
 ) -> bytes:
-    """The body of a 2xx answer. Raises SvcError `http-refused` with the server's code, or `unreachable`.
+    """Sends a request and returns the body of a 2xx answer.
 
-    A body of bytes is sent as it is, any other as JSON. `sign` makes the headers that sign an attempt.
+    Raises SvcError `http-refused` with the server's code, or `unreachable`. Bytes are sent as they are, any other body
+    as JSON. `sign` makes the headers of an attempt.
     """
     host = urllib.parse.urlsplit(url).hostname
     if urllib.parse.urlsplit(url).scheme not in ("http", "https") or not host:
@@ -74,7 +75,7 @@ def request(
 
 
 def _read(answer: http.client.HTTPResponse, most_bytes: int, until: float) -> bytes:
-    """The timeout of a socket is for each piece of a body; this is for all of it."""
+    """A socket's timeout is for each piece of a body. This one is for the whole body."""
     read = b""
     while len(read) < most_bytes:
         piece = answer.read1(min(most_bytes - len(read), 65_536))
@@ -106,7 +107,7 @@ def wrong_answer(who: str, why: str) -> SvcError:
 
 
 class Rpc:
-    """A chain's JSON-RPC, on the chain that is expected."""
+    """A chain's JSON-RPC, checked to be on the expected chain."""
 
     def __init__(self, url: str, chain_id: int):
         self.url = url
@@ -126,7 +127,7 @@ class Rpc:
             )
 
     def call(self, method: str, *params: Any) -> Any:
-        """The result of a method. Raises SvcErrors."""
+        """Returns the result of a method. Raises SvcErrors."""
         host = urllib.parse.urlsplit(self.url).hostname
         message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         try:
@@ -138,7 +139,7 @@ class Rpc:
         raise wrong_answer(f"the chain RPC at {host}", str(answer["error"])[:300])
 
     def read(self, contract: str, function: str, *arguments: Union[int, str]) -> list[int]:
-        """The words that a view function returns."""
+        """Returns the words that a view function returns."""
         data = keccak256(function.encode())[:4] + abi_encode(arguments)
         found = self.call("eth_call", {"to": contract, "data": "0x" + data.hex()}, "latest")
         try:
@@ -152,7 +153,7 @@ class Rpc:
     def events(
         self, contract: str, event: str, topics: Sequence[Optional[int]], first: int, last: Optional[int] = None
     ) -> list[dict[str, Any]]:
-        """The events of a contract with these indexed values."""
+        """Returns a contract's events with these indexed values."""
         wanted = ["0x" + keccak256(event.encode()).hex()]
         wanted += [None if topic is None else f"0x{topic:064x}" for topic in topics]
         until = "latest" if last is None else hex(last)

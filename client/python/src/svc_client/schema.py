@@ -55,7 +55,7 @@ def array(item: Form, least: int, most: int) -> Form:
 
 
 def record(optional: Sequence[str] = (), **fields: Form) -> Form:
-    """An object with just these fields."""
+    """The form of an object with exactly these fields."""
 
     def form(value: Any, path: str) -> None:
         if not isinstance(value, dict):
@@ -71,7 +71,7 @@ def record(optional: Sequence[str] = (), **fields: Form) -> Form:
     return form
 
 
-# The last character of base64url holds bits that no byte uses: they are zero.
+# The last character of base64url has bits that no byte uses. They must be zero.
 _last2, _last3 = "[AQgw]", "[AEIMQUYcgkosw048]"
 address = text("0x[0-9a-f]{40}")
 hash32 = text("0x[0-9a-f]{64}")
@@ -134,7 +134,7 @@ _members = array(address, 3, 16)
 
 
 def _keyed(body: Form) -> Form:
-    """What the ICL signs, with the key that it names."""
+    """The form of an ICL's statement, with the key that signed it."""
     return record(body=body, key=session_key, signature=session_signature)
 
 

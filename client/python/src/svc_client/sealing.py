@@ -1,4 +1,4 @@
-"""Sealed blobs: AES-256-GCM over UTF-8, bound to what they are and whose."""
+"""Sealed blobs: AES-256-GCM over UTF-8, bound to their kind and their owner."""
 
 import secrets
 
@@ -24,7 +24,7 @@ def seal(text: str, key: bytes, purpose: bytes, iv: bytes = b"") -> bytes:
 
 
 def unseal(blob: bytes, key: bytes, purpose: bytes) -> str:
-    """Raises SvcError `blob-unreadable`."""
+    """Opens a sealed blob. Raises SvcError `blob-unreadable`."""
     if len(blob) < seal_bytes or blob[0] != 1:
         raise _unreadable("it is not a sealed blob of version 1")
     try:
@@ -44,7 +44,7 @@ def _unreadable(why: str) -> SvcError:
 
 
 def split_key(key: bytes) -> tuple[int, int]:
-    """The two halves in which a key is encrypted: uint128, the high one first."""
+    """Splits a key into the halves that are encrypted: uint128, the high one first."""
     return int.from_bytes(key[:16], "big"), int.from_bytes(key[16:], "big")
 
 

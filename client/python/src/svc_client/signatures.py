@@ -1,4 +1,4 @@
-"""Who signed: Ed25519 of session keys in its one spelling, and secp256k1 of wallets (EIP-712 grants)."""
+"""Verifies signatures: canonical Ed25519 of session keys, and secp256k1 of wallets (EIP-712 grants)."""
 
 from functools import lru_cache
 from typing import Optional
@@ -69,7 +69,7 @@ def _times(point: Point, factor: int) -> Point:
 
 
 def recover_address(digest: bytes, signature: bytes) -> Optional[str]:
-    """The address whose key made the signature (r, s, v as 27 or 28) of the digest; nothing if none did."""
+    """Returns the address whose key made the signature (r, s, v as 27 or 28) of the digest; None if none did."""
     if len(signature) != 65 or signature[64] not in (27, 28):
         return None
     r, s = int.from_bytes(signature[:32], "big"), int.from_bytes(signature[32:64], "big")
@@ -97,7 +97,7 @@ _session_type = keccak256(
 
 
 def session_digest(address: str, key: str, icl_origin: str, chain_id: int, not_after: int) -> bytes:
-    """What a wallet signs for its session key: EIP-712, domain `svc-session` version `1`."""
+    """The digest that a wallet signs for its session key: EIP-712, domain `svc-session` version `1`."""
     domain = _domain_type + keccak256(b"svc-session") + keccak256(b"1") + word(chain_id)
     session = [word(address), from_base64url(key), keccak256(icl_origin.encode()), word(chain_id), word(not_after)]
     return keccak256(b"\x19\x01" + keccak256(domain) + keccak256(_session_type + b"".join(session)))

@@ -1,7 +1,7 @@
-"""What nodes attest of a delivered text: how likely it is under their models. It decides nothing.
+"""Checks what nodes attest: how likely the delivered text is under their models.
 
-That the numbers are those that their nodes committed to is checked here. That they are true is not known without the
-provider.
+It decides nothing. The numbers must be those that the nodes committed to. Without the provider nobody can tell whether
+they are true.
 """
 
 from itertools import pairwise
@@ -33,13 +33,13 @@ def check_attested(receipt: dict[str, Any]) -> None:
 
 
 def places_of(answer: str, n: int) -> list[int]:
-    """At which of `n` tokens the likeliest ones are shown, by the hash of the deliverer's answer statement."""
+    """Returns at which of `n` tokens the likeliest are shown, from the hash of the deliverer's answer statement."""
     draws = (keccak256(unhex(answer) + draw.to_bytes(4, "big")) for draw in range(8))
     return sorted({int.from_bytes(draw, "big") % n for draw in draws})
 
 
 def contradiction_in(score: dict[str, Any], answer: str, most: int) -> Optional[str]:
-    """What makes numbers impossible, or None."""
+    """Says why numbers are impossible, or None."""
     n, agree, gap, far = (score[name] for name in ("n", "agree", "gap", "far"))
     if n > most:
         return "more tokens than the answer may have"

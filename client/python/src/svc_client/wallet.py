@@ -21,19 +21,19 @@ _life_s = 60
 
 
 class Wallet:
-    """A wallet of this private key (`0x` and 64 hex digits). Raises SvcError `usage` for anything else."""
+    """The wallet of a private key (`0x` and 64 hex digits). Raises SvcError `usage` for anything else."""
 
     def __init__(self, private_key: str):
         try:
             self._key = ec.derive_private_key(int.from_bytes(unhex(private_key), "big"), ec.SECP256K1())
         except ValueError:
-            # Without its cause, which could show the key.
+            # The cause is left out, because it could show the key.
             raise SvcError("usage", "The wallet's key is no key of secp256k1", "Give 32 bytes in hex.") from None
         point = self._key.public_key().public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
         self.address = "0x" + keccak256(point[1:])[12:].hex()
 
     def sign_digest(self, digest: bytes) -> bytes:
-        """r, s (the lower one), and v as 27 or 28."""
+        """Signs a digest: r, the lower s, and v as 27 or 28."""
         how = ec.ECDSA(Prehashed(SHA256()), deterministic_signing=True)
         r, s = decode_dss_signature(self._key.sign(digest, how))
         raw = r.to_bytes(32, "big") + min(s, group_order - s).to_bytes(32, "big")
@@ -42,7 +42,7 @@ class Wallet:
     def sign_request(
         self, chain_id: int, method: str, url: str, body: Optional[bytes] = None, at: int = 0, nonce: bytes = b""
     ) -> dict[str, str]:
-        """The headers that sign a request. `at` and `nonce` are for tests."""
+        """Returns the headers that sign a request. `at` and `nonce` are for tests."""
         parts, headers = urllib.parse.urlsplit(url), {}
         covered = {"@authority": parts.netloc, "@method": method, "@path": parts.path}
         if parts.query:
