@@ -1,6 +1,11 @@
 import { PromptNotTakenError } from '../../lib/client/choose-terms.ts'
 import type { PoolComparison } from '../../lib/client/compare-pool.ts'
-import { type AcceptedInference, inferenceError } from '../../lib/client/inference.ts'
+import {
+  type AcceptedInference,
+  type Inference,
+  inferenceError,
+  UncommittedError,
+} from '../../lib/client/inference.ts'
 import { unixSeconds } from '../../lib/clock.ts'
 import { utf8 } from '../../lib/digest.ts'
 import { writePrompt } from '../../lib/prompt.ts'
@@ -145,7 +150,7 @@ async function answerOf(run: Run): Promise<Answered> {
       },
     })
   let prompt = asked.prompt
-  const inference = await infer(prompt).catch((error: unknown) => {
+  const inferred = infer(prompt).catch((error: unknown) => {
     const lacking = error instanceof PromptNotTakenError ? error.lacking : []
     if (isStrict || lacking.length === 0 || !lacking.every(isOptional)) throw error
     // Nothing was paid yet: the terms could not be made.
@@ -154,8 +159,10 @@ async function answerOf(run: Run): Promise<Answered> {
     for (const name of lacking) options.onIgnored(`${name} (of ${model})`)
     return infer(prompt)
   })
+  const shown = await inferred.then(accepted, uncommitted)
+  if (shown.unseen) news.unseen = shown.unseen.message
   return {
-    inference: accepted(inference),
+    ...shown,
     created,
     pool,
     promptBytes: utf8(writePrompt(prompt)).length,
@@ -188,9 +195,15 @@ const ignoredHeader = (ignored: readonly string[]): Record<string, string> =>
 // Names are the caller's, and headers take printable ASCII only.
 const headerText = (text: string): string => text.replace(/[^\x20-\x7e]/g, '?').slice(0, 1_000)
 
-function accepted(inference: Parameters<typeof inferenceError>[0] | AcceptedInference) {
-  if (inference.status === 'accepted') return inference
+function accepted(inference: Inference): Pick<Answered, 'inference' | 'unseen'> {
+  if (inference.status === 'accepted') return { inference, unseen: undefined }
   throw inferenceError(inference)
+}
+
+/** An answer that is only not seen on chain is paid for and checked: it is given, with the reason. */
+function uncommitted(error: unknown): Pick<Answered, 'inference' | 'unseen'> {
+  if (error instanceof UncommittedError) return { inference: error.inference, unseen: error }
+  throw error
 }
 
 const stopped = (): OpenAiError =>

@@ -1,11 +1,16 @@
 import { describeAgreed } from '../../lib/client/agreed.ts'
 import type { PoolComparison } from '../../lib/client/compare-pool.ts'
-import type { AcceptedInference } from '../../lib/client/inference.ts'
+import type { UncommittedError, UncommittedInference } from '../../lib/client/inference.ts'
+import type { Hash32 } from '../../lib/codecs.ts'
 import { utf8 } from '../../lib/digest.ts'
+import { codeOf } from './openai-error.ts'
 
-/** An accepted answer, and when it was asked for (Unix seconds). */
+/** A checked answer, and when it was asked for (Unix seconds). */
 export type Answered = {
-  readonly inference: AcceptedInference
+  /** Without its transaction where the commitment was not seen on chain. */
+  readonly inference: UncommittedInference & { readonly commitTx?: Hash32 }
+  /** Why it was not. */
+  readonly unseen: UncommittedError | undefined
   readonly created: number
   /** What the chain says of the pool that the nodes were drawn from. */
   readonly pool: PoolComparison | undefined
@@ -21,7 +26,7 @@ const leftOutOf = ({ pool }: Answered): string =>
 
 /** Where the proof of an answer is, as a member of it. */
 export const proofOf = (answered: Answered) => {
-  const { inference, ignored } = answered
+  const { inference, unseen, ignored } = answered
   const { jobId, agreed, receiptHash, commitTx } = inference
   return {
     svc: {
@@ -29,7 +34,8 @@ export const proofOf = (answered: Answered) => {
       agreement: describeAgreed(agreed),
       pool_left_out: leftOutOf(answered),
       receipt_hash: receiptHash,
-      commit_tx: commitTx,
+      ...(commitTx && { commit_tx: commitTx }),
+      ...(unseen && { commit_unseen: codeOf(unseen) }),
       usage: 'estimated',
       ...(ignored.length > 0 && { ignored }),
     },
@@ -46,7 +52,7 @@ export function usageOf({ inference, promptBytes }: Answered) {
   return { asked, answered, total: asked + answered }
 }
 
-/** The headers that say how many agreed and what the pool leaves out, and name the receipt. */
+/** The headers that say how many agreed and what the pool leaves out, and name the receipt and its place on chain. */
 export const proofHeaders = (answered: Answered) => {
   const { svc } = proofOf(answered)
   return {
@@ -54,7 +60,8 @@ export const proofHeaders = (answered: Answered) => {
     'x-svc-pool-left-out': svc.pool_left_out,
     'x-svc-job-id': svc.job_id,
     'x-svc-receipt-hash': svc.receipt_hash,
-    'x-svc-commit-tx': svc.commit_tx,
+    ...(svc.commit_tx && { 'x-svc-commit-tx': svc.commit_tx }),
+    ...(svc.commit_unseen && { 'x-svc-commit-unseen': svc.commit_unseen }),
   }
 }
 

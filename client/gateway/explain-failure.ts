@@ -1,6 +1,6 @@
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { OpenAiError, type OpenAiErrorType } from './openai-error.ts'
+import { codeOf, OpenAiError, type OpenAiErrorType } from './openai-error.ts'
 
 type Meaning = readonly [
   status: number,
@@ -51,7 +51,7 @@ export function explainFailure(error: unknown): OpenAiError {
   const usual: Meaning = [error.retryable ? 503 : 502, 'server_error']
   const [status, type, { code, param, retry } = {}] = meanings[error.code] ?? usual
   return new OpenAiError(status, type, `${error.message}. ${error.hint}`, {
-    code: code ?? error.code.replaceAll('-', '_'),
+    code: code ?? codeOf(error),
     param,
     retryable: retry ?? false,
     retryAfterSeconds: retryAfterOf(error.cause),

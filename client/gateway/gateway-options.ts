@@ -11,6 +11,8 @@ export type RequestNews = {
   model?: string
   jobId?: string
   error?: unknown
+  /** Why an answer that was given was not seen on chain. */
+  unseen?: string
   /** When a stream that began without its answer has it, or has failed; never rejects. */
   ended?: Promise<void>
 }

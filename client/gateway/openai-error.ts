@@ -39,6 +39,9 @@ export class OpenAiError extends Error {
 export const badRequest = (message: string, param: string | undefined, code: string): OpenAiError =>
   new OpenAiError(400, 'invalid_request_error', message, { code, param })
 
+/** A code as OpenAI writes them: `commit_missing`. */
+export const codeOf = ({ code }: { readonly code: string }): string => code.replaceAll('-', '_')
+
 /** The body of an error as OpenAI writes it. */
 export const errorBody = ({ message, type, param, code }: OpenAiError) => ({
   error: { message, type, param, code },

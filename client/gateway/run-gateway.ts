@@ -154,7 +154,7 @@ const optionsOf = (
 
 /** A request in one line: who asked for what, and nothing of what was said. */
 function lineOf(answer: Answer, clock: Clock): string {
-  const { caller, method, path, status, elapsedMs, model, jobId, error } = answer
+  const { caller, method, path, status, elapsedMs, model, jobId, unseen, error } = answer
   return logLine([
     timeOf(clock),
     method,
@@ -164,6 +164,7 @@ function lineOf(answer: Answer, clock: Clock): string {
     ...(caller === undefined ? [] : [`key=${caller}`]),
     ...(model === undefined ? [] : [model.slice(0, 100)]),
     ...(jobId === undefined ? [] : [jobId]),
+    ...(unseen === undefined ? [] : [`answered, not seen on chain: ${unseen}`]),
     ...(error === undefined ? [] : [explain(error)]),
   ])
 }

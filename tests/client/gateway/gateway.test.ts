@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { createSemaphore } from '../../../client/gateway/semaphore.ts'
 import { PromptNotTakenError } from '../../../lib/client/choose-terms.ts'
 import type { InferOptions } from '../../../lib/client/infer.ts'
-import type { Inference } from '../../../lib/client/inference.ts'
+import { type Inference, UncommittedError } from '../../../lib/client/inference.ts'
 import { ProblemError } from '../../../lib/problem.ts'
 import { promptOfText } from '../../../lib/prompt.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
@@ -193,6 +193,52 @@ describe('a failure', () => {
     const response = await gateway.post(question())
     expect([response.status, (await response.text()).includes('0x1234')]).toEqual([500, false])
     expect(String(gateway.lines[0]?.error)).toContain('0x1234')
+  })
+})
+
+describe('a checked answer that was not seen on chain', () => {
+  const hint = 'Run it again.'
+  const missing = new SvcError('commit-missing', 'Not on chain', { hint, retryable: true })
+  const { commitTx: _, ...inference } = acceptedAs('Here it is.', 'openai:one')
+  const unseen = new UncommittedError(inference, missing)
+  const refuse = () => Promise.reject(unseen)
+
+  it('is given to its caller, who has paid for it, and says so', async () => {
+    for (const isStrict of [false, true]) {
+      const gateway = fakeGateway(refuse, { isStrict })
+      const response = await gateway.post(question())
+      const { choices, svc } = await response.json()
+      expect([response.status, choices[0].message.content]).toEqual([200, 'Here it is.'])
+      expect(svc).toMatchObject({
+        ...{ receipt_hash: inference.receiptHash, commit_unseen: 'commit_missing' },
+      })
+      expect(svc).not.toHaveProperty('commit_tx')
+      const { headers } = response
+      expect(headers.get('x-svc-receipt-hash')).toBe(inference.receiptHash)
+      expect(headers.get('x-svc-commit-unseen')).toBe('commit_missing')
+      expect(headers.has('x-svc-commit-tx')).toBe(false)
+      expect(gateway.lines.map(({ unseen, error }) => [unseen, error])).toEqual([
+        [missing.message, undefined],
+      ])
+    }
+  })
+
+  it('ends a stream that has begun, and says so in its last chunk', async () => {
+    const gateway = fakeGateway(
+      async (_, { onSubmitted }) => {
+        onSubmitted?.({ jobId } as never)
+        await new Promise((resolve) => setImmediate(resolve))
+        throw unseen
+      },
+      { keepAliveMs: 600_000 },
+    )
+    const events = await eventsOf(await gateway.post(question({ stream: true })))
+    expect(events.at(-1)).toBe('data: [DONE]')
+    const chunks = chunksOf(events)
+    const said = chunks.map(({ choices }) => choices[0]?.delta.content ?? '')
+    expect(said.join('')).toBe('Here it is.')
+    expect(chunks.at(-1).svc).toMatchObject({ commit_unseen: 'commit_missing' })
+    expect(gateway.lines).toMatchObject([{ unseen: missing.message }])
   })
 })
 
