@@ -52,6 +52,9 @@ export type AnsweringContext = {
   readonly ahead: StoreAhead | undefined
 }
 
+// A caller that no longer waits ends it sooner.
+const collectTimeoutMs = 1_800_000
+
 type Run = {
   readonly options: GatewayOptions
   readonly asked: Asked
@@ -139,6 +142,7 @@ async function answerOf(run: Run): Promise<Answered> {
       ...agreement,
       signal,
       giveUpWhenStuckMs,
+      collectTimeoutMs,
       ...(maxOutputTokens !== undefined && { parameters: { max_output_tokens: maxOutputTokens } }),
       onStep: progress.onStep,
       onPool: (compared) => {

@@ -1,3 +1,4 @@
+import { UncollectedError } from '../../lib/client/inference.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { codeOf, OpenAiError, type OpenAiErrorType } from './openai-error.ts'
@@ -50,13 +51,19 @@ export function explainFailure(error: unknown): OpenAiError {
   // Whatever else is wrong is behind the gateway: a check that failed, the chain, the coprocessor.
   const usual: Meaning = [error.retryable ? 503 : 502, 'server_error']
   const [status, type, { code, param, retry } = {}] = meanings[error.code] ?? usual
-  return new OpenAiError(status, type, `${error.message}. ${error.hint}`, {
+  return new OpenAiError(status, type, `${error.message}. ${hintOf(error)}`, {
     code: code ?? codeOf(error),
     param,
     retryable: retry ?? false,
     retryAfterSeconds: retryAfterOf(error.cause),
   })
 }
+
+// A caller of the gateway has no `collect` to call.
+const hintOf = (error: SvcError): string =>
+  error instanceof UncollectedError && error.cause instanceof SvcError
+    ? `${error.cause.hint} The job was paid for, and its answer could not be fetched. Another request pays again.`
+    : error.hint
 
 const retryAfterOf = (cause: unknown): number | undefined =>
   cause instanceof ProblemError ? cause.retryAfterSeconds : undefined

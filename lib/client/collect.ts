@@ -48,7 +48,7 @@ export type Collecting = {
   readonly context: ClientContext
   readonly wish: JobWish
   readonly steps: StepRunner
-  readonly options: { readonly commitTimeoutMs?: number }
+  readonly options: { readonly collectTimeoutMs?: number; readonly commitTimeoutMs?: number }
   readonly job: PreparedJob
   readonly view: JobView
 }
@@ -91,12 +91,14 @@ export async function collect(
 const mayPass = (error: SvcError): boolean => error.retryable || error.code.startsWith('wallet-')
 
 async function check(
-  { context, steps, wish, job, view }: Collecting,
+  { context, options, steps, wish, job, view }: Collecting,
   signal: AbortSignal | undefined,
 ): Promise<Checked> {
   const { order, prompt, promptKey, readToken, preparedAt, proof } = job
   const late = <T>(step: InferenceStep, body: () => Promise<T>): Promise<T> =>
-    steps.run(step, (progress) => outlast(context.clock, progress, signal, body))
+    steps.run(step, (progress) =>
+      outlast(context.clock, progress, signal, body, options.collectTimeoutMs),
+    )
   const expected = expectedJob(order, { wish, preparedAt })
   const { receipt, hash } = await late('receipt', () =>
     fetchCheckedReceipt(context, expected, view, readToken, signal),

@@ -71,8 +71,8 @@ export class UncommittedError extends SvcError {
 }
 
 /**
- * An accepted answer that could not be fetched, decrypted or checked in five minutes a step, or for which a wallet did not sign. It is
- * paid for. `collect` tries again, with the key that this process alone has; it throws as `infer` does.
+ * An accepted answer that could not be fetched, decrypted or checked in `collectTimeoutMs` a step, or for which a wallet did not sign. It
+ * is paid for. `collect` tries again, with the key that this process alone has; it throws as `infer` does.
  */
 export class UncollectedError extends SvcError {
   readonly collect: (signal?: AbortSignal) => Promise<AcceptedInference>

@@ -14,18 +14,19 @@ export const isPassing = (
   (error instanceof ProblemError || error instanceof SvcError) && error.retryable
 
 /**
- * Runs a step that an accepted job still needs, and retries it for five minutes. Waits 0.5 to 10 s between attempts, or as long as the ICL
- * asks for. Throws the last error, an error that is not retryable, or the signal's reason.
+ * Runs a step that an accepted job still needs, and retries it for `forMs` milliseconds. Waits 0.5 to 10 s between attempts, or as long as
+ * the ICL asks for. Throws the last error, an error that is not retryable, or the signal's reason.
  */
 export function outlast<T>(
   clock: Clock,
   progress: (detail: string) => void,
   signal: AbortSignal | undefined,
   body: () => Promise<T>,
+  forMs: number = longestOutageMs,
 ): Promise<T> {
   const beganAt = clock.monotonic()
   const waitFor = (error: unknown): number | undefined => {
-    if (!isPassing(error) || elapsedSince(clock, beganAt) >= longestOutageMs) return undefined
+    if (!isPassing(error) || elapsedSince(clock, beganAt) >= forMs) return undefined
     progress(`${error.code}: it is tried again`)
     return retryAfterMsFor(error)
   }

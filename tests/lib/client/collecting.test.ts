@@ -1,45 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import type { ClientContext } from '../../../lib/client/context.ts'
 import { infer } from '../../../lib/client/infer.ts'
 import { UncollectedError } from '../../../lib/client/inference.ts'
 import type { StepNews } from '../../../lib/client/steps.ts'
-import { elapsedSince } from '../../../lib/clock.ts'
 import { ProblemError } from '../../../lib/problem.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { createFakeWorld } from './fake-world.ts'
+import { passing, worldWhere } from './late-world.ts'
 
 const model = 'openai:gpt-4o-mini'
-const passing = (code: string) => new SvcError(code, 'Away', { hint: 'Wait.', retryable: true })
-
-type Late = 'receipt' | 'chain' | 'output' | 'key' | 'commit'
-
-/** A world in which one of the last calls of an inference fails while `fails` gives an error. */
-async function worldWhere(late: Late, fails: (elapsedMs: number) => Error | undefined) {
-  const { context, callsOf } = await createFakeWorld()
-  const beganAt = context.clock.monotonic()
-  const tries: number[] = []
-  const failing =
-    <A extends readonly unknown[], R>(call: (...args: A) => Promise<R>) =>
-    async (...args: A): Promise<R> => {
-      // What comes before the job is there meets nothing.
-      if (callsOf('submitJob').length === 0) return await call(...args)
-      const elapsedMs = elapsedSince(context.clock, beganAt)
-      tries.push(elapsedMs)
-      const error = fails(elapsedMs)
-      if (error) throw error
-      return await call(...args)
-    }
-  const { api, chain, blobs, coprocessor } = context
-  const changes: Record<Late, Partial<ClientContext>> = {
-    receipt: { api: { ...api, getReceipt: failing(api.getReceipt) } },
-    chain: { chain: { ...chain, outputKeyOf: failing(chain.outputKeyOf) } },
-    output: { blobs: { download: failing(blobs.download) } },
-    commit: { chain: { ...chain, receiptHashIn: failing(chain.receiptHashIn) } },
-    key: { coprocessor: { ...coprocessor, decrypt: failing(coprocessor.decrypt) } },
-  }
-  return { context: { ...context, ...changes[late] }, callsOf, tries }
-}
-
 describe('the answer of a job that was accepted', () => {
   const cases = [
     ['receipt', 'icl-unreachable'],
@@ -59,6 +27,14 @@ describe('the answer of a job that was accepted', () => {
     expect(news).toContainEqual(
       expect.objectContaining({ phase: 'progress', detail: `${code}: it is tried again` }),
     )
+  })
+
+  it('is waited for as long as its program wants to', async () => {
+    const { context } = await worldWhere('output', (elapsedMs) =>
+      elapsedMs < 1_200_000 ? passing('blob-unavailable') : undefined,
+    )
+    const options = { model, collectTimeoutMs: 1_800_000 }
+    expect(await infer(context, 'Why?', options)).toMatchObject({ status: 'accepted' })
   })
 
   it('has its commitment looked for until the time for it is over', async () => {
