@@ -4,7 +4,6 @@ import { describeLeftOut, type PoolComparison } from '../../lib/client/compare-p
 import { inferenceError, UncommittedError } from '../../lib/client/inference.ts'
 import type { StepNews } from '../../lib/client/steps.ts'
 import type { Clock } from '../../lib/clock.ts'
-import type { JobId } from '../../lib/codecs.ts'
 import type { Prover } from '../../lib/coprocessor/prover.ts'
 import { exitCodes } from '../../lib/host/exit-code.ts'
 import { exitCodeOf, explainError } from '../../lib/host/explain-error.ts'
@@ -14,6 +13,7 @@ import type { Random } from '../../lib/random.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { connectClient } from '../connect/connect-client.ts'
 import { type Environment, parseClientSettings } from '../connect/settings.ts'
+import { endOf, type Job, type Stage, stageAfter, timedOut } from './job-end.ts'
 import { jsonFailure } from './json-line.ts'
 import { type InferCommand, parseInferCommand, usage, wrongUsage } from './options.ts'
 import { createProgress, type Progress, quietProgress, type Screen } from './progress.ts'
@@ -22,7 +22,6 @@ import { keepReceipt, print, tellAnswer, tellUncommitted } from './tell-answer.t
 
 // A job that no node can do would wait for others until its deadline.
 const giveUpWhenStuckMs = 30_000
-const lookTimeoutMs = 5_000
 
 /** What the command takes from the process. */
 export type InferHost = {
@@ -34,11 +33,11 @@ export type InferHost = {
   readonly random: Random
   /** Makes proofs; processes of their own when left out. */
   readonly prover?: Prover | undefined
+  /** Connects to the ICL; `connectClient` when left out. */
+  readonly connect?: typeof connectClient
   /** Aborts with an Interrupted when the user wants to stop. */
   readonly signal: AbortSignal
 }
-
-type Job = { readonly jobId: JobId; readonly readToken: string }
 
 /** Runs one prompt as a command: the answer goes to `output`, all else to `errors`; returns its exit code. */
 export async function runInfer(args: readonly string[], host: InferHost): Promise<number> {
@@ -72,14 +71,16 @@ async function runCommand(
   const late = new AbortController()
   const ended = new AbortController()
   const signal = AbortSignal.any([host.signal, late.signal])
-  const timer = clock.sleep(command.timeout * 1000, ended.signal)
-  timer.then(
-    () => late.abort(timedOut(command.timeout)),
+  const limitMs = command.timeout * 1_000
+  let stage: Stage = 'unsent'
+  let detail: string | undefined
+  let isAnswered = false
+  clock.sleep(limitMs, ended.signal).then(
+    // An answer that was checked waits no more than a minute for its place on chain.
+    () => stage === 'checked' || late.abort(),
     () => {},
   )
-  let isSent = false
-  let isAnswered = false
-  const sayCancelling = () => progress.say(stoppingText(host.signal.reason, isSent && !isAnswered))
+  const sayCancelling = () => progress.say(stoppingText(host.signal.reason, stage))
   host.signal.addEventListener('abort', sayCancelling, { once: true })
   let client: Client | undefined
   let job: Job | undefined
@@ -87,7 +88,7 @@ async function runCommand(
     const settings = parseClientSettings(host.environment)
     if (command.receipt !== undefined) await checkReceiptPath(command.receipt)
     const prompt = command.prompt ?? (await readPrompt(host.input, signal))
-    client = await connectClient(settings, {
+    client = await (host.connect ?? connectClient)(settings, {
       ...{ clock, random: host.random, signal },
       ...(host.prover && { prover: host.prover }),
       warn: (line) => command.quiet || progress.say(line),
@@ -95,7 +96,8 @@ async function runCommand(
     const wish = {
       ...(await wishOf(command, client, signal)),
       onStep: (news: StepNews) => {
-        isSent ||= news.step === 'submit'
+        stage = stageAfter(stage, news)
+        if (news.phase === 'start' || news.phase === 'progress') detail = news.detail
         progress.onStep(news)
       },
       onPool: (compared: PoolComparison) => {
@@ -108,6 +110,8 @@ async function runCommand(
         if (webhookSecret !== undefined) progress.say(`webhook secret: ${webhookSecret}`)
       },
       giveUpWhenStuckMs,
+      // What is paid for is fetched until the time is over.
+      collectTimeoutMs: limitMs,
       signal,
     }
     const result = await client.infer(prompt, wish).catch(uncommittedOf)
@@ -124,8 +128,11 @@ async function runCommand(
     return exitCodes.done
   } catch (error) {
     progress.stop()
-    if (signal.aborted) progress.say(await endOf(job, client, isSent))
-    const reason = host.signal.aborted ? host.signal.reason : error
+    const end = signal.aborted ? await endOf(job, client, stage) : undefined
+    const isLate = late.signal.aborted && !host.signal.aborted
+    if (end && !isLate) progress.say(`${end.words}.`)
+    const failure = end && isLate ? timedOut(command.timeout, stage, end, detail) : error
+    const reason = host.signal.aborted ? host.signal.reason : failure
     // One line of JSON is enough: the answer's, when only its receipt could not be kept.
     return await tellFailure(reason, command.json && !isAnswered, job?.jobId, progress, host)
   } finally {
@@ -178,7 +185,7 @@ async function checkReceiptPath(path: string): Promise<void> {
 async function tellFailure(
   error: unknown,
   json: boolean,
-  jobId: JobId | undefined,
+  jobId: Job['jobId'] | undefined,
   progress: Progress,
   { output }: InferHost,
 ): Promise<number> {
@@ -204,33 +211,5 @@ const mistakes: readonly string[] = [
 const codeOf = (error: unknown): number =>
   error instanceof SvcError && mistakes.includes(error.code) ? exitCodes.usage : exitCodeOf(error)
 
-const stoppingText = (reason: unknown, isSent: boolean): string =>
-  `${reason instanceof Error ? reason.message : 'Stopped'}: ${isSent ? 'cancelling the job' : 'stopping'}. Ctrl-C again leaves at once.`
-
-const timedOut = (seconds: number): SvcError =>
-  new SvcError('timed-out', `There was no answer within ${seconds} s`, {
-    hint: 'Try again, or allow more with --timeout.',
-    retryable: true,
-  })
-
-/** What became of a job that was to be cancelled, as the ICL tells it. */
-async function endOf(
-  job: Job | undefined,
-  client: Client | undefined,
-  isSent: boolean,
-): Promise<string> {
-  if (!isSent) return 'No job was submitted.'
-  if (job === undefined || client === undefined) {
-    return 'It is not known whether the job reached the ICL. The ICL was asked to cancel it.'
-  }
-  const { jobId, readToken } = job
-  try {
-    const { status } = await client.context.api.getJob(
-      { params: { jobId } },
-      { readToken, timeoutMs: lookTimeoutMs },
-    )
-    return `The job ${jobId} is ${status} at the ICL.`
-  } catch (error) {
-    return `Whether the job ${jobId} was cancelled is not known: ${explainError(error).message}`
-  }
-}
+const stoppingText = (reason: unknown, stage: Stage): string =>
+  `${reason instanceof Error ? reason.message : 'Stopped'}: ${stage === 'sent' ? 'cancelling the job' : 'stopping'}. Ctrl-C again leaves at once.`

@@ -27,7 +27,7 @@ export function outlast<T>(
   const beganAt = clock.monotonic()
   const waitFor = (error: unknown): number | undefined => {
     if (!isPassing(error) || elapsedSince(clock, beganAt) >= forMs) return undefined
-    progress(`${error.code}: it is tried again`)
+    progress(`tried again: ${error.code}`)
     return retryAfterMsFor(error)
   }
   const policy = { attempts: Number.POSITIVE_INFINITY, firstDelayMs: 500, maxDelayMs: 10_000 }

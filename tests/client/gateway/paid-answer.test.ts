@@ -36,7 +36,7 @@ describe('an answer that is paid for', () => {
     const isAway = (elapsedMs: number) => (elapsedMs < minutes(20) ? away : undefined)
     const gateway = await gatewayWhere(isAway, { keepAliveMs: minutes(1) })
     const text = await (await gateway.post({ ...wanted, stream: true })).text()
-    expect(text).toContain('icl-unreachable: it is tried again')
+    expect(text).toContain('tried again: icl-unreachable')
     expect(text).toContain('"content":"answer to Who?"')
     expect(text).toMatch(/data: \[DONE\]\n\n$/)
   })

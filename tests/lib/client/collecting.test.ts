@@ -25,7 +25,7 @@ describe('the answer of a job that was accepted', () => {
     expect(status).toBe('accepted')
     expect(callsOf('cancelJob')).toEqual([])
     expect(news).toContainEqual(
-      expect.objectContaining({ phase: 'progress', detail: `${code}: it is tried again` }),
+      expect.objectContaining({ phase: 'progress', detail: `tried again: ${code}` }),
     )
   })
 

@@ -1,0 +1,72 @@
+import type { Client } from '../../lib/client/client.ts'
+import type { StepNews } from '../../lib/client/steps.ts'
+import type { JobId } from '../../lib/codecs.ts'
+import { explainError } from '../../lib/host/explain-error.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+
+const lookTimeoutMs = 5_000
+
+/** A job that the ICL has taken. */
+export type Job = { readonly jobId: JobId; readonly readToken: string }
+
+/** How far a job is: not submitted yet, submitted, accepted by its quorum, and with an answer that was checked. */
+export type Stage = 'unsent' | 'sent' | 'accepted' | 'checked'
+
+/** How far a job is after some news. */
+export function stageAfter(stage: Stage, { step, phase }: StepNews): Stage {
+  if (step === 'commit') return 'checked'
+  if (step === 'inference' && phase === 'end') return 'accepted'
+  return step === 'submit' ? 'sent' : stage
+}
+
+/** What became of a job whose command ends without it. */
+export type JobEnd = { readonly words: string; readonly isPaid: boolean }
+
+/** What became of a job that was to be cancelled, as the ICL tells it. */
+export async function endOf(
+  job: Job | undefined,
+  client: Client | undefined,
+  stage: Stage,
+): Promise<JobEnd> {
+  const unpaid = (words: string): JobEnd => ({ words, isPaid: false })
+  const ended = (jobId: JobId, status: string): JobEnd => ({
+    words: `The job ${jobId} is ${status} at the ICL`,
+    isPaid: status === 'accepted',
+  })
+  if (stage === 'unsent') return unpaid('No job was submitted')
+  if (job === undefined || client === undefined) {
+    return unpaid('It is not known whether the job reached the ICL. The ICL was asked to cancel it')
+  }
+  const { jobId, readToken } = job
+  if (stage !== 'sent') return ended(jobId, 'accepted')
+  try {
+    const { status } = await client.context.api.getJob(
+      { params: { jobId } },
+      { readToken, timeoutMs: lookTimeoutMs },
+    )
+    return ended(jobId, status)
+  } catch (error) {
+    const { message } = explainError(error)
+    return unpaid(`Whether the job ${jobId} was cancelled is not known: ${message}`)
+  }
+}
+
+/** The end of `--timeout`: what is left to do depends on how far the job was. `detail` is the last that was told of it. */
+export function timedOut(
+  seconds: number,
+  stage: Stage,
+  { words, isPaid }: JobEnd,
+  detail: string | undefined,
+): SvcError {
+  const why = stage === 'sent' || detail === undefined ? '' : ` (${detail})`
+  const message = isPaid
+    ? `${words}, but its answer was not fetched within ${seconds} s${why}`
+    : `There was no answer within ${seconds} s. ${words}`
+  return new SvcError('timed-out', message, { hint: hintFor(stage, isPaid), retryable: true })
+}
+
+function hintFor(stage: Stage, isPaid: boolean): string {
+  if (stage === 'unsent') return 'Try again, or allow more with --timeout.'
+  const again = 'Another run pays again. Allow more with --timeout.'
+  return isPaid ? `The answer is paid for, and only this process could open it. ${again}` : again
+}
