@@ -1,4 +1,5 @@
 import { UncollectedError } from '../../lib/client/inference.ts'
+import { invocationOf } from '../../lib/host/invocation.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { codeOf, OpenAiError, type OpenAiErrorType } from './openai-error.ts'
@@ -62,7 +63,7 @@ export function explainFailure(error: unknown): OpenAiError {
 // A caller of the gateway has no `collect` to call.
 const hintOf = (error: SvcError): string =>
   error instanceof UncollectedError && error.cause instanceof SvcError
-    ? `${error.cause.hint} The job was paid for, and its answer could not be fetched. Another request pays again.`
+    ? `${error.cause.hint} The answer is paid for: \`${invocationOf('infer')} --open ${error.jobId}\` fetches it, with the gateway's wallet. Another request pays again.`
     : error.hint
 
 const retryAfterOf = (cause: unknown): number | undefined =>

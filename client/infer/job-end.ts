@@ -2,12 +2,13 @@ import type { Client } from '../../lib/client/client.ts'
 import type { StepNews } from '../../lib/client/steps.ts'
 import type { JobId } from '../../lib/codecs.ts'
 import { explainError } from '../../lib/host/explain-error.ts'
+import { invocationOf } from '../../lib/host/invocation.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 
 const lookTimeoutMs = 5_000
 
 /** A job that the ICL has taken. */
-export type Job = { readonly jobId: JobId; readonly readToken: string }
+export type Job = { readonly jobId: JobId; readonly readToken?: string }
 
 /** How far a job is: not submitted yet, submitted, accepted by its quorum, and with an answer that was checked. */
 export type Stage = 'unsent' | 'sent' | 'accepted' | 'checked'
@@ -19,8 +20,8 @@ export function stageAfter(stage: Stage, { step, phase }: StepNews): Stage {
   return step === 'submit' ? 'sent' : stage
 }
 
-/** What became of a job whose command ends without it. */
-export type JobEnd = { readonly words: string; readonly isPaid: boolean }
+/** What became of a job whose command ends without it; `opens` is the command that opens its answer, if it has one. */
+export type JobEnd = { readonly words: string; readonly isPaid: boolean; readonly opens?: string }
 
 /** What became of a job that was to be cancelled, as the ICL tells it. */
 export async function endOf(
@@ -32,6 +33,7 @@ export async function endOf(
   const ended = (jobId: JobId, status: string): JobEnd => ({
     words: `The job ${jobId} is ${status} at the ICL`,
     isPaid: status === 'accepted',
+    ...(status === 'accepted' && { opens: opensWith(jobId) }),
   })
   if (stage === 'unsent') return unpaid('No job was submitted')
   if (job === undefined || client === undefined) {
@@ -42,12 +44,13 @@ export async function endOf(
   try {
     const { status } = await client.context.api.getJob(
       { params: { jobId } },
-      { readToken, timeoutMs: lookTimeoutMs },
+      { ...(readToken !== undefined && { readToken }), timeoutMs: lookTimeoutMs },
     )
     return ended(jobId, status)
   } catch (error) {
     const { message } = explainError(error)
-    return unpaid(`Whether the job ${jobId} was cancelled is not known: ${message}`)
+    const words = `Whether the job ${jobId} was cancelled is not known: ${message}`
+    return { ...unpaid(words), opens: opensWith(jobId) }
   }
 }
 
@@ -55,18 +58,23 @@ export async function endOf(
 export function timedOut(
   seconds: number,
   stage: Stage,
-  { words, isPaid }: JobEnd,
+  end: JobEnd,
   detail: string | undefined,
 ): SvcError {
+  const { words, isPaid } = end
   const why = stage === 'sent' || detail === undefined ? '' : ` (${detail})`
   const message = isPaid
     ? `${words}, but its answer was not fetched within ${seconds} s${why}`
     : `There was no answer within ${seconds} s. ${words}`
-  return new SvcError('timed-out', message, { hint: hintFor(stage, isPaid), retryable: true })
+  return new SvcError('timed-out', message, { hint: hintFor(stage, end), retryable: true })
 }
 
-function hintFor(stage: Stage, isPaid: boolean): string {
+function hintFor(stage: Stage, { isPaid, opens }: JobEnd): string {
   if (stage === 'unsent') return 'Try again, or allow more with --timeout.'
-  const again = 'Another run pays again. Allow more with --timeout.'
-  return isPaid ? `The answer is paid for, and only this process could open it. ${again}` : again
+  const again = 'Another run pays again.'
+  if (opens === undefined) return `${again} Allow more with --timeout.`
+  const when = isPaid ? 'The answer is paid for' : 'If the job was not cancelled'
+  return `${when}: \`${opens}\` fetches the answer. ${again}`
 }
+
+const opensWith = (jobId: JobId): string => `${invocationOf('infer')} --open ${jobId}`

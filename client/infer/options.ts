@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { CheckId, ComparatorId, ModelId } from '../../lib/codecs.ts'
+import { CheckId, ComparatorId, JobId, ModelId } from '../../lib/codecs.ts'
 import { mistakesIn, optionsOf, readCommandLine, WholeNumber } from '../../lib/host/command-line.ts'
 import { fitHelp } from '../../lib/host/fit-help.ts'
 import { invocationOf } from '../../lib/host/invocation.ts'
@@ -24,6 +24,7 @@ prompt that begins with a dash goes after --.
   --check ID              what else checkers say of the answer, which decides nothing: ${CheckId.options.join(', ')}
   --max-output-tokens N   the longest answer, 1 to 8192 (default: 1024)
   --webhook URL           the ICL notifies this server when the job has settled. Prints the secret of its messages
+  --open JOB              takes no prompt: waits for an earlier job of this wallet, and prints its answer. Costs nothing
   --timeout SECONDS       cancels the job when it takes longer (default: 900)
   --quiet                 prints no steps
   --help                  prints this
@@ -56,6 +57,11 @@ const Flags = z.object({
   'min-tier': WholeNumber(0, 255).default(0),
   'max-output-tokens': WholeNumber(1, 8_192).optional(),
   webhook: z.url('takes an address such as https://host.example/hook').max(2_048).optional(),
+  open: z
+    .string()
+    .regex(/^0x[0-9a-f]{64}$/i, 'takes the id of a job: 0x and 64 hex digits')
+    .pipe(JobId)
+    .optional(),
   timeout: WholeNumber(1, 86_400).default(900),
   json: z.boolean().default(false),
   quiet: z.boolean().default(false),
@@ -76,6 +82,9 @@ export function parseInferCommand(
   if (help) return undefined
   const parsed = Flags.safeParse({ model: environment.SVC_MODEL || undefined, ...given })
   if (parsed.success) {
+    if (parsed.data.open !== undefined && positionals.length > 0) {
+      throw wrongUsage('--open takes no prompt')
+    }
     return { ...parsed.data, prompt: positionals.length > 0 ? positionals.join(' ') : undefined }
   }
   throw wrongUsage(mistakesIn(parsed.error).join('; '))

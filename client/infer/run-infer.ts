@@ -13,7 +13,7 @@ import type { Random } from '../../lib/random.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { connectClient } from '../connect/connect-client.ts'
 import { type Environment, parseClientSettings } from '../connect/settings.ts'
-import { endOf, type Job, type Stage, stageAfter, timedOut } from './job-end.ts'
+import { endOf, type Job, type JobEnd, type Stage, stageAfter, timedOut } from './job-end.ts'
 import { jsonFailure } from './json-line.ts'
 import { type InferCommand, parseInferCommand, usage, wrongUsage } from './options.ts'
 import { createProgress, type Progress, quietProgress, type Screen } from './progress.ts'
@@ -83,23 +83,30 @@ async function runCommand(
   const sayCancelling = () => progress.say(stoppingText(host.signal.reason, stage))
   host.signal.addEventListener('abort', sayCancelling, { once: true })
   let client: Client | undefined
-  let job: Job | undefined
+  const { open } = command
+  let job: Job | undefined = open && { jobId: open }
   try {
     const settings = parseClientSettings(host.environment)
     if (command.receipt !== undefined) await checkReceiptPath(command.receipt)
-    const prompt = command.prompt ?? (await readPrompt(host.input, signal))
+    const prompt = open ? '' : (command.prompt ?? (await readPrompt(host.input, signal)))
     client = await (host.connect ?? connectClient)(settings, {
       ...{ clock, random: host.random, signal },
       ...(host.prover && { prover: host.prover }),
       warn: (line) => command.quiet || progress.say(line),
     })
-    const wish = {
-      ...(await wishOf(command, client, signal)),
+    const following = {
       onStep: (news: StepNews) => {
         stage = stageAfter(stage, news)
         if (news.phase === 'start' || news.phase === 'progress') detail = news.detail
         progress.onStep(news)
       },
+      // What is paid for is fetched until the time is over.
+      collectTimeoutMs: limitMs,
+      signal,
+    }
+    const asking = async (by: Client) => ({
+      ...(await wishOf(command, by, signal)),
+      ...following,
       onPool: (compared: PoolComparison) => {
         const line = describeLeftOut(compared)
         if (line !== undefined && !command.quiet) progress.say(`note: ${line}`)
@@ -110,11 +117,9 @@ async function runCommand(
         if (webhookSecret !== undefined) progress.say(`webhook secret: ${webhookSecret}`)
       },
       giveUpWhenStuckMs,
-      // What is paid for is fetched until the time is over.
-      collectTimeoutMs: limitMs,
-      signal,
-    }
-    const result = await client.infer(prompt, wish).catch(uncommittedOf)
+    })
+    const running = open ? client.open(open, following) : client.infer(prompt, await asking(client))
+    const result = await running.catch(uncommittedOf)
     if (result instanceof UncommittedError) {
       isAnswered = true
       await tellUncommitted(result, command, host, progress)
@@ -130,7 +135,7 @@ async function runCommand(
     progress.stop()
     const end = signal.aborted ? await endOf(job, client, stage) : undefined
     const isLate = late.signal.aborted && !host.signal.aborted
-    if (end && !isLate) progress.say(`${end.words}.`)
+    if (end && !isLate) progress.say(lineOf(end))
     const failure = end && isLate ? timedOut(command.timeout, stage, end, detail) : error
     const reason = host.signal.aborted ? host.signal.reason : failure
     // One line of JSON is enough: the answer's, when only its receipt could not be kept.
@@ -200,6 +205,9 @@ async function tellFailure(
   if (hint !== undefined) progress.say(`hint: ${hint}`)
   return codeOf(error)
 }
+
+const lineOf = ({ words, isPaid, opens }: JobEnd): string =>
+  isPaid ? `${words}. \`${opens}\` opens its answer.` : `${words}.`
 
 const mistakes: readonly string[] = [
   'prompt-empty',

@@ -110,3 +110,17 @@ export const listOf = async (
   const isNone = BigInt(commitment) === 0n
   return { commitment: isNone ? undefined : chainHash(commitment, doing), used, ended }
 }
+
+/** The members (by position) that the owner itself let read a key when it committed to its list, in a block or later; undefined where there is no list. Throws what viem throws. */
+export async function firstReaders(
+  { publicClient }: ChainReader,
+  contract: Hex,
+  [highHandle, lowHandle]: readonly [bigint, bigint],
+  fromBlock: bigint,
+): Promise<number | undefined> {
+  const [committed] = await publicClient.getContractEvents({
+    ...{ address: contract, abi: promptKeyStoreAbi, eventName: 'ListCommitted' },
+    ...{ args: { highHandle }, fromBlock, toBlock: 'latest', strict: true },
+  })
+  return committed?.args.lowHandle === lowHandle ? committed.args.mask : undefined
+}

@@ -211,12 +211,14 @@ async function outputKeyOf(
 
 const hint = 'Do not rely on this answer. Run the job again or use another ICL.'
 
-function check(holds: boolean, why: string): void {
+/** Throws SvcError `receipt-invalid` unless something about a receipt holds. */
+export function check(holds: boolean, why: string): void {
   if (holds) return
   throw new SvcError('receipt-invalid', `The receipt does not hold: ${why}`, { hint })
 }
 
-const differs = (why: string): SvcError =>
+/** SvcError `receipt-differs`. */
+export const differs = (why: string): SvcError =>
   new SvcError('receipt-differs', `The receipt does not fit the chain, which ${why}`, { hint })
 
 const readerUnknown = (what: string, reader: string | undefined): SvcError =>

@@ -3,7 +3,7 @@ import { resultRegistryAbi } from '../abi/result-registry.ts'
 import { chainHash } from '../chain/chain-hash.ts'
 import { type ChainReader, createChainWriter } from '../chain/clients.ts'
 import type { EncryptedInput } from '../chain/encrypted-input.ts'
-import { commitList, endList, listOf } from '../chain/key-lists.ts'
+import { commitList, endList, firstReaders, listOf } from '../chain/key-lists.ts'
 import {
   activeNodes,
   type RegisteredNode,
@@ -60,6 +60,13 @@ export interface ClientChain {
     lowHandle: bigint,
     signal?: AbortSignal,
   ): Promise<{ readonly commitment: Hash32; readonly used: number } | undefined>
+  /** The mask of members whom the owner let read a key when it committed to the list, from an event in `fromBlock` or later; undefined without one. */
+  firstReaders(
+    highHandle: bigint,
+    lowHandle: bigint,
+    fromBlock: bigint,
+    signal?: AbortSignal,
+  ): Promise<number | undefined>
   /** The prompt key that a block stored, in its present state; undefined when the block stored none. */
   storedKeyAt(
     highHandle: bigint,
@@ -134,6 +141,12 @@ export function createClientChain(options: {
       const { commitment, used } = await listOf(chain, contract, highHandle, lowHandle, signal)
       return commitment && { commitment, used }
     },
+    firstReaders: (highHandle, lowHandle, fromBlock, signal) =>
+      reading(
+        'reading the first readers of a key',
+        firstReaders(chain, contract, [highHandle, lowHandle], fromBlock),
+        signal,
+      ),
     storedKeyAt: (highHandle, lowHandle, block, signal) =>
       reading(
         'reading the block of the key',

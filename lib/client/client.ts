@@ -27,6 +27,7 @@ import { getRecord } from './get-record.ts'
 import { type InferOptions, infer } from './infer.ts'
 import type { Inference } from './inference.ts'
 import { createKeysAhead } from './keys-ahead.ts'
+import { type OpenOptions, openJob } from './open-job.ts'
 import { createTurns } from './turns.ts'
 
 /** Options of `createClient`. */
@@ -81,6 +82,8 @@ export type Client = {
     query?: { readonly status?: JobPhase; readonly cursor?: string },
     options?: CallOptions,
   ) => Promise<JobPage>
+  /** The answer of one of this wallet's jobs, also of a process that has ended: waits until the job has settled, and pays nothing. */
+  readonly open: (jobId: JobId, options?: OpenOptions) => Promise<Inference>
   /** One of this client's jobs as it is now. */
   readonly job: (jobId: JobId, options?: CallOptions) => Promise<JobView>
   /** Cancels one of this client's jobs; throws SvcError `job-settled` once it has settled. */
@@ -147,6 +150,7 @@ function clientOf(context: ClientContext, api: Api): Client {
     models: async ({ signal } = {}) =>
       (await told(api.getModels({}, { signal, attempts: 3 }))).models,
     jobs: (query = {}, { signal } = {}) => told(api.listJobs({ query }, { signal, attempts: 3 })),
+    open: (jobId, openOptions) => openJob(context, jobId, openOptions),
     job: (jobId, { signal } = {}) =>
       told(api.getJob({ params: { jobId } }, { signal, attempts: 3 })),
     cancel: (jobId, { signal } = {}) =>

@@ -1,6 +1,6 @@
 /*
  * Problem: an accepted job is paid for, and its answer is still at the ICL, on a gateway and under the coprocessor. Each of them, and the
- * chain, may be away at that moment, and only this process has the key that shows that the answer is the right one.
+ * chain, may be away at that moment.
  *
  * Idea: each of the last steps outlasts what passes. What is left over is an error that can collect the answer later.
  *
@@ -8,16 +8,15 @@
  */
 
 import { isStructured, readAnswer } from '../answer.ts'
-import { jobIdOf } from '../job-id.ts'
+import type { JobId } from '../codecs.ts'
 import type { JobView } from '../schemas/jobs.ts'
 import type { PromptDocument } from '../schemas/prompt.ts'
 import { SvcError } from '../svc-error.ts'
 import { attestedBy } from '../teacher.ts'
 import { agreedIn } from './agreed.ts'
 import { checkCommitment } from './check-commitment.ts'
-import { expectedJob, fetchCheckedReceipt } from './check-receipt.ts'
+import { type ExpectedJob, fetchCheckedReceipt } from './check-receipt.ts'
 import { toClientError } from './client-error.ts'
-import type { JobOrder } from './commit-list.ts'
 import type { ClientContext } from './context.ts'
 import {
   type AcceptedInference,
@@ -29,27 +28,23 @@ import {
 import { outlast } from './outlast.ts'
 import { checkOutput, decryptOutput } from './read-output.ts'
 import type { InferenceStep, StepRunner } from './steps.ts'
-import type { JobWish } from './submit-job.ts'
 
-/** A job that was submitted, and what its answer is checked with. */
-export type PreparedJob = {
-  /** Unix seconds. */
-  readonly preparedAt: number
-  readonly order: JobOrder
+/** What an answer is checked with. */
+export type Checks = {
+  readonly expected: ExpectedJob
   readonly prompt: PromptDocument
   readonly promptKey: Uint8Array<ArrayBuffer>
-  readonly readToken: string
-  readonly webhookSecret: string | undefined
-  readonly proof: ProofTimings | undefined
 }
 
 /** A job that the ICL calls accepted. */
 export type Collecting = {
   readonly context: ClientContext
-  readonly wish: JobWish
+  readonly jobId: JobId
+  readonly readToken: string
+  readonly checks: () => Promise<Checks>
+  readonly proof?: ProofTimings | undefined
   readonly steps: StepRunner
   readonly options: { readonly collectTimeoutMs?: number; readonly commitTimeoutMs?: number }
-  readonly job: PreparedJob
   readonly view: JobView
 }
 
@@ -60,22 +55,17 @@ export async function collect(
   collecting: Collecting,
   signal: AbortSignal | undefined,
 ): Promise<AcceptedInference> {
-  const { context, steps, options, job } = collecting
+  const { context, jobId, readToken, steps, options } = collecting
   const checked = await check(collecting, signal).catch((error: unknown) => {
     signal?.throwIfAborted()
     const cause = toClientError(error)
     if (!(cause instanceof SvcError && mayPass(cause))) throw cause
-    throw new UncollectedError(cause, (later) => collect(collecting, later))
+    throw new UncollectedError(cause, jobId, (later) => collect(collecting, later))
   })
-  const { jobId, receiptHash: hash } = checked
+  const { receiptHash: hash } = checked
   try {
     const commitTx = await steps.run('commit', () =>
-      checkCommitment(
-        context,
-        { jobId, readToken: job.readToken, hash },
-        options.commitTimeoutMs,
-        signal,
-      ),
+      checkCommitment(context, { jobId, readToken, hash }, options.commitTimeoutMs, signal),
     )
     return { ...checked, commitTx, timingsMs: steps.timings() }
   } catch (error) {
@@ -91,18 +81,18 @@ export async function collect(
 const mayPass = (error: SvcError): boolean => error.retryable || error.code.startsWith('wallet-')
 
 async function check(
-  { context, options, steps, wish, job, view }: Collecting,
+  { context, jobId, readToken, checks, proof, options, steps, view }: Collecting,
   signal: AbortSignal | undefined,
 ): Promise<Checked> {
-  const { order, prompt, promptKey, readToken, preparedAt, proof } = job
   const late = <T>(step: InferenceStep, body: () => Promise<T>): Promise<T> =>
     steps.run(step, (progress) =>
       outlast(context.clock, progress, signal, body, options.collectTimeoutMs),
     )
-  const expected = expectedJob(order, { wish, preparedAt })
-  const { receipt, hash } = await late('receipt', () =>
-    fetchCheckedReceipt(context, expected, view, readToken, signal),
-  )
+  const { receipt, hash, prompt, promptKey } = await late('receipt', async () => {
+    const { expected, ...opening } = await checks()
+    const found = await fetchCheckedReceipt(context, expected, view, readToken, signal)
+    return { ...found, ...opening }
+  })
   const blob = await late('fetch-output', () =>
     context.blobs.download(receipt.delivery.body.output_cid, signal),
   )
@@ -112,10 +102,10 @@ async function check(
     return text
   })
   return {
-    jobId: jobIdOf(order.identity),
+    jobId,
     readToken,
     status: 'accepted',
-    model: wish.model,
+    model: receipt.list.terms.model_id,
     output,
     ...(isStructured(prompt) && { answer: readAnswer(output) }),
     deliverer: receipt.tally.body.deliverer,

@@ -17,6 +17,7 @@ type ClientApi = Pick<
   | 'drawList'
   | 'putBlob'
   | 'submitJob'
+  | 'listJobs'
   | 'getJob'
   | 'followJob'
   | 'getReceipt'

@@ -8,16 +8,18 @@ import { needsOf } from '../prompt-needs.ts'
 import type { JobEvent, JobView } from '../schemas/jobs.ts'
 import type { PromptDocument } from '../schemas/prompt.ts'
 import { SvcError } from '../svc-error.ts'
+import { expectedJob } from './check-receipt.ts'
 import { type ChosenTerms, chooseTerms, type TermsOptions, wishOf } from './choose-terms.ts'
 import type { StoredPromptKey } from './client-chain.ts'
 import { toClientError } from './client-error.ts'
-import { collect, type PreparedJob } from './collect.ts'
+import { collect } from './collect.ts'
+import type { JobOrder } from './commit-list.ts'
 import type { PoolComparison } from './compare-pool.ts'
 import type { ClientContext } from './context.ts'
 import { encryptKey } from './encrypt-key.ts'
 import type { KeyHandles } from './end-list.ts'
 import { followJob } from './follow-job.ts'
-import { type Inference, type ProofTimings, toldBy } from './inference.ts'
+import { endedWithout, type Inference, type ProofTimings } from './inference.ts'
 import type { KeysAhead } from './keys-ahead.ts'
 import { nameJob } from './name-job.ts'
 import { askForList, type JobList } from './own-list.ts'
@@ -26,7 +28,6 @@ import { checkPrompt } from './prompt-text.ts'
 import { type SealedPrompt, sealPrompt } from './seal-prompt.ts'
 import { createStepRunner, type StepNews, type StepRunner } from './steps.ts'
 import { storePromptKey } from './store-prompt-key.ts'
-import { commonReason } from './stuck-job.ts'
 import type { JobWish } from './submit-job.ts'
 import type { QueuePlace, Turns } from './turns.ts'
 
@@ -76,6 +77,18 @@ type ListedPrompt = SealedPrompt & {
   readonly proof?: ProofTimings
 }
 
+/** A job that was submitted, and what its answer is checked with. */
+type PreparedJob = {
+  /** Unix seconds. */
+  readonly preparedAt: number
+  readonly order: JobOrder
+  readonly prompt: PromptDocument
+  readonly promptKey: Uint8Array<ArrayBuffer>
+  readonly readToken: string
+  readonly webhookSecret: string | undefined
+  readonly proof: ProofTimings | undefined
+}
+
 /**
  * Has a quorum answer a prompt (a text is one message of the user), and returns the decrypted answer once every check has passed. Uses a
  * key of `keys` if one fits. Throws SvcError; UncollectedError for an answer that could not be fetched, UncommittedError for one without
@@ -108,18 +121,16 @@ export async function infer(
   try {
     const turn = await takeTurn(run, turns)
     const { job, view } = await runJob(run, document).finally(() => turn?.end())
-    if (view.status === 'accepted') return await collect({ ...run, job, view }, options.signal)
-    return {
-      jobId: jobIdOf(job.order.identity),
-      readToken: job.readToken,
-      status: settledWithoutAnswer(view),
-      reason: view.reason,
-      cause: commonReason(view),
-      model,
-      ...toldBy(view),
-      timingsMs: run.steps.timings(),
-      ...(job.proof && { proof: job.proof }),
+    const { order, readToken, prompt: asked, promptKey, proof } = job
+    const jobId = jobIdOf(order.identity)
+    if (view.status !== 'accepted') {
+      const timingsMs = run.steps.timings()
+      const ended = { ...endedWithout(view), jobId, readToken, model, timingsMs }
+      return { ...ended, ...(proof && { proof }) }
     }
+    const expected = expectedJob(order, { ...run, preparedAt: job.preparedAt })
+    const checks = async () => ({ expected, prompt: asked, promptKey })
+    return await collect({ ...run, jobId, readToken, checks, proof, view }, options.signal)
   } catch (error) {
     options.signal?.throwIfAborted()
     throw toClientError(error)
@@ -245,14 +256,3 @@ async function follow({ context, options, steps }: Run, job: PreparedJob): Promi
 
 const describeEvent = ({ type, role, node, detail }: JobEvent): string =>
   [type, role, node && `${node.slice(0, 8)}`, detail].filter((part) => part).join(' ')
-
-function settledWithoutAnswer({ status }: JobView) {
-  switch (status) {
-    case 'disputed':
-    case 'expired':
-    case 'cancelled':
-      return status
-    default:
-      throw new TypeError(`A job that is ${status} has not failed`)
-  }
-}

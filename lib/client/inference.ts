@@ -14,7 +14,7 @@ import { SvcError } from '../svc-error.ts'
 import type { Attested } from '../teacher.ts'
 import type { Agreed } from './agreed.ts'
 import type { Timings } from './steps.ts'
-import { jobError } from './stuck-job.ts'
+import { commonReason, jobError } from './stuck-job.ts'
 
 /** What one node said of the delivered answer. */
 export type NodeVerdict = {
@@ -72,14 +72,16 @@ export class UncommittedError extends SvcError {
 
 /**
  * An accepted answer that could not be fetched, decrypted or checked in `collectTimeoutMs` a step, or for which a wallet did not sign. It
- * is paid for. `collect` tries again, with the key that this process alone has; it throws as `infer` does.
+ * is paid for. `collect` tries again, and throws as `infer` does. In another process the client's `open` does, with the wallet and `jobId`.
  */
 export class UncollectedError extends SvcError {
+  readonly jobId: JobId
   readonly collect: (signal?: AbortSignal) => Promise<AcceptedInference>
 
-  constructor(cause: SvcError, collect: UncollectedError['collect']) {
-    const hint = `${cause.hint} The answer is paid for. While it runs, a program can fetch it by \`collect\` of this error. Another run pays again.`
+  constructor(cause: SvcError, jobId: JobId, collect: UncollectedError['collect']) {
+    const hint = `${cause.hint} The answer of the job ${jobId} is paid for. A program can fetch it by \`collect\` of this error, or later by \`open\` of the client. Another run pays again.`
     super(cause.code, cause.message, { hint, retryable: cause.retryable, cause })
+    this.jobId = jobId
     this.collect = collect
   }
 }
@@ -106,6 +108,28 @@ export function toldBy({ quorum, agreement }: Pick<JobView, 'quorum' | 'agreemen
     verdict === undefined ? [] : [{ node, verdict, ...(reason && { reason }) }],
   )
   return { deliverer: agreement?.deliverer, verdicts }
+}
+
+/** How a job ended without an answer, as the ICL tells it; throws TypeError for one that did not. */
+export const endedWithout = (
+  view: JobView,
+): Omit<FailedInference, 'jobId' | 'readToken' | 'timingsMs' | 'proof'> => ({
+  status: settledWithoutAnswer(view),
+  reason: view.reason,
+  cause: commonReason(view),
+  model: view.model_id,
+  ...toldBy(view),
+})
+
+function settledWithoutAnswer({ status }: JobView) {
+  switch (status) {
+    case 'disputed':
+    case 'expired':
+    case 'cancelled':
+      return status
+    default:
+      throw new TypeError(`A job that is ${status} has not failed`)
+  }
 }
 
 const usualReasons = {

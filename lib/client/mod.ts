@@ -71,6 +71,7 @@ export {
   type UncommittedInference,
 } from './inference.ts'
 export { nameJob } from './name-job.ts'
+export type { OpenOptions } from './open-job.ts'
 export { askForList, type JobList } from './own-list.ts'
 export { checkPrompt, maxPromptBytes } from './prompt-text.ts'
 export { checkOutput, decryptOutput } from './read-output.ts'

@@ -74,6 +74,8 @@ export const clientChainOf = (ground: Ground, address: Address): ClientChain => 
       const { commitment, used } = await chain.listOf(high, low)
       return commitment && { commitment, used }
     },
+    // No client here opens a job of an earlier process.
+    firstReaders: async () => undefined,
     storedKeyAt: (high, low, block) => chain.storedKeyAt(high, low, block),
     outputKeyOf: (high, low, from) => chain.outputKeyOf(high, low, from),
     receiptHashIn: async (tx, jobId) => chain.receiptHashIn(tx, jobId),

@@ -94,7 +94,7 @@ function testInPipe(): void {
     expect(run.code).toBe(0)
   })
 
-  it('one line of JSON, a receipt that holds, a prompt that begins with a dash', async () => {
+  it('one line of JSON, a receipt that holds, a prompt that begins with a dash, and the answer again by its job', async () => {
     const file = join(place.world.folder, 'receipts', 'one.json')
     const run = await inThisProcess(['--json', '--quiet', '--receipt', file, '--', '-5 + 3?'])
     expect(run.stderr).toBe('')
@@ -105,6 +105,11 @@ function testInPipe(): void {
     const receipt = Receipt.parse(JSON.parse(await readFile(file, 'utf8')))
     await verifyReceipt(receipt)
     expect(await receiptHash(receipt)).toBe(line.receipt_hash)
+
+    const opened = await inThisProcess(['--json', '--quiet', '--open', line.jobId])
+    const { output, receipt_hash, commit_tx } = line
+    expect(JSON.parse(opened.stdout)).toMatchObject({ output, receipt_hash, commit_tx })
+    expect([opened.stderr, opened.code]).toEqual(['', 0])
   })
 
   it('prints a long answer whole into a pipe that is read late, and the receipt after it', async () => {

@@ -3,6 +3,7 @@ import { type InferHost, runInfer } from '../../../client/infer/run-infer.ts'
 import type { Client } from '../../../lib/client/client.ts'
 import type { ClientContext } from '../../../lib/client/context.ts'
 import { infer } from '../../../lib/client/infer.ts'
+import { openJob } from '../../../lib/client/open-job.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { Interrupted } from '../../../lib/host/stop-signals.ts'
 import { createFakeWorld } from '../../lib/client/fake-world.ts'
@@ -30,32 +31,29 @@ async function run(
   context: ClientContext,
   { limited } = limit(),
   more: Partial<Pick<InferHost, 'signal'>> = {},
-  args: readonly string[] = [],
+  args: readonly string[] = ['Why?'],
 ) {
   const told = { stdout: '', stderr: '' }
   const client = {
     context,
-    infer: (prompt: string, options: Parameters<Client['infer']>[1]) =>
-      infer(context, prompt, options),
-  } as Client
-  const code = await runInfer(
-    ['--model', model, '--timeout', String(limitSeconds), ...args, 'Why?'],
-    {
-      environment: {
-        SVC_ICL_ENDPOINT: 'https://icl.test',
-        SVC_RPC_URL: 'https://rpc.test',
-        SVC_CLIENT_KEY_FILE: '/dev/null',
-      },
-      input: (async function* () {})(),
-      output: { write: (text) => (told.stdout += text) },
-      errors: { write: (text) => (told.stderr += text) },
-      clock: limited(context.clock),
-      random: context.random,
-      signal: new AbortController().signal,
-      connect: async () => client,
-      ...more,
+    infer: (prompt, options) => infer(context, prompt, options),
+    open: (jobId, options) => openJob(context, jobId, options),
+  } as Pick<Client, 'context' | 'infer' | 'open'> as Client
+  const code = await runInfer(['--model', model, '--timeout', String(limitSeconds), ...args], {
+    environment: {
+      SVC_ICL_ENDPOINT: 'https://icl.test',
+      SVC_RPC_URL: 'https://rpc.test',
+      SVC_CLIENT_KEY_FILE: '/dev/null',
     },
-  )
+    input: (async function* () {})(),
+    output: { write: (text) => (told.stdout += text) },
+    errors: { write: (text) => (told.stderr += text) },
+    clock: limited(context.clock),
+    random: context.random,
+    signal: new AbortController().signal,
+    connect: async () => client,
+    ...more,
+  })
   return { code, ...told }
 }
 
@@ -73,14 +71,14 @@ it('one that was not fetched in time is called paid for, with its job and the ca
     if (tries.length === 3) end.pass()
     return away
   })
-  const { code, stdout } = await run(context, end, {}, ['--json'])
+  const { code, stdout } = await run(context, end, {}, ['--json', 'Why?'])
   const { jobId, error } = JSON.parse(stdout)
   expect(error).toMatchObject({ code: 'timed-out' })
   expect(error.message).toBe(
     `The job ${jobId} is accepted at the ICL, but its answer was not fetched within ${limitSeconds} s (tried again: icl-unreachable)`,
   )
   expect(error.hint).toContain('paid for')
-  expect(error.hint).not.toMatch(/^Try again/)
+  expect(error.hint).toContain(`npm run infer -- --open ${jobId}`)
   expect(code).toBe(75)
 })
 
@@ -103,7 +101,9 @@ it('a stopped command calls an accepted job by its name, and does not say that i
   })
   const { code, stderr } = await run(context, limit(), { signal: stop.signal })
   expect(stderr).toContain('Stopped by SIGINT: stopping')
-  expect(stderr).toMatch(/The job 0x[0-9a-f]{64} is accepted at the ICL\./)
+  expect(stderr).toMatch(
+    /The job 0x[0-9a-f]{64} is accepted at the ICL\. `npm run infer -- --open 0x/,
+  )
   expect(code).toBe(130)
 })
 
@@ -136,4 +136,19 @@ it('before a job was submitted the same may be tried again', async () => {
   expect(stderr).toContain('no answer within 4444 s. No job was submitted')
   expect(stderr).toContain('hint: Try again')
   expect(code).toBe(75)
+})
+
+it('one of an earlier process is opened by the id of its job, and costs nothing', async () => {
+  const { context, callsOf } = await createFakeWorld()
+  const first = await run(context, limit(), {}, ['--json', 'Why?'])
+  const { timings_ms: _, ...asked } = JSON.parse(first.stdout)
+  const opened = await run(context, limit(), {}, ['--json', '--open', asked.jobId])
+  expect(JSON.parse(opened.stdout)).toMatchObject(asked)
+  expect(opened.code).toBe(0)
+  expect(callsOf('storeKey')).toHaveLength(1)
+  const wrong = await run(context, limit(), {}, ['--open', asked.jobId, 'Why?'])
+  expect([wrong.stdout, wrong.code]).toEqual(['', 2])
+  expect(wrong.stderr).toContain('--open takes no prompt')
+  const unknown = await run(context, limit(), {}, ['--open', `0x${'12'.repeat(32)}`])
+  expect([unknown.stderr.includes('This wallet has no job'), unknown.code]).toEqual([true, 1])
 })

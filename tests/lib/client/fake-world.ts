@@ -205,6 +205,15 @@ export async function createFakeWorld(options: FakeOptions = {}) {
       job = { body, ...made }
       return { jobId: made.receipt.jobId, status: 'open' as const, read_token: 'read-token' }
     },
+    listJobs: async () => {
+      const { receipt, accepted } = current()
+      const { status, model_id, prompt_cid, created_at, deadline } = accepted
+      const summary = { status, model_id, prompt_cid, created_at, deadline }
+      return {
+        jobs: [{ ...summary, jobId: receipt.jobId, read_token: 'read-token' }],
+        next_cursor: null,
+      }
+    },
     getJob: async () => {
       const { accepted } = current()
       const views = options.views?.(accepted) ?? [accepted]
@@ -341,6 +350,7 @@ export async function createFakeWorld(options: FakeOptions = {}) {
         calls.push({ name: 'endList', input: handles, options: undefined })
       },
       listOf: async () => committed,
+      firstReaders: async () => committed?.used,
       storedKeyAt: async (high, _, number) => {
         const block = seen[0] ?? keyBlock
         const terms = keyTerms.get(high)
