@@ -1,3 +1,4 @@
+import type { MonotonicMs } from '../../lib/clock.ts'
 import type { Hash32, JobId } from '../../lib/codecs.ts'
 import { keccak256Hex, utf8 } from '../../lib/digest.ts'
 import { errorMessage } from '../../lib/error-message.ts'
@@ -19,6 +20,8 @@ export type WaitingResult = {
   readonly done: number[]
   /** From then on, others are noted by themselves. */
   isNoted: boolean
+  /** When its job was looked at for others that are due. */
+  lookedAt: MonotonicMs
 }
 
 type Due = { readonly job: Job; readonly waiting: WaitingResult }

@@ -11,7 +11,7 @@
  * - A node's free slots are counted, and its offer is saved, while no other offer to it is made. The queues of several
  *   nodes are entered in one order, so that no two jobs wait for one another.
  * - Nothing is noted once another replica leads.
- * - What has nothing to say but that it is done may be noted with the job's result (effects-due.ts). Until then it is not tried again.
+ * - What has nothing to say but that it is done may be noted with the job's result (commits-due.ts). Until then it is not tried again.
  *
  * Failure cases: one that fails is noted with its error, and those beside it as they ended. Where the store cannot tell,
  * nothing is noted, and all of them stay due.

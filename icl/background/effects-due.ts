@@ -6,35 +6,39 @@
  * due effects, starts them side by side, and notes in the job what came of each (icl/rules/outbox.ts), of several
  * at once where it can (deliver-effects.ts). An effect leaves the outbox only when it is done. Two kinds go their own
  * way: results are collected over many jobs and put on chain in one transaction, and messages to servers have queues
- * of their own so that a slow server holds up nothing else.
+ * of their own so that a slow server holds up nothing else. What asks the chain has a limit of its own: a chain that
+ * stalls holds up nothing that does not need it.
  *
  * Invariants:
  * - Each effect is under way at most once in this process, and is safe to repeat.
  * - Work begins only in a term of the lease. The term's signal aborts when the lease is lost; what came of an
  *   effect is noted only if that has not happened by then.
- * - Effects that are under way or fail stay due in the store. The look asks for that many more, so that they do
- *   not hide the others.
+ * - Effects that are under way, fail, or wait for the chain stay due in the store. The look asks for that many more,
+ *   so that they do not hide the others.
+ * - A job with an effect that waits for the chain is looked at again after 5 s: others of its effects may be due.
  *
  * Failure cases: a replica that dies leaves its effects due, and the next holder of the lease starts them. A
  * replica that was frozen may still do what its successor does: contracts skip what they have, and scores have
  * fixed ids. An effect that fails gets a later due time, with growing waits; while the store is away nothing is
  * noted, and the pause is in memory. A transaction with results that the chain does not take may be too large: the
- * next batch is half as big, and grows again after a success.
+ * next batch is half as big, and grows again after a success (commits-due.ts).
  */
 
+import { elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import type { JobId } from '../../lib/codecs.ts'
 import { createKeyedMutex } from '../async/mutex.ts'
 import { createWork } from '../async/work.ts'
 import type { Dependencies } from '../dependencies.ts'
-import { commitDue, type WaitingResult } from './commit-results.ts'
+import type { PendingEffect } from '../rules/effects.ts'
+import { createCommits } from './commits-due.ts'
 import { deliverEffects } from './deliver-effects.ts'
 import type { Leadership } from './leadership.ts'
 import { createNotices } from './webhooks-due.ts'
 
 const batchSize = 64
 const maxUnderWay = 256
-const mostCommitsAtOnce = 50
-const maxCommitsWaiting = 5_000
+const maxPutOff = 5_000
+const lookAgainMs = 5_000
 
 /** The delivery of what jobs ask of the outside world, by the one replica that leads. */
 export type Effects = {
@@ -47,87 +51,90 @@ export type Effects = {
 const nameOf = (id: JobId, ...effectIds: readonly number[]): string =>
   `effect ${effectIds.join(', ')} of ${id}`
 
+/** Whether a try asks the chain, which may take its time. */
+const asksChain = ({ effect: { type } }: PendingEffect): boolean =>
+  type === 'ensure-access' || type === 'slash-node'
+
 /** Delivers effects while this replica leads; results go on chain many at a time. */
 export function createEffects(deps: Dependencies, leadership: Leadership): Effects {
   const work = createWork(deps)
+  const chainWork = createWork(deps)
   const looks = createWork(deps)
+  const commits = createCommits(deps)
   const notices = createNotices(deps)
   const offers = createKeyedMutex()
   const underWay = new Set<string>()
-  // Jobs whose result waits for the batch under way to be on chain: they must not hide the others from the next look.
-  const waiting = new Map<JobId, WaitingResult>()
-  let commitsAtOnce = mostCommitsAtOnce
+  // Jobs with effects that wait until fewer ask the chain, the first to wait first, and when each was looked at.
+  const putOff = new Map<JobId, MonotonicMs>()
 
   const startJob = async (id: JobId, now: number, term: AbortSignal) => {
     const job = (await deps.store.findJob(id))?.document
-    const together: number[] = []
+    const lookedAt = deps.clock.monotonic()
+    const together: PendingEffect[] = []
     let result: number | undefined
-    for (const { id: effectId, effect, dueAt } of job?.outbox ?? []) {
-      const isDone = waiting.get(id)?.done.includes(effectId)
-      if (dueAt > now || isDone || underWay.has(nameOf(id, effectId))) continue
-      if (effect.type === 'commit-result') {
-        if (waiting.size < maxCommitsWaiting) result = effectId
-      } else if (effect.type === 'notify') {
+    let isPutOff = false
+    for (const pending of job?.outbox ?? []) {
+      const { id: effectId, effect, dueAt } = pending
+      if (dueAt > now || commits.isDone(id, effectId) || underWay.has(nameOf(id, effectId)))
+        continue
+      if (effect.type === 'commit-result') result = effectId
+      else if (effect.type === 'notify') {
         if (job) notices.add(job, effectId, term)
-      } else {
-        together.push(effectId)
-      }
+      } else if (asksChain(pending) && chainWork.size >= maxUnderWay) isPutOff = true
+      else together.push(pending)
     }
-    const others =
-      together.length === 0
-        ? Promise.resolve()
-        : work.start(nameOf(id, ...together), () => deliver(id, together, term))
-    if (result === undefined || waiting.has(id)) return
-    waiting.set(id, { effectId: result, others, done: [], isNoted: false })
+    if (!isPutOff) putOff.delete(id)
+    else if (putOff.has(id) || putOff.size < maxPutOff) putOff.set(id, lookedAt)
+    const others = together.length === 0 ? Promise.resolve() : deliver(id, together, term)
+    if (result !== undefined) commits.add(id, { effectId: result, others, lookedAt })
   }
-  const deliver = async (id: JobId, effectIds: readonly number[], term: AbortSignal) => {
+  const deliver = (id: JobId, together: readonly PendingEffect[], term: AbortSignal) => {
+    const effectIds = together.map((pending) => pending.id)
     const names = effectIds.map((effectId) => nameOf(id, effectId))
-    for (const name of names) underWay.add(name)
-    try {
-      await deliverEffects(deps, id, effectIds, { term, offers, noteLater })
-    } finally {
-      for (const name of names) underWay.delete(name)
-    }
+    const { noteLater } = commits
+    return (together.some(asksChain) ? chainWork : work).start(
+      nameOf(id, ...effectIds),
+      async () => {
+        for (const name of names) underWay.add(name)
+        try {
+          await deliverEffects(deps, id, effectIds, { term, offers, noteLater })
+        } finally {
+          for (const name of names) underWay.delete(name)
+        }
+      },
+    )
   }
-  const noteLater = (id: JobId, effectIds: readonly number[]): boolean => {
-    const result = waiting.get(id)
-    if (!result || result.isNoted) return false
-    result.done.push(...effectIds)
-    return true
-  }
-  const startCommits = (term: AbortSignal) => {
-    if (waiting.size === 0) return
-    void work.start('commits', async () => {
-      const batch = [...waiting].slice(0, commitsAtOnce)
-      try {
-        const isTaken = await commitDue(deps, batch, term)
-        // A batch may be more than fits into one of the chain's blocks.
-        const next = isTaken ? commitsAtOnce * 2 : Math.floor(batch.length / 2)
-        commitsAtOnce = Math.min(Math.max(next, 1), mostCommitsAtOnce)
-      } finally {
-        for (const [id] of batch) waiting.delete(id)
-      }
-    })
+  const rests = (id: JobId): boolean =>
+    elapsedSince(deps.clock, commits.lookedAt(id) ?? putOff.get(id)) < lookAgainMs
+  const takeUpPutOff = () => {
+    const room = Math.max(0, maxUnderWay - chainWork.size)
+    for (const id of [...putOff.keys()].slice(0, room)) putOff.delete(id)
   }
 
   return {
     startDue: async () => {
       const term = leadership.term()
-      if (!term) return waiting.clear()
+      if (!term) {
+        commits.clear()
+        putOff.clear()
+        return
+      }
       if (work.size >= maxUnderWay) return
+      takeUpPutOff()
       const now = deps.clock.now()
-      const limit = batchSize + work.size + work.failed + waiting.size + looks.failed + notices.size
-      const due = await deps.store.listDue('effect', now, limit)
+      const started = [work, chainWork].reduce((sum, { size, failed }) => sum + size + failed, 0)
+      const held = commits.size + putOff.size + looks.failed + notices.size
+      const due = await deps.store.listDue('effect', now, batchSize + started + held)
       // A job that cannot be read must not hold up the others.
       await Promise.all(
         due
-          .filter((id) => !waiting.has(id))
+          .filter((id) => !rests(id))
           .map((id) => looks.start(`effects of ${id}`, () => startJob(id, now, term))),
       )
-      startCommits(term)
+      commits.start(term)
     },
     idle: async () => {
-      await Promise.all([work.idle(), notices.idle()])
+      await Promise.all([work, chainWork, commits, notices].map((one) => one.idle()))
     },
   }
 }
