@@ -1,6 +1,7 @@
 import { Hono } from 'hono'
 import { getPath } from 'hono/utils/url'
 import { endpoints, type OperationId } from '../lib/endpoints.ts'
+import { rememberingStoredKeys } from './chain/stored-keys.ts'
 import { createRefusals } from './console/refusals.ts'
 import type { Dependencies } from './dependencies.ts'
 import { authenticate as bySignature } from './http/authenticate.ts'
@@ -19,7 +20,8 @@ import { createRoutes } from './routes.ts'
  * Creates the ICL as an HTTP application, the same on every runtime. The runtime passes the connection's address as `peerAddress`. Only
  * the benchmark of authentication replaces `authenticate`.
  */
-export function createApp(deps: Dependencies, authenticate = bySignature) {
+export function createApp(given: Dependencies, authenticate = bySignature) {
+  const deps = { ...given, chain: rememberingStoredKeys(given.chain, given.clock) }
   const app = new Hono<RequestEnv>({ getPath: pathOf })
   const throttle = createThrottle(createRateLimiter(deps.clock, deps.access.rates))
   app.use(requestContext(deps))

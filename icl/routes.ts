@@ -4,7 +4,6 @@ import { endpoints, type OperationId } from '../lib/endpoints.ts'
 import { ProblemError } from '../lib/problem.ts'
 import type { AssignmentState } from '../lib/schemas/assignments.ts'
 import { cached } from './async/cached.ts'
-import { createStoredKeys } from './chain/stored-keys.ts'
 import { createRecentJobs } from './console/recent-jobs.ts'
 import type { Refusals } from './console/refusals.ts'
 import { createViewers } from './console/viewers.ts'
@@ -78,7 +77,7 @@ export const createRoutes = (deps: Dependencies, refusals: Refusals): Routes => 
     ...statusRoutes(deps, refusals, queue),
     ...publicRoutes,
     ...clientRoutes,
-    ...drawRoutes(deps, queue),
+    ...drawRoutes(queue),
     ...nodeRoutes,
     ...heldRoutes(createConnectionLimit(deps.metrics), deps),
   }
@@ -175,12 +174,11 @@ const clientRoutes = {
 } satisfies Partial<Routes>
 
 /** Handlers that check stored keys, and handlers from the draw to the submission of its job. */
-const drawRoutes = ({ clock }: Dependencies, queue: DrawQueue) => {
-  const keys = createStoredKeys(clock)
-  return {
+const drawRoutes = (queue: DrawQueue) =>
+  ({
     previewQuorum: ({ query }, { deps }) => previewQuorum(deps, query, queue.size),
     drawList: ({ body }, { caller, signal, deps }) =>
-      drawListOf(deps, { keys, queue }, walletOf(caller), body, signal),
+      drawListOf(deps, queue, walletOf(caller), body, signal),
     submitJob: async ({ body }, { caller, deps }) => {
       const submitted = await submitJob(deps, byWallet(caller), body)
       queue.submitted(drawNameOf(body), submitted.jobId)
@@ -189,9 +187,8 @@ const drawRoutes = ({ clock }: Dependencies, queue: DrawQueue) => {
     putBlob: (input, { caller, signal, deps }) =>
       caller.kind === 'node'
         ? putOutput(deps, caller.address, input, signal)
-        : putPrompt(deps, keys, walletOf(caller), input, signal),
-  } satisfies Partial<Routes>
-}
+        : putPrompt(deps, walletOf(caller), input, signal),
+  }) satisfies Partial<Routes>
 
 const nodeRoutes = {
   enrollTpm: ({ body }, { caller, deps }) => enrollTpm(deps, walletOf(caller), body),

@@ -1,23 +1,14 @@
 import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
-import { ProblemError } from '../../lib/problem.ts'
 import type { Chain, StoredKey } from './chain.ts'
 
 const cachedMs = 2_000
 const mostKept = 10_000
 
-/** Stored keys by their handles and block. */
-export type StoredKeys = {
-  /** Asks the chain of the request, within its budget; throws `key-unknown` when the block has no such key, and what the chain throws. */
-  find(
-    chain: Pick<Chain, 'storedKeyAt'>,
-    high: bigint,
-    low: bigint,
-    blockNumber: bigint,
-  ): Promise<StoredKey>
-}
-
-/** Stored keys as the chain shows them, remembered for 2 s, absence too: asking again costs the chain nothing. */
-export function createStoredKeys(clock: Pick<Clock, 'monotonic'>): StoredKeys {
+/**
+ * The chain with stored keys remembered for 2 s, absence too: asking again costs nothing. A look is nobody's own: each request
+ * waits for it within its own budget.
+ */
+export function rememberingStoredKeys(chain: Chain, clock: Pick<Clock, 'monotonic'>): Chain {
   const known = new Map<
     string,
     { readonly at: MonotonicMs; readonly key: Promise<StoredKey | undefined> }
@@ -36,18 +27,14 @@ export function createStoredKeys(clock: Pick<Clock, 'monotonic'>): StoredKeys {
     })
     return entry
   }
-  return {
-    find: async (chain, high, low, blockNumber) => {
-      forgetOld()
-      const name = `${high}:${low}:${blockNumber}`
-      const entry = known.get(name) ?? lookUp(name, () => chain.storedKeyAt(high, low, blockNumber))
-      const key = await entry.key
-      if (key) return key
-      throw new ProblemError(
-        'key-unknown',
-        `PromptKeyStore has stored no such key in block ${blockNumber}, as far as the ICL can see`,
-        { retryAfterSeconds: cachedMs / 1000 },
-      )
-    },
+  const storedKeyAt: Chain['storedKeyAt'] = (high, low, blockNumber) => {
+    forgetOld()
+    const name = `${high}:${low}:${blockNumber}`
+    const entry = known.get(name) ?? lookUp(name, () => chain.storedKeyAt(high, low, blockNumber))
+    return entry.key
   }
+  return new Proxy(chain, {
+    get: (target, name): unknown =>
+      name === 'storedKeyAt' ? storedKeyAt : Reflect.get(target, name, target),
+  })
 }

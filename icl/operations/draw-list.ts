@@ -11,7 +11,6 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { termsHash } from '../../lib/terms.ts'
 import { toSeconds } from '../../lib/time.ts'
 import type { StoredKey } from '../chain/chain.ts'
-import type { StoredKeys } from '../chain/stored-keys.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { memberStates, passedMembers } from '../pool/load-pool.ts'
 import type { Demand } from '../rules/eligibility.ts'
@@ -27,9 +26,6 @@ const poolSeconds = 300
 /** How far the chain's clock may be behind: a block bears the time at which it was begun. */
 const chainLagSeconds = 60
 
-/** What the draws of this process share. */
-export type Drawing = { readonly keys: StoredKeys; readonly queue: DrawQueue }
-
 /**
  * Returns the signed list of a stored key, drawn from the pool of its terms, once the draw has its turn. Only the members that are passed
  * over depend on the time of the request. Throws `draw-queued` when the turn does not come while the request is held. Throws `chain-*` when
@@ -37,23 +33,23 @@ export type Drawing = { readonly keys: StoredKeys; readonly queue: DrawQueue }
  */
 export async function drawListOf(
   deps: Dependencies,
-  drawing: Drawing,
+  queue: DrawQueue,
   client: Address,
   request: ListRequest,
   signal?: AbortSignal,
 ): Promise<SignedList> {
   try {
-    return await drawInTurn(deps, drawing, client, request, signal)
+    return await drawInTurn(deps, queue, client, request, signal)
   } catch (error) {
     const isOfChain = error instanceof SvcError && error.code.startsWith('chain-')
-    if (isOfChain) drawing.queue.keep(drawNameOf(request), client)
+    if (isOfChain) queue.keep(drawNameOf(request), client)
     throw error
   }
 }
 
 async function drawInTurn(
   deps: Dependencies,
-  { keys, queue }: Drawing,
+  queue: DrawQueue,
   client: Address,
   request: ListRequest,
   signal: AbortSignal | undefined,
@@ -67,7 +63,7 @@ async function drawInTurn(
   const name = drawNameOf(request)
   // The time that a draw waits for its turn does not age its key.
   const maxSeconds = keySeconds + Math.ceil(queue.waitedMs(name) / 1000)
-  const key = await findOwnKey(deps, keys, client, request, maxSeconds)
+  const key = await findOwnKey(deps, client, request, maxSeconds)
   await checkHash(key, terms)
   checkPool(periods, terms.pool_cid, key.storedAt)
   const members = drawList(

@@ -22,7 +22,6 @@ import type { endpoints } from '../../lib/endpoints.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { looksSealed } from '../../lib/sealing.ts'
 import { hourMs } from '../../lib/time.ts'
-import type { StoredKeys } from '../chain/stored-keys.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { claimKey } from '../records/claim-key.ts'
 import { keyOf } from '../records/keys.ts'
@@ -42,7 +41,6 @@ type Upload = Input<(typeof endpoints)['putBlob']>
 /** Stores the sealed prompt of a client's stored key for an hour, or for as long as the blobs of a job that names it. */
 export async function putPrompt(
   deps: Dependencies,
-  keys: StoredKeys,
   client: Address,
   { query, body }: Upload,
   signal: AbortSignal,
@@ -56,7 +54,7 @@ export async function putPrompt(
     )
   }
   const place = { kpHighHandle, kpLowHandle, block_number }
-  await findOwnKey(deps, keys, client, place, keySeconds)
+  await findOwnKey(deps, client, place, keySeconds)
   return await putInPlace(deps, keyOf('upload', kpHighHandle, kpLowHandle), body, {
     uploader: 'wallet',
     signal,

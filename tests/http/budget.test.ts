@@ -47,6 +47,31 @@ describe('a chain RPC that hangs', () => {
     }
   })
 
+  it('holds up each of two requests that look for one key for as long as that one may wait', async () => {
+    await icl.clock.until(Promise.all(['a', 'b', 'c'].map((name) => joinNode(icl, name))))
+    const { api, request } = await icl.clock.until(listedKey(icl))
+    await icl.clock.advance(20_000)
+    icl.chain.hangs = true
+    const held = timed(api.drawList({ body: { ...request, wait: 20 } }, { timeoutMs: 30_000 }))
+    await icl.clock.advance(1_000)
+    const { kpHighHandle, kpLowHandle, block_number } = request
+    const { outcome, ms } = await timed(
+      api.putBlob(
+        { query: { kpHighHandle, kpLowHandle, block_number }, body: new Uint8Array(99) },
+        { attempts: 1 },
+      ),
+    )
+    expect([outcome, ms]).toEqual([
+      expect.objectContaining({ code: 'chain-unavailable' }),
+      requestBudgetMs,
+    ])
+    const { outcome: drawn, ms: heldMs } = await held
+    expect([drawn, heldMs]).toEqual([
+      expect.objectContaining({ code: 'chain-unavailable' }),
+      requestBudgetMs + 20_000,
+    ])
+  })
+
   it('keeps no heartbeat from being taken', async () => {
     const node = await icl.clock.until(joinNode(icl, 'a'))
     await icl.clock.advance(20_000)
