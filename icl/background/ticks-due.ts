@@ -1,4 +1,6 @@
 import type { JobId } from '../../lib/codecs.ts'
+import { within } from '../../lib/deadline.ts'
+import { SvcError } from '../../lib/svc-error.ts'
 import type { Work } from '../async/work.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { changeJob, loadJob } from '../operations/change-job.ts'
@@ -11,6 +13,8 @@ import type { LiveReplicas } from './live-replicas.ts'
 
 const batchSize = 256
 const overdueMs = 3_000
+/** A tick that waited longer could not end its job at the deadline. What comes later is remembered for the next. */
+const membersMs = 5_000
 
 /** Starts this replica's share of the jobs whose time has come, and what another should have done 3 s ago. */
 export async function tickDue(
@@ -49,5 +53,16 @@ async function membersFor(
   job: Job,
 ): Promise<readonly MemberState[] | undefined> {
   if (!needsMembers(job, deps.clock.now())) return undefined
-  return await memberStates(deps, job.list.members, demandOf(job))
+  return await within(
+    deps.clock,
+    membersMs,
+    membersLate,
+    memberStates(deps, job.list.members, demandOf(job)),
+  )
 }
+
+const membersLate = () =>
+  new SvcError('chain-unavailable', 'how the nodes of a list are was not read in time', {
+    hint: 'Look after the chain RPC and the store.',
+    retryable: true,
+  })

@@ -74,3 +74,14 @@ describe('while the chain puts nothing into a block', () => {
     expect(sent).toEqual([url])
   })
 })
+
+it('a job whose seat is to be filled ends at its deadline although the chain never says how its nodes are', async () => {
+  const { clock, chain, store } = await begin()
+  chain.nodesOf = () => new Promise(() => {})
+  const now = clock.now()
+  const job = sampleJob({ createdAt: now, deadline: now + 60_000 })
+  const empty = { assignments: [], outbox: [], fillAt: now, tickAt: now }
+  await store.save({ kind: 'job', job: { ...job, ...empty }, base: 0 })
+  await clock.advance(76_000)
+  expect((await store.findJob(job.id))!.document.phase).toBe('expired')
+})
