@@ -21,19 +21,20 @@ export function createNodeStates(
 ): Chain['nodesOf'] {
   const known = new Map<Address, Known>()
 
-  const remember = (address: Address, at: MonotonicMs, node: Promise<ChainNode>) => {
-    const entry = { at, node }
+  const remember = (address: Address, entry: Known) => {
     known.set(address, entry)
-    node.catch(() => {
+    entry.node.catch(() => {
       if (known.get(address) === entry) known.delete(address)
     })
   }
-  const refresh = (addresses: readonly Address[]) => {
-    if (addresses.length === 0) return
-    const now = clock.monotonic()
+  const forgetOld = () => {
     for (const [address, { at }] of known) {
       if (elapsedSince(clock, at) > forgottenMs) known.delete(address)
     }
+  }
+  const read = (addresses: readonly Address[]): ReadonlyMap<Address, Known> => {
+    const at = clock.monotonic()
+    const entries = new Map<Address, Known>()
     for (let first = 0; first < addresses.length; first += readAtOnce) {
       const some = addresses.slice(first, first + readAtOnce)
       const states = readNodes(publicClient, registry, some)
@@ -44,17 +45,24 @@ export function createNodeStates(
             throw new TypeError('the chain answered for fewer nodes than it was asked for')
           return state
         })
-        remember(address, now, node)
+        entries.set(address, { at, node })
       }
     }
+    return entries
   }
 
   return async (addresses, when) => {
     const isOld = (address: Address) => elapsedSince(clock, known.get(address)?.at) >= cachedMs
-    refresh(when === 'now' ? addresses : addresses.filter(isOld))
+    const fresh = read(when === 'now' ? addresses : addresses.filter(isOld))
+    if (fresh.size > 0) forgetOld()
+    for (const [address, entry] of fresh) {
+      // While it is under way, and when it fails, what is remembered is still good.
+      if (when === 'now') entry.node.then(() => remember(address, entry)).catch(() => {})
+      else remember(address, entry)
+    }
     const states = await Promise.all(
       addresses.map(async (address) => {
-        const state = await known.get(address)?.node
+        const state = await (fresh.get(address) ?? known.get(address))?.node
         return state ? ([[address, state]] as const) : []
       }),
     )

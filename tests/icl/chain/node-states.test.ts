@@ -1,0 +1,23 @@
+import type { PublicClient } from 'viem'
+import { expect, it } from 'vitest'
+import { createNodeStates } from '../../../icl/chain/node-states.ts'
+import { anAddress } from '../../branded.ts'
+import { createVirtualClock } from '../../virtual-clock.ts'
+
+const node = anAddress(`0x${'a'.repeat(40)}`)
+const registered = { registeredAt: 1n, unbondingAt: 0n, active: true, modelTiers: [0] }
+
+it('a look at a node as it is now that fails leaves what is remembered of it, for as long as before', async () => {
+  const clock = createVirtualClock()
+  let multicall = async () => [registered]
+  const publicClient = { multicall: () => multicall() } as unknown as PublicClient
+  const nodesOf = createNodeStates(publicClient, node, clock)
+  const isActive = async (when?: 'now') => (await nodesOf([node], when)).get(node)?.active
+  expect(await isActive()).toBe(true)
+  multicall = () => Promise.reject(new Error('the chain is away'))
+  await clock.advance(14_000)
+  await expect(isActive('now')).rejects.toMatchObject({ code: 'chain-unavailable' })
+  expect(await isActive()).toBe(true)
+  await clock.advance(1_000)
+  await expect(isActive()).rejects.toMatchObject({ code: 'chain-unavailable' })
+})
