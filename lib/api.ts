@@ -9,6 +9,7 @@ import { isProblemCode, Problem, ProblemError } from './problem.ts'
 import type { ProblemCode } from './problem-codes.ts'
 import type { Random } from './random.ts'
 import { readLimited } from './read-limited.ts'
+import { redirectOf } from './redirect.ts'
 import { type RequestSigner, signedHeaders } from './request-signature.ts'
 import { retrying } from './retry.ts'
 import { SvcError } from './svc-error.ts'
@@ -109,7 +110,7 @@ function createCaller({ baseUrl, fetch, clock, random, signer }: ApiOptions) {
         ...(body !== undefined && { body }),
       }),
     )
-    if (isRedirect(response)) throw new TypeError('The answer is a redirect')
+    if (redirectOf(response)) throw new TypeError('The answer is a redirect')
     if (isRawAnswer(endpoint.response) && response.ok) return response
     const bytes = await readLimited(response, maxAnswerBytes)
     if (!bytes) throw new TypeError('The answer is too large')
@@ -176,10 +177,6 @@ async function patiently<T>(
     }
   }
 }
-
-/** Browsers hide where a redirect leads to, and even its status. */
-const isRedirect = ({ type, status }: Response): boolean =>
-  type === 'opaqueredirect' || (status >= 300 && status < 400)
 
 /** Returns the milliseconds to wait before a retry; undefined when a retry is of no use. */
 export function retryAfterMsFor(error: unknown): number | undefined {

@@ -4,6 +4,7 @@ import type { Clock } from '../clock.ts'
 import { withDeadline } from '../deadline.ts'
 import { maxBlobBytes } from '../endpoints.ts'
 import { readLimited } from '../read-limited.ts'
+import { redirectOf } from '../redirect.ts'
 import { retryAfterMsOf } from '../retry-after.ts'
 import { SvcError } from '../svc-error.ts'
 import type { Blobs } from './blobs.ts'
@@ -69,7 +70,13 @@ async function fetchBlob(
       signal,
       () => timedOut,
       async (ended) => {
-        const response = await fetch(new Request(`${gateway}/ipfs/${cid}`, { signal: ended }))
+        const request = new Request(`${gateway}/ipfs/${cid}`, { redirect: 'manual', signal: ended })
+        const response = await fetch(request)
+        const redirect = redirectOf(response)
+        if (redirect !== undefined) {
+          await response.body?.cancel()
+          return failed(redirect)
+        }
         if (!response.ok) {
           await response.body?.cancel()
           return failed(`answered ${response.status}`, {

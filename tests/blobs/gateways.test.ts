@@ -68,12 +68,12 @@ const doubles: readonly [string, Answer, RegExp][] = [
   [
     'sends round in circles',
     (response, path) => response.writeHead(302, { location: path }).end(),
-    /cannot be reached/,
+    /redirects elsewhere/,
   ],
   [
     'sends elsewhere, to nobody',
     (response) => response.writeHead(302, { location: 'http://127.0.0.1:9/' }).end(),
-    /cannot be reached/,
+    /redirects elsewhere/,
   ],
 ]
 
@@ -98,6 +98,21 @@ describe('a gateway that means ill', () => {
       expect(String(error)).toContain(url)
     })
   }
+
+  it.each([301, 302, 303, 307, 308])(
+    'redirects (%i) makes nobody ask another server',
+    async (status) => {
+      const inside = await startServer((response) => {
+        response.end(blob)
+      })
+      servers.push(inside)
+      const url = await hostile((response, path) =>
+        response.writeHead(status, { location: `${inside.url}${path}` }).end(),
+      )
+      await expect(download([url], 10_000)).rejects.toThrow('redirects elsewhere')
+      expect(inside.seen).toEqual([])
+    },
+  )
 
   it('sends more than a blob can have, and no more of it is read', async () => {
     const written = Promise.withResolvers<number>()

@@ -5,6 +5,7 @@ import { checkCoprocessor as checkCoprocessorAt } from '../../../lib/host/check-
 import type { Check } from '../../../lib/host/checks.ts'
 import { failed, ok, skipped } from '../../../lib/host/make-check.ts'
 import { readLimited } from '../../../lib/read-limited.ts'
+import { redirectOf } from '../../../lib/redirect.ts'
 import type { Network } from '../../../lib/schemas/network.ts'
 import type { Config } from '../../config.ts'
 import type { CommandContext } from '../context.ts'
@@ -25,13 +26,11 @@ export async function checkCoprocessor(
   return checkCoprocessorAt({ rpcUrl, chainId: network.chain_id, urls }, context, remedy)
 }
 
-async function askGateway(
-  fetch: Fetch,
-  request: Request,
-): Promise<{ readonly status: number; readonly text: string }> {
+async function askGateway(fetch: Fetch, request: Request) {
   const response = await fetch(request)
   const bytes = await readLimited(response, maxInlineBytes)
-  return { status: response.status, text: new TextDecoder().decode(bytes) }
+  const { status } = response
+  return { status, redirect: redirectOf(response), text: new TextDecoder().decode(bytes) }
 }
 
 /** Checks that a gateway responds to requests for blobs. */
@@ -40,10 +39,16 @@ export async function checkGateway(url: string, { fetch, clock }: CommandContext
   const name = 'gateway'
   const late = () => new Error(`no answer within ${attemptMs / 1000} s`)
   try {
-    const { status, text } = await withDeadline(clock, attemptMs, undefined, late, (signal) =>
-      askGateway(fetch, new Request(`${url}/ipfs/${inlineCid}`, { signal })),
+    const asked = `${url}/ipfs/${inlineCid}`
+    const { status, redirect, text } = await withDeadline(
+      clock,
+      attemptMs,
+      undefined,
+      late,
+      (signal) => askGateway(fetch, new Request(asked, { redirect: 'manual', signal })),
     )
     const remedy = 'Check ipfs_gateway (SVC_IPFS_GATEWAY), or use another gateway.'
+    if (redirect !== undefined) return failed(name, `${host} ${redirect}`, remedy)
     if (status === 401 || status === 403) {
       return failed(name, `${host} refuses requests (status ${status})`, remedy)
     }

@@ -254,6 +254,11 @@ describe('svc-node doctor', () => {
       // As a proxy or a login page does.
       [await provider((response) => response.end('<html>Please log in</html>')), 1],
       [await provider((response) => answerJson(response, 503, {})), 75],
+      // A download follows no redirect.
+      [
+        await provider((r, path) => answerJson(r, 301, {}, { location: `https://a.test${path}` })),
+        1,
+      ],
     ] as const
     for (const [gateway, expected] of cases) {
       const { code, failed, checks } = await doctor({ SVC_IPFS_GATEWAY: gateway })
