@@ -16,6 +16,7 @@ import { jsonRpc } from 'viem/nonce'
 import type { Fetch } from '../api.ts'
 import { localFheChainId } from '../known-networks.ts'
 import { readLimited } from '../read-limited.ts'
+import { redirectOf } from '../redirect.ts'
 import { isWalletAccount, type WalletAccount } from './wallet-account.ts'
 
 // These chains make a block for each transaction at once, and polling them costs nothing.
@@ -52,7 +53,12 @@ const maxAnswerBytes = 10_485_760
 const wholeAnswers =
   (rpcFetch: Fetch = (request) => fetch(request)) =>
   async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
-    const response = await rpcFetch(new Request(input, init))
+    const response = await rpcFetch(new Request(input, { ...init, redirect: 'manual' }))
+    const redirect = redirectOf(response)
+    if (redirect !== undefined) {
+      await response.body?.cancel()
+      throw new TypeError(`The chain RPC ${redirect}`)
+    }
     const bytes = await readLimited(response, maxAnswerBytes)
     if (bytes === undefined) throw new TypeError(`The answer has more than ${maxAnswerBytes} bytes`)
     const { status, statusText, headers } = response

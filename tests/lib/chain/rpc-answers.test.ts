@@ -10,7 +10,7 @@ let server: LocalServer
 beforeAll(async () => {
   server = await startServer((response) => {
     response.on('error', () => {})
-    response.writeHead(200, { 'content-type': 'application/json' })
+    response.setHeader('content-type', 'application/json')
     answer(response)
   })
 })
@@ -38,4 +38,17 @@ it('an answer of a chain RPC is not read without end', async () => {
     more()
   }
   await expect(blockNumber(60_000)).rejects.toThrow('more than 10485760 bytes')
+})
+
+it.each([301, 302, 307, 308])('a chain RPC that redirects (%i) is not followed', async (status) => {
+  const elsewhere = await startServer((response) => {
+    response.end(`${begun}1"}`)
+  })
+  answer = (response) => response.writeHead(status, { location: elsewhere.url }).end()
+  try {
+    await expect(blockNumber(60_000)).rejects.toThrow('redirects elsewhere')
+    expect(elsewhere.seen).toEqual([])
+  } finally {
+    await elsewhere.close()
+  }
 })
