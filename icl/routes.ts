@@ -16,7 +16,7 @@ import {
   laterWithinLimit,
 } from './http/connection-limit.ts'
 import { consolePage } from './http/console-page.ts'
-import { docsPage } from './http/docs-page.ts'
+import { docsPage, openApiText } from './http/docs-page.ts'
 import { followConsole } from './http/follow-console.ts'
 import { followJob } from './http/follow-job.ts'
 import type { Later } from './http/later.ts'
@@ -105,7 +105,7 @@ const aboutRoutes = (deps: Dependencies, probes: Probes, gauges: () => Promise<G
     getReadiness: () => probes.checkReadiness(),
     getMetrics: async () =>
       textResponse(endpoints.getMetrics, await deps.metrics.text(await gauges())),
-    getOpenApi: () => textResponse(endpoints.getOpenApi, JSON.stringify(document())),
+    getOpenApi: openApiText(document),
     getDocs: docsPage(document),
     getNetwork: () => deps.network,
     getJwks: () => deps.keys.jwks,

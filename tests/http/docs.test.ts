@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, vi } from 'vitest'
 import { openApiDocument } from '../../icl/docs/openapi.ts'
 import { renderPage } from '../../icl/docs/page.ts'
 import { sha256, utf8 } from '../../lib/digest.ts'
@@ -72,4 +72,18 @@ describe('the reference page', () => {
     expect(rendered).not.toContain('<b>1</b>')
     expect(rendered).toContain('&lt;b&gt;1&lt;/b&gt;')
   })
+})
+
+it('the document is written and hashed once: an answer that nobody reads would keep its own copy', async () => {
+  const ask = () => icl.fetch(new Request(`${origin}/openapi.json`))
+  const first = await ask()
+  const hashed = vi.spyOn(crypto.subtle, 'digest')
+  const written = vi.spyOn(JSON, 'stringify')
+  const second = await ask()
+  const longest = Math.max(0, ...written.mock.results.map(({ value }) => String(value).length))
+  const counts = [hashed.mock.calls.length, longest > 10_000]
+  vi.restoreAllMocks()
+  expect(counts).toEqual([0, false])
+  expect(second.headers.get('etag')).toBe(first.headers.get('etag'))
+  expect(await second.json()).toEqual(await first.json())
 })
