@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { type FileHandle, link, open, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { errorMessage } from '../../lib/error-message.ts'
 import { syncFolderAside } from '../../lib/host/write-whole.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import {
@@ -55,7 +56,10 @@ export async function verifyBackup(file: string): Promise<number> {
   return records
 }
 
-/** Restores the records of a backup into a store. Leaves out records that exist there. Throws SvcError as `verifyBackup`. */
+/**
+ * Restores the records of a backup into a store. Leaves out records that exist there. Throws SvcError `restore-unfinished`
+ * when it cannot go on.
+ */
 export async function restoreBackup(
   store: Store,
   file: string,
@@ -69,15 +73,29 @@ export async function restoreBackup(
     }
   }
   let batch: StoreRecord[] = []
-  for await (const record of readBackup(file)) {
-    batch.push(record)
-    if (batch.length < recordsAtOnce) continue
+  try {
+    for await (const record of readBackup(file)) {
+      batch.push(record)
+      if (batch.length < recordsAtOnce) continue
+      await put(batch)
+      batch = []
+    }
     await put(batch)
-    batch = []
+  } catch (error) {
+    throw unfinished(file, error)
   }
-  await put(batch)
   return { restored, leftOut }
 }
+
+const unfinished = (file: string, cause: unknown): SvcError =>
+  new SvcError(
+    'restore-unfinished',
+    `The database holds only a part of the backup ${file}: ${errorMessage(cause)}`,
+    {
+      hint: 'Do not start the ICL. Restore again into an empty database, or with --merge once the cause has gone.',
+      cause,
+    },
+  )
 
 /** Yields the records of a backup. Throws SvcError `backup-damaged` for any changed byte, at the end at the latest. */
 async function* readBackup(file: string): AsyncGenerator<StoreRecord> {

@@ -378,7 +378,7 @@ describe('a backup', () => {
     expect((await admin(['restore', backup, '--merge'])).error).toContain('Another ICL uses')
   })
 
-  it('leaves a trace in the audit, also when it cannot be restored to its end', async () => {
+  it('that cannot be restored to its end leaves a trace in the audit, and says that a part is there', async () => {
     const header = JSON.stringify({
       format: 'svc-icl-backup',
       version: 1,
@@ -386,12 +386,17 @@ describe('a backup', () => {
       madeBy: 'x',
     })
     const document = JSON.stringify({ address: nodeA })
-    const head = `${header}\n${JSON.stringify({ kind: 'node', version: 1, document })}\n`
+    const key = { kind: 'key', key: 'k', value: 'v', expiresAt: Date.now() + hour }
+    const records = Array.from({ length: 40 }, (_, index) => ({ ...key, key: `k${index}` }))
+    const lines = [...records, { kind: 'node', version: 1, document }]
+    const head = [header, ...lines.map((line) => JSON.stringify(line)), ''].join('\n')
     const sha256 = createHash('sha256').update(head).digest('hex')
     const backup = join(folder, 'backup')
-    writeFileSync(backup, `${head}${JSON.stringify({ end: true, records: 1, sha256 })}\n`)
+    writeFileSync(backup, `${head}${JSON.stringify({ end: true, records: 41, sha256 })}\n`)
     const other = `sqlite:${join(folder, 'other.db')}`
-    expect((await admin(['restore', backup], other)).code).toBe(1)
+    const { code, error } = await admin(['restore', backup], other)
+    expect([code, error]).toEqual([1, expect.stringContaining('holds only a part of the backup')])
+    expect(error).toContain('--merge')
     expect((await admin(['audit'], other)).text).toContain(`restore ${backup}`)
   })
 
