@@ -169,6 +169,7 @@ function createLineWriter(handle: FileHandle) {
   }
   return {
     add: async (line: string) => {
+      if (line.length > longestLine) throw tooLong(line)
       hash.update(`${line}\n`)
       waiting.push(`${line}\n`)
       size += line.length
@@ -178,6 +179,11 @@ function createLineWriter(handle: FileHandle) {
     digest: () => hash.copy().digest('hex'),
   }
 }
+
+const tooLong = (line: string): SvcError =>
+  new SvcError('backup-unwritable', `A record is too long to be restored: ${line.slice(0, 120)}`, {
+    hint: 'Copy the database by its own means. If the record is of a settled job, prune it.',
+  })
 
 async function refuseExisting(file: string): Promise<void> {
   const found = await stat(file).catch(() => undefined)

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -376,6 +376,15 @@ describe('a backup', () => {
     const backup = join(folder, 'backup')
     await admin(['backup', backup])
     expect((await admin(['restore', backup, '--merge'])).error).toContain('Another ICL uses')
+  })
+
+  it('is not made when a record takes a line that no restore would read', async () => {
+    const value = 'v'.repeat(17 * 1024 * 1024)
+    await store.save({ kind: 'key', key: 'long', value, now: 0, expiresAt: Date.now() + hour })
+    const backup = join(folder, 'backup')
+    const { code, error } = await admin(['backup', backup])
+    expect([code, error]).toEqual([1, expect.stringContaining('too long to be restored')])
+    expect(readdirSync(folder).filter((name) => name.startsWith('backup'))).toEqual([])
   })
 
   it('that cannot be restored to its end leaves a trace in the audit, and says that a part is there', async () => {
