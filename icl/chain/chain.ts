@@ -68,8 +68,13 @@ export interface Chain {
   nodesOf(addresses: readonly Address[], when?: 'now'): Promise<ReadonlyMap<Address, ChainNode>>
   /** An output key by its events, from a block on; undefined when the two handles are none. */
   outputKeyOf(high: bigint, low: bigint, fromBlock: bigint): Promise<OutputKey | undefined>
-  /** The key whose KeyStored event is in this block of the canonical chain; undefined when there is none. */
-  storedKeyAt(high: bigint, low: bigint, blockNumber: bigint): Promise<StoredKey | undefined>
+  /** The key whose KeyStored event is in this block of the canonical chain; undefined when there is none. May be 2 s old, unless it is read `now`. */
+  storedKeyAt(
+    high: bigint,
+    low: bigint,
+    blockNumber: bigint,
+    when?: 'now',
+  ): Promise<StoredKey | undefined>
   /** Without a commitment, too, when the two handles are not one record. */
   listOf(high: bigint, low: bigint): Promise<KeyList>
   /**

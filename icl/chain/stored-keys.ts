@@ -5,8 +5,8 @@ const cachedMs = 2_000
 const mostKept = 10_000
 
 /**
- * The chain with stored keys remembered for 2 s, absence too: asking again costs nothing. A look is nobody's own: each request
- * waits for it within its own budget.
+ * The chain with stored keys remembered for 2 s, absence too, unless one is asked for as it is `now`. Requests share a read: each waits
+ * for it within its own budget.
  */
 export function rememberingStoredKeys(chain: Chain, clock: Pick<Clock, 'monotonic'>): Chain {
   const known = new Map<
@@ -27,7 +27,8 @@ export function rememberingStoredKeys(chain: Chain, clock: Pick<Clock, 'monotoni
     })
     return entry
   }
-  const storedKeyAt: Chain['storedKeyAt'] = (high, low, blockNumber) => {
+  const storedKeyAt: Chain['storedKeyAt'] = (high, low, blockNumber, when) => {
+    if (when === 'now') return chain.storedKeyAt(high, low, blockNumber)
     forgetOld()
     const name = `${high}:${low}:${blockNumber}`
     const entry = known.get(name) ?? lookUp(name, () => chain.storedKeyAt(high, low, blockNumber))

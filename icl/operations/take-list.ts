@@ -71,7 +71,7 @@ function checkIsOf(client: Address, { kpHighHandle, kpLowHandle, model_id, list 
 /** Checks the key's block. A reorganisation may have moved the key to another block, which makes another list. */
 async function checkBlock(deps: Dependencies, { list, kpHighHandle, kpLowHandle }: SubmitJob) {
   const { block } = list.body
-  const key = await deps.chain.storedKeyAt(kpHighHandle, kpLowHandle, block.number)
+  const key = await deps.chain.storedKeyAt(kpHighHandle, kpLowHandle, block.number, 'now')
   if (key?.block.hash === block.hash) return
   throw new ProblemError(
     'key-unknown',
