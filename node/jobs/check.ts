@@ -94,11 +94,21 @@ export async function check(
     if (code === 'blob-unreadable') return mismatch
     // Without a grant the coprocessor would refuse. That it cannot be reached is not the deliverer's fault.
     const wasShort = elapsedSince(clock, triedFrom) < fairTryMs
-    const isOurs = code === lateCode && (wasShort || isUnreachable(trouble))
-    if (isOurs) throw notChecked()
+    const isTheirs =
+      code === lateCode
+        ? !wasShort && !isUnreachable(trouble)
+        : code !== undefined && refusals.has(code)
+    if (!isTheirs) throw notChecked()
     return { verdict: 'no-match', reason: 'output-unavailable' }
   }
 }
+
+/** Errors that the deliverer causes: its output is nowhere, or this node may not read its key. Any other error is this node's own. */
+const refusals: ReadonlySet<string> = new Set([
+  'blob-unavailable',
+  'coprocessor-access-denied',
+  'coprocessor-ciphertext-unknown',
+])
 
 const mismatch: Verification = { verdict: 'no-match', reason: 'output-mismatch' }
 

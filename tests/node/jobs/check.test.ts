@@ -208,12 +208,16 @@ describe('a checker', () => {
     expect(verdictOf(world).verdict).toBe('match')
   })
 
-  for (const code of ['coprocessor-unavailable', 'coprocessor-too-many-requests']) {
+  for (const [code, retryable] of [
+    ['coprocessor-unavailable', true],
+    ['coprocessor-too-many-requests', true],
+    ['coprocessor-permit-invalid', false],
+  ] as const) {
     it(`blames no deliverer for its own ${code}`, async () => {
       const { world, delivery } = await withDelivery('Four.')
       const decrypt: JobWorld['deps']['coprocessor']['decrypt'] = async (handle) => {
         if (handle !== delivery.outHighHandle) return await world.coprocessor.decrypt(handle)
-        throw new SvcError(code, 'CoFHE decrypt failed: x', { hint: 'Wait.', retryable: true })
+        throw new SvcError(code, 'CoFHE decrypt failed: x', { hint: 'Wait.', retryable })
       }
       world.deps = { ...world.deps, coprocessor: { ...world.coprocessor, decrypt } }
       await run(world)
