@@ -91,9 +91,10 @@ export function createRecentJobs({ store, clock, keys }: Dependencies): RecentJo
     cursor = next
   }
   const lookAfresh = async () => {
-    const isStale = didLose || elapsedSince(clock, seenAt) > staleMs
+    // Without a cursor, jobs are loaded anew until that succeeds.
+    if (didLose || elapsedSince(clock, seenAt) > staleMs) cursor = undefined
     didLose = false
-    if (cursor === undefined || isStale) await loadAnew()
+    if (cursor === undefined) await loadAnew()
     else await follow(cursor)
     seenAt = clock.monotonic()
   }

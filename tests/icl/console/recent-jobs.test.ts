@@ -44,6 +44,30 @@ describe('the newest jobs', () => {
     await icl.stop()
   })
 
+  it('are read again after a loss of saves, also when the first reading fails', async () => {
+    const icl = await createReplica(createShared())
+    await saveAt(icl, 1, icl.clock.now())
+    const lost: (() => void)[] = []
+    let listed: Store['listJobs'] = icl.deps.store.listJobs
+    const store: Store = {
+      ...icl.deps.store,
+      commits: { ...icl.deps.store.commits, onLost: (listener) => void lost.push(listener) },
+      listJobs: (page) => listed(page),
+    }
+    const recent = createRecentJobs({ ...icl.deps, store })
+    await recent.look()
+    expect(recent.all()).toHaveLength(1)
+    for (const lose of lost) lose()
+    await icl.clock.advance(1_000)
+    listed = () => Promise.reject(new Error('away'))
+    await expect(recent.look()).rejects.toThrow('away')
+    listed = async () => []
+    await icl.clock.advance(1_000)
+    await recent.look()
+    expect(recent.all()).toHaveLength(0)
+    await icl.stop()
+  })
+
   it('are whole from the first minute of the hour on, or from when the oldest that was read must have settled', async () => {
     const shared = createShared()
     const icl = await createReplica(shared)
