@@ -22,6 +22,7 @@ export function createNodeStates(
   const known = new Map<Address, Known>()
 
   const remember = (address: Address, entry: Known) => {
+    if (elapsedSince(clock, known.get(address)?.at) < elapsedSince(clock, entry.at)) return
     known.set(address, entry)
     entry.node.catch(() => {
       if (known.get(address) === entry) known.delete(address)

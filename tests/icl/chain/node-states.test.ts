@@ -21,3 +21,18 @@ it('a look at a node as it is now that fails leaves what is remembered of it, fo
   await clock.advance(1_000)
   await expect(isActive()).rejects.toMatchObject({ code: 'chain-unavailable' })
 })
+
+it('a look at a node as it is now that answers late does not replace what a later look found', async () => {
+  const clock = createVirtualClock()
+  const slow = Promise.withResolvers<object[]>()
+  const answers = [slow.promise, Promise.resolve([{ ...registered, active: false }])]
+  const publicClient = { multicall: () => answers.shift() } as unknown as PublicClient
+  const nodesOf = createNodeStates(publicClient, node, clock)
+  const late = nodesOf([node], 'now')
+  await clock.advance(3_000)
+  await nodesOf([node], 'now')
+  slow.resolve([registered])
+  await late
+  await clock.advance(1)
+  expect((await nodesOf([node])).get(node)?.active).toBe(false)
+})
