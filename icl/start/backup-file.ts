@@ -90,7 +90,7 @@ export async function restoreBackup(
 const unfinished = (file: string, cause: unknown): SvcError =>
   new SvcError(
     'restore-unfinished',
-    `The database holds only a part of the backup ${file}: ${errorMessage(cause)}`,
+    `The database may hold only a part of the backup ${file}: ${errorMessage(cause)}`,
     {
       hint: 'Do not start the ICL. Restore again into an empty database, or with --merge once the cause has gone.',
       cause,
