@@ -13,7 +13,7 @@ import type { LiveReplicas } from './live-replicas.ts'
 
 const batchSize = 256
 const overdueMs = 3_000
-/** A tick that waited longer could not end its job at the deadline. What comes later is remembered for the next. */
+/** How long a tick waits for the chain: a job must end soon after its deadline. A later answer is remembered for the next tick. */
 const membersMs = 5_000
 
 /** Starts this replica's share of the jobs whose time has come, and what another should have done 3 s ago. */
@@ -62,7 +62,7 @@ async function membersFor(
 }
 
 const membersLate = () =>
-  new SvcError('chain-unavailable', 'how the nodes of a list are was not read in time', {
+  new SvcError('chain-unavailable', 'the state of the nodes of a list was not read in time', {
     hint: 'Look after the chain RPC and the store.',
     retryable: true,
   })
