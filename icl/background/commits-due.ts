@@ -58,7 +58,7 @@ export function createCommits(deps: Dependencies): Commits {
           const next = isTaken ? atOnce * 2 : Math.floor(batch.length / 2)
           atOnce = Math.min(Math.max(next, 1), mostAtOnce)
         } finally {
-          for (const [id] of batch) waiting.delete(id)
+          for (const [id, one] of batch) if (waiting.get(id) === one) waiting.delete(id)
         }
       })
     },

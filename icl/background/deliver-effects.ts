@@ -46,6 +46,8 @@ export type Delivering = {
   readonly offers: KeyedMutex
   /** Takes the numbers of effects that are done, to be noted with the result of their job; false when that has none under way. */
   readonly noteLater: (id: JobId, effectIds: readonly number[]) => boolean
+  /** Called with the numbers of effects whose tries are noted: they may be tried again although others of the job are still under way. */
+  readonly onNoted: (effectIds: readonly number[]) => void
 }
 
 type Seat = Pick<Finding, 'node' | 'fence'>
@@ -67,7 +69,10 @@ export async function deliverEffects(
   if (!job) return
   const pending = job.outbox.filter((entry) => effectIds.includes(entry.id))
   const tries = pending.map((one) => tryEffect(deps, job, one, delivering.term))
-  await inGroups(deps.clock, tries, (outcomes) => note(deps, job, outcomes, delivering))
+  await inGroups(deps.clock, tries, async (outcomes) => {
+    await note(deps, job, outcomes, delivering)
+    delivering.onNoted(outcomes.map(({ effectId }) => effectId))
+  })
 }
 
 async function tryEffect(
@@ -151,7 +156,7 @@ async function note(
 ): Promise<void> {
   const isDone = outcomes.every((one) => 'news' in one && one.news === done && !one.finding)
   const effectIds = outcomes.map(({ effectId }) => effectId)
-  if (isDone && noteLater(job.id, effectIds)) return
+  if (isDone && !term.aborted && noteLater(job.id, effectIds)) return
   const nodes = outcomes.flatMap((one) => ('offer' in one ? [one.offer.node] : [])).toSorted()
   await inQueues(offers, nodes, async () => {
     const news = await Promise.all(outcomes.map((one) => newsOf(deps, job, one)))

@@ -10,11 +10,12 @@
  * stalls holds up nothing that does not need it.
  *
  * Invariants:
- * - Each effect is under way at most once in this process, and is safe to repeat.
+ * - Each effect is under way at most once in this process, and is safe to repeat. A try that hangs delays no other effect of its job.
  * - Work begins only in a term of the lease. The term's signal aborts when the lease is lost; what came of an
  *   effect is noted only if that has not happened by then.
  * - Effects that are under way, fail, or wait for the chain stay due in the store. The look asks for that many more,
- *   so that they do not hide the others.
+ *   so that they do not hide the others, as long as no more than 5,000 jobs wait for the chain.
+ * - What was done but is not noted is forgotten with the term: the saves of a term may be lost with it.
  * - A job with an effect that waits for the chain is looked at again after 5 s: others of its effects may be due.
  *
  * Failure cases: a replica that dies leaves its effects due, and the next holder of the lease starts them. A
@@ -66,6 +67,7 @@ export function createEffects(deps: Dependencies, leadership: Leadership): Effec
   const underWay = new Set<string>()
   // Jobs with effects that wait until fewer ask the chain, the first to wait first, and when each was looked at.
   const putOff = new Map<JobId, MonotonicMs>()
+  let lastTerm: AbortSignal | undefined
 
   const startJob = async (id: JobId, now: number, term: AbortSignal) => {
     const job = (await deps.store.findJob(id))?.document
@@ -90,16 +92,20 @@ export function createEffects(deps: Dependencies, leadership: Leadership): Effec
   }
   const deliver = (id: JobId, together: readonly PendingEffect[], term: AbortSignal) => {
     const effectIds = together.map((pending) => pending.id)
-    const names = effectIds.map((effectId) => nameOf(id, effectId))
     const { noteLater } = commits
+    // One that was let go may be under way again, in another piece of work.
+    const held = new Set(effectIds)
+    const letGo = (some: readonly number[]) => {
+      for (const effectId of some) if (held.delete(effectId)) underWay.delete(nameOf(id, effectId))
+    }
     return (together.some(asksChain) ? chainWork : work).start(
       nameOf(id, ...effectIds),
       async () => {
-        for (const name of names) underWay.add(name)
+        for (const effectId of effectIds) underWay.add(nameOf(id, effectId))
         try {
-          await deliverEffects(deps, id, effectIds, { term, offers, noteLater })
+          await deliverEffects(deps, id, effectIds, { term, offers, noteLater, onNoted: letGo })
         } finally {
-          for (const name of names) underWay.delete(name)
+          letGo(effectIds)
         }
       },
     )
@@ -114,11 +120,12 @@ export function createEffects(deps: Dependencies, leadership: Leadership): Effec
   return {
     startDue: async () => {
       const term = leadership.term()
-      if (!term) {
+      if (term !== lastTerm) {
         commits.clear()
         putOff.clear()
-        return
+        lastTerm = term
       }
+      if (!term) return
       if (work.size >= maxUnderWay) return
       takeUpPutOff()
       const now = deps.clock.now()

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { Job } from '../../../icl/rules/job.ts'
 import { newWebhook } from '../../../icl/rules/webhook.ts'
+import { createMemoryStore } from '../../../icl/store/memory/store.ts'
+import type { Store } from '../../../icl/store/store.ts'
 import type { JobId } from '../../../lib/codecs.ts'
 import { aJobId } from '../../branded.ts'
 import { useReplicas } from '../replica-set.ts'
@@ -54,7 +56,70 @@ describe('while the chain puts nothing into a block', () => {
     ])
   })
 
-  it('what needs no chain is done, however many grants wait', async () => {
+  it('scores that were lost with a group of saves are made again before the result is noted', async () => {
+    const { clock, chain } = createShared()
+    const memory = createMemoryStore()
+    const lost: (() => void)[] = []
+    let isLosing = false
+    const store = {
+      ...memory,
+      commits: {
+        barrier: () => async () => {},
+        onLost: (listener: () => void) => void lost.push(listener),
+      },
+      // Saves of scores that return, and are rolled back later.
+      saveAll: async (writes: Parameters<Store['saveAll']>[0]) => {
+        const isScore = writes.some(({ kind }) => kind === 'event')
+        return isLosing && isScore ? undefined : await memory.saveAll(writes)
+      },
+    }
+    const icl = await start({ clock, chain, store }, 'a')
+    const nodes = await joinNodes(icl, 3)
+    const { commitResults } = chain
+    const block = Promise.withResolvers<void>()
+    chain.commitResults = async (...results) => {
+      await block.promise
+      return await commitResults(...results)
+    }
+    await runJob(icl, nodes, ['yes', 'yes', 'yes'])
+    await clock.advance(1_000)
+    const { jobId } = await runJob(icl, nodes, ['no', 'no', 'no'], {
+      beforeVerdicts: () => {
+        isLosing = true
+      },
+    })
+    await clock.advance(300)
+    isLosing = false
+    for (const lose of lost) lose()
+    await clock.advance(5_000)
+    block.resolve()
+    chain.commitResults = commitResults
+    await clock.advance(120_000)
+    expect((await store.findJob(jobId))!.document.outbox).toEqual([])
+    const events = await Promise.all(
+      nodes.map(({ address }) => store.listReputationEvents(address, { limit: 10 })),
+    )
+    expect(events.flat().filter((event) => event.jobId === jobId)).toHaveLength(3)
+  })
+
+  it('a read that hangs for one grant of a job holds up no other', async () => {
+    const { clock, chain, store } = await begin()
+    const now = clock.now()
+    const job = sampleJob({ createdAt: now, deadline: now + 600_000 })
+    const asked: string[] = []
+    const first = job.assignments[0]!.node
+    chain.isAllowed = async (_, node) => {
+      asked.push(node)
+      return node === first ? await new Promise(() => {}) : false
+    }
+    await store.save({ kind: 'job', job, base: 0 })
+    await clock.advance(60_000)
+    for (const { node } of job.assignments.slice(1)) {
+      expect(asked.filter((one) => one === node).length).toBeGreaterThan(3)
+    }
+  })
+
+  it('what needs no chain is done, while 700 grants wait', async () => {
     const { clock, chain, store, sent } = await begin()
     chain.listOf = () => new Promise(() => {})
     const add = (count: number, changes: (job: Job) => Partial<Job>) => {
@@ -75,7 +140,7 @@ describe('while the chain puts nothing into a block', () => {
   })
 })
 
-it('a job whose seat is to be filled ends at its deadline although the chain never says how its nodes are', async () => {
+it('a job whose seat is to be filled ends 15 s after its deadline at most although the chain never tells the state of its nodes', async () => {
   const { clock, chain, store } = await begin()
   chain.nodesOf = () => new Promise(() => {})
   const now = clock.now()
