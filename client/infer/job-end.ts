@@ -10,8 +10,8 @@ const lookTimeoutMs = 5_000
 /** A job that the ICL has taken. */
 export type Job = { readonly jobId: JobId; readonly readToken?: string }
 
-/** How far a job is: not submitted yet, submitted, accepted by its quorum, and with an answer that was checked. */
-export type Stage = 'unsent' | 'sent' | 'accepted' | 'checked'
+/** How far a job is: not submitted yet, submitted, of an earlier command, accepted by its quorum, and with an answer that was checked. */
+export type Stage = 'unsent' | 'sent' | 'earlier' | 'accepted' | 'checked'
 
 /** How far a job is after some news. */
 export function stageAfter(stage: Stage, { step, phase }: StepNews): Stage {
@@ -40,6 +40,7 @@ export async function endOf(
     return unpaid('It is not known whether the job reached the ICL. The ICL was asked to cancel it')
   }
   const { jobId, readToken } = job
+  if (stage === 'earlier') return { ...unpaid(`The job ${jobId} goes on`), opens: opensWith(jobId) }
   if (stage !== 'sent') return ended(jobId, 'accepted')
   try {
     const { status } = await client.context.api.getJob(
@@ -71,6 +72,7 @@ export function timedOut(
 
 function hintFor(stage: Stage, { isPaid, opens }: JobEnd): string {
   if (stage === 'unsent') return 'Try again, or allow more with --timeout.'
+  if (stage === 'earlier') return `Wait for it again: \`${opens}\` costs nothing.`
   const again = 'Another run pays again.'
   if (opens === undefined) return `${again} Allow more with --timeout.`
   const when = isPaid ? 'The answer is paid for' : 'If the job was not cancelled'

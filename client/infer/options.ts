@@ -24,13 +24,14 @@ prompt that begins with a dash goes after --.
   --check ID              what else checkers say of the answer, which decides nothing: ${CheckId.options.join(', ')}
   --max-output-tokens N   the longest answer, 1 to 8192 (default: 1024)
   --webhook URL           the ICL notifies this server when the job has settled. Prints the secret of its messages
-  --open JOB              takes no prompt: waits for an earlier job of this wallet, and prints its answer. Costs nothing
-  --timeout SECONDS       cancels the job when it takes longer (default: 900)
+  --open JOB              takes no prompt: waits for an earlier job of this wallet, and prints its answer. Costs nothing.
+                          Give --max-output-tokens again to check that the nodes were told it
+  --timeout SECONDS       cancels the job when it takes longer, unless it was opened (default: 900)
   --quiet                 prints no steps
   --help                  prints this
 
-The answer goes to standard output, everything else to standard error. Ctrl-C cancels the job. A
-second Ctrl-C leaves at once.
+The answer goes to standard output, everything else to standard error. Ctrl-C cancels the job,
+unless it was opened. A second Ctrl-C leaves at once.
 
   SVC_ICL_ENDPOINT        the ICL's public address
   SVC_RPC_URL             an RPC endpoint of its chain
@@ -67,6 +68,10 @@ const Flags = z.object({
   quiet: z.boolean().default(false),
 })
 
+const openFlags: readonly string[] = [
+  ...['open', 'max-output-tokens', 'receipt', 'timeout', 'json', 'quiet'],
+]
+
 /** What was asked for; `prompt` is undefined when it is to be read from standard input. */
 export type InferCommand = z.output<typeof Flags> & { readonly prompt: string | undefined }
 
@@ -82,8 +87,10 @@ export function parseInferCommand(
   if (help) return undefined
   const parsed = Flags.safeParse({ model: environment.SVC_MODEL || undefined, ...given })
   if (parsed.success) {
-    if (parsed.data.open !== undefined && positionals.length > 0) {
-      throw wrongUsage('--open takes no prompt')
+    if (parsed.data.open !== undefined) {
+      if (positionals.length > 0) throw wrongUsage('--open takes no prompt')
+      const other = Object.keys(given).find((name) => !openFlags.includes(name))
+      if (other !== undefined) throw wrongUsage(`--open takes no --${other}: the job has its own`)
     }
     return { ...parsed.data, prompt: positionals.length > 0 ? positionals.join(' ') : undefined }
   }

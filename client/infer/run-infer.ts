@@ -72,7 +72,7 @@ async function runCommand(
   const ended = new AbortController()
   const signal = AbortSignal.any([host.signal, late.signal])
   const limitMs = command.timeout * 1_000
-  let stage: Stage = 'unsent'
+  let stage: Stage = command.open ? 'earlier' : 'unsent'
   let detail: string | undefined
   let isAnswered = false
   clock.sleep(limitMs, ended.signal).then(
@@ -118,7 +118,9 @@ async function runCommand(
       },
       giveUpWhenStuckMs,
     })
-    const running = open ? client.open(open, following) : client.infer(prompt, await asking(client))
+    const { 'max-output-tokens': maxOutputTokens } = command
+    const opening = { ...following, ...(maxOutputTokens !== undefined && { maxOutputTokens }) }
+    const running = open ? client.open(open, opening) : client.infer(prompt, await asking(client))
     const result = await running.catch(uncommittedOf)
     if (result instanceof UncommittedError) {
       isAnswered = true

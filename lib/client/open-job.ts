@@ -4,10 +4,11 @@
  * Idea: the wallet is enough. What an answer is checked with stands on chain by this wallet's own transactions, or is named by the job's id: the
  * key, which opens the prompt, the hash of the terms, and the commitment to the list that the client had drawn.
  *
- * Invariants: an answer is checked as one that was waited for. Of the job itself only the longest answer that its nodes were told is the
- * receipt's word: no transaction has it.
+ * Invariants: an answer is checked as `infer` checks it. Only the output limit that the nodes were told is not on chain: without
+ * `maxOutputTokens` the receipt's own number is taken.
  *
- * Failure cases: the ICL deletes a job 30 days after it has settled, and with it the answer.
+ * Failure cases: the ICL deletes a job 30 days after it has settled, and with it the answer. A node that signed may withdraw its stake after
+ * 7 days, and some chain RPCs search few blocks for the key's events: then the answer is refused, or cannot be checked there.
  */
 
 import type { JobId } from '../codecs.ts'
@@ -24,9 +25,14 @@ import { endedWithout, type Inference } from './inference.ts'
 import { patient } from './patient.ts'
 import { createStepRunner, type StepNews } from './steps.ts'
 
+/** Pages of 50 jobs that are searched: an ICL may name a next page for ever. */
+const mostPages = 1_000
+
 /** How to open the answer of a job. */
 export type OpenOptions = {
   readonly onStep?: (news: StepNews) => void
+  /** The output limit that the job was submitted with. Without it the nodes may have been told a shorter one. */
+  readonly maxOutputTokens?: number
   /** As of `infer`. */
   readonly collectTimeoutMs?: number
   readonly commitTimeoutMs?: number
@@ -52,7 +58,7 @@ export async function openJob(
     if (view.status !== 'accepted') {
       return { ...endedWithout(view), jobId, readToken, timingsMs: steps.timings() }
     }
-    const checks = () => checksOf(context, jobId, readToken, signal)
+    const checks = () => checksOf(context, jobId, readToken, options)
     return await collect({ context, options, steps, jobId, readToken, view, checks }, signal)
   } catch (error) {
     signal?.throwIfAborted()
@@ -66,13 +72,14 @@ async function readTokenOf(
   signal: AbortSignal | undefined,
 ): Promise<string> {
   let cursor: string | undefined
-  do {
+  for (let pages = 0; pages < mostPages; pages++) {
     const query = cursor === undefined ? {} : { cursor }
     const page = await api.listJobs({ query }, { ...patient, signal })
     const found = page.jobs.find((job) => job.jobId === jobId)
     if (found) return found.read_token
     cursor = page.next_cursor ?? undefined
-  } while (cursor !== undefined)
+    if (cursor === undefined) break
+  }
   throw new SvcError('job-not-found', `This wallet has no job ${jobId} at this ICL`, {
     hint: 'Use the wallet and the ICL that the job was submitted with. A job is deleted 30 days after it has settled.',
   })
@@ -83,7 +90,7 @@ async function checksOf(
   { api, chain, network, address, coprocessor, blobs }: ClientContext,
   jobId: JobId,
   readToken: string,
-  signal: AbortSignal | undefined,
+  { maxOutputTokens, signal }: OpenOptions,
 ): Promise<Checks> {
   const receipt = await api.getReceipt({ params: { jobId } }, { ...patient, readToken, signal })
   const { list, prompt_cid: promptCid, kpHighHandle, kpLowHandle } = receipt
@@ -103,7 +110,7 @@ async function checksOf(
   const prompt = readPrompt(await unseal(blob, promptKey, { kind: 'prompt', client: address }))
   const expected = {
     ...{ jobId, identity, terms, block, granted, preparedAt: stored.storedAt },
-    maxOutputTokens: receipt.max_output_tokens,
+    maxOutputTokens: maxOutputTokens ?? receipt.max_output_tokens,
     committed: { jobId, activator, until, list: members },
   }
   return { expected, prompt, promptKey }

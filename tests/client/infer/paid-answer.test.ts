@@ -39,8 +39,9 @@ async function run(
     infer: (prompt, options) => infer(context, prompt, options),
     open: (jobId, options) => openJob(context, jobId, options),
   } as Pick<Client, 'context' | 'infer' | 'open'> as Client
-  const code = await runInfer(['--model', model, '--timeout', String(limitSeconds), ...args], {
+  const code = await runInfer(['--timeout', String(limitSeconds), ...args], {
     environment: {
+      SVC_MODEL: model,
       SVC_ICL_ENDPOINT: 'https://icl.test',
       SVC_RPC_URL: 'https://rpc.test',
       SVC_CLIENT_KEY_FILE: '/dev/null',
@@ -149,6 +150,38 @@ it('one of an earlier process is opened by the id of its job, and costs nothing'
   const wrong = await run(context, limit(), {}, ['--open', asked.jobId, 'Why?'])
   expect([wrong.stdout, wrong.code]).toEqual(['', 2])
   expect(wrong.stderr).toContain('--open takes no prompt')
+  const webhook = ['--open', asked.jobId, '--webhook', 'https://host.example/hook']
+  const ignored = await run(context, limit(), {}, webhook)
+  expect([ignored.stderr.includes('--open takes no --webhook'), ignored.code]).toEqual([true, 2])
+  const shorter = ['--open', asked.jobId, '--max-output-tokens', '7']
+  const lied = await run(context, limit(), {}, shorter)
+  expect(lied.stderr).toContain('another length of answer')
   const unknown = await run(context, limit(), {}, ['--open', `0x${'12'.repeat(32)}`])
   expect([unknown.stderr.includes('This wallet has no job'), unknown.code]).toEqual([true, 1])
+})
+
+it('one of an earlier process that has no answer yet goes on, whether the time is over or its user stops', async () => {
+  const { context, callsOf } = await createFakeWorld()
+  const asked = await run(context, limit(), {}, ['--json', 'Why?'])
+  const { jobId } = JSON.parse(asked.stdout)
+  const open = async (leave: () => void, ...more: [ReturnType<typeof limit>, object?]) => {
+    const getJob: typeof context.api.getJob = async (...args) => {
+      leave()
+      return { ...(await context.api.getJob(...args)), status: 'open' }
+    }
+    const slow = { ...context, api: { ...context.api, getJob } }
+    const [end, host] = more
+    return await run(slow, end, host, ['--open', jobId])
+  }
+  const end = limit()
+  const late = await open(end.pass, end)
+  expect(late.stderr).toContain(`no answer within 4444 s. The job ${jobId} goes on`)
+  expect(late.stderr).toMatch(/hint: Wait for it again: .* costs nothing/)
+  const stop = new AbortController()
+  const stopped = await open(() => stop.abort(new Interrupted('SIGINT', 130)), limit(), {
+    signal: stop.signal,
+  })
+  expect(stopped.stderr).toContain('Stopped by SIGINT: stopping')
+  expect(stopped.stderr).toContain(`The job ${jobId} goes on.`)
+  expect(callsOf('cancelJob')).toHaveLength(0)
 })

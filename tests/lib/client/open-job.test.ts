@@ -74,6 +74,9 @@ describe('the answer of a job whose program has ended', () => {
     }
     const lying = { ...context, api: { ...context.api, listJobs: named } }
     await expect(openJob(lying, other)).rejects.toMatchObject({ code: 'receipt-invalid' })
+    const endless: typeof listJobs = async () => ({ jobs: [], next_cursor: 'more' })
+    const idle = { ...context, api: { ...context.api, listJobs: endless } }
+    await expect(openJob(idle, other)).rejects.toMatchObject({ code: 'job-not-found' })
   })
 
   it('is refused where the chain has other terms, another list or no such key', async () => {
