@@ -9,11 +9,13 @@ const headerBytes = 10
 
 /** Opens a character device such as `/dev/tpmrm0`: a write is a command, the next read its response. Throws SvcErrors with a remedy. */
 export async function openTpmFile(path: string): Promise<TpmTransport> {
-  let file: FileHandle
-  try {
-    file = await open(path, constants.O_RDWR | constants.O_NOCTTY)
-  } catch (error) {
+  const file = await open(path, constants.O_RDWR | constants.O_NOCTTY).catch((error: unknown) => {
     throw cannotOpen(path, error)
+  })
+  // A command would overwrite any other file, such as a keystore.
+  if (!(await file.stat()).isCharacterDevice()) {
+    await file.close()
+    throw cannotOpen(path, 'it is no device')
   }
   let underWay: Promise<unknown> = Promise.resolve()
   const exchange = async (command: Uint8Array): Promise<Uint8Array> => {

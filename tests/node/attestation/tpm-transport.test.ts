@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -250,11 +250,13 @@ describe('a TPM at a file', () => {
     if (process.getuid?.() !== 0) expect(await open(path)).toBe('tpm-permission')
   })
 
-  it('that answers nothing is no TPM', async () => {
-    const path = join(folder, 'empty')
-    await writeFile(path, '')
+  it('that is no device is no TPM, and keeps its content', async () => {
+    const path = join(folder, 'keystore.json')
+    const content = 'a key that SVC_TPM names by mistake'
+    await writeFile(path, content)
     const options = { device: findTpm(path), clock: systemClock, random: systemRandom }
-    expect(await codeOf(withTpm(options, forever, pcrs))).toBe('tpm-unreachable')
+    expect(await codeOf(withTpm(options, forever, pcrs))).toBe('tpm-not-found')
+    expect(await readFile(path, 'utf8')).toBe(content)
   })
 })
 
