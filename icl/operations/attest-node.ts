@@ -79,7 +79,7 @@ function checkEvidence(deps: Dependencies, request: AttestationRequest): Promise
 async function certificateOf(
   deps: Dependencies,
   request: AttestationRequest,
-  { attestation, highestTier }: Proven,
+  { attestation, highestTier, enrollment }: Proven,
 ): Promise<Certificate> {
   const now = deps.clock.now()
   return {
@@ -87,7 +87,11 @@ async function certificateOf(
     backend: attestation.backend,
     highestTier,
     issuedAt: now,
-    expiresAt: Math.min(now + certificateMs, request.session.not_after * 1000),
+    expiresAt: Math.min(
+      now + certificateMs,
+      request.session.not_after * 1000,
+      enrollment?.validUntil ?? Number.POSITIVE_INFINITY,
+    ),
     thumbprint: await thumbprintOf(request.session_public_key),
     session: { ...request.session, key: request.session_public_key },
     ...(attestation.backend === 'tpm' && { tpm: { ek: attestation.ek, ak: attestation.ak } }),

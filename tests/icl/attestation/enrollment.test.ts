@@ -52,6 +52,16 @@ describe('a node with a TPM', () => {
     expect(decodeJwt(certificate).att).toMatchObject({ reset: tpm.state.reset })
   })
 
+  it('gets a certificate that ends with the certificates of its TPM', async () => {
+    const endsAt = Math.floor(icl.clock.now() / 1000) + 3_600
+    const short = await createVendor(icl.clock.now(), { issuer: { notAfter: endsAt * 1000 } })
+    const own = await createTestIcl({ tpm: trustIn(short) })
+    const node = tpmNode(own, 'n1', await createSoftwareTpm(short, own.clock.now()))
+    expect((await node.join()).certificate_expires_at).toBe(endsAt)
+    expect((await node.renew()).certificate_expires_at).toBe(endsAt)
+    await own.stop()
+  })
+
   it('serves the tiers that the policy allows, not more', async () => {
     const node = tpmNode(icl, 'n1', tpm)
     await node.join()
