@@ -115,7 +115,7 @@ export const nodeEndpoints = {
     auth: 'wallet',
     body: ReleaseRequest,
     response: ReleaseAnswer,
-    problems: [...bodyProblems, ...signatureProblems, 'forbidden', 'unavailable'],
+    problems: [...bodyProblems, ...signatureProblems, 'forbidden', 'node-banned', 'unavailable'],
   }),
   postHeartbeat: defineEndpoint({
     method: 'POST',

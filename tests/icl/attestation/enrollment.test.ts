@@ -1,6 +1,7 @@
 import { decodeJwt } from 'jose'
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { KeyedMutex } from '../../../icl/async/mutex.ts'
+import { banNode } from '../../../icl/records/bans.ts'
 import { createMemoryStore } from '../../../icl/store/memory/store.ts'
 import { ProblemError } from '../../../lib/problem.ts'
 import { codeOf } from '../../code-of.ts'
@@ -199,6 +200,15 @@ describe('a release', () => {
     expect(document.enrollment).toBe(undefined)
     expect(document.certificate.expiresAt).toBe(document.certificate.issuedAt)
     await own.stop()
+  })
+
+  it('by a banned wallet is refused: its machine does not come back with another', async () => {
+    const [banned, next] = [tpmNode(icl, 'n1', tpm), tpmNode(icl, 'n2', tpm)]
+    await banned.join()
+    await banNode(icl.deps, banned.address, 'it lies')
+    const body = { operator_address: banned.address }
+    expect(await codeOf(banned.api.releaseTpm({ body }))).toBe('node-banned')
+    expect(await codeOf(next.enroll())).toBe('ek-taken')
   })
 
   it('by anybody else is refused', async () => {
