@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { SvcError } from '../svc-error.ts'
+import { signalExitCodes } from './end-by-signals.ts'
 
 /** What signals ask of a service: `stop` at the first SIGINT, SIGTERM or SIGHUP, `abandon` at the second SIGINT or SIGTERM (spec 3.2). */
 export type StopSignals = {
@@ -62,8 +63,6 @@ export class Interrupted extends Error {
   }
 }
 
-const exitCodes = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const
-
 // One Ctrl-C may arrive several times: from the terminal, and from parent programs that pass it on.
 const sameSignalMs = 3_000
 const brokenPipe = 141
@@ -98,7 +97,7 @@ export function stopSignal({
 } = {}): AbortSignal {
   const stop = new AbortController()
   let firstAt = Number.NEGATIVE_INFINITY
-  for (const [signal, code] of Object.entries(exitCodes)) {
+  for (const [signal, code] of Object.entries(signalExitCodes)) {
     host.on(signal, () => {
       if (!stop.signal.aborted) {
         firstAt = now()
