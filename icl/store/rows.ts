@@ -2,72 +2,97 @@
  * What store adapters share: readers for a row's columns, which throw `store-corrupt` for a value that this program did not write,
  * and the bounds of list positions and key prefixes.
  */
-import type { z } from 'zod'
+import { z } from 'zod'
+import type { ReputationEvent } from '../../lib/reputation.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import type { Client } from '../rules/client.ts'
+import type { Node } from '../rules/eligibility.ts'
+import type { Job } from '../rules/job.ts'
 import { type Document, decodeDocumentOf } from './encoding.ts'
-import type { HeldKey, Position } from './store.ts'
+import {
+  type HeldKey,
+  type Position,
+  recordOfDocument,
+  type StoreRecord,
+  type Versioned,
+} from './store.ts'
 
-/** A row as the database returns it, not checked yet. */
+/** A row as the database returns it, not checked yet. One with a document has its id in `id`. */
 export type Row = Readonly<Record<string, unknown>>
 
 /** Returns the error for a record that this store did not write. */
 export const corrupt = (what: string, cause?: unknown): SvcError =>
   new SvcError('store-corrupt', `The database holds ${what} that cannot be read`, {
-    hint: 'Stop the ICL, keep a copy of its files, and restore the last backup.',
+    hint: 'Stop the ICL, keep a copy of its database, and restore the last backup.',
     cause,
   })
 
-/** Returns a text column; throws SvcError `store-corrupt` for another type, as all readers below do. */
-export function textOf(row: Row, column: string): string {
-  const value = row[column]
-  if (typeof value !== 'string') throw corrupt(`a ${column}`)
-  return value
-}
-
-/** Returns a number column. */
-export function numberOf(row: Row, column: string): number {
-  const value = row[column]
-  if (typeof value !== 'number') throw corrupt(`a ${column}`)
-  return value
-}
-
-/** Returns a number column, undefined for NULL. */
-export const optionalNumberOf = (row: Row, column: string): number | undefined =>
-  row[column] === null ? undefined : numberOf(row, column)
-
-/** Returns a copy of a column of bytes. */
-export function bytesOf(row: Row, column: string): Uint8Array<ArrayBuffer> {
-  const value = row[column]
-  if (!(value instanceof Uint8Array)) throw corrupt(`a ${column}`)
-  return new Uint8Array(value)
-}
-
-/** Returns a column's value as a schema parses it. */
+/** Returns a column's value as a schema parses it; throws SvcError `store-corrupt`, as all readers below do. */
 export function parsed<T>(schema: z.ZodType<T>, row: Row, column: string): T {
   const result = schema.safeParse(row[column])
-  if (!result.success) throw corrupt(`a ${column}`, result.error)
-  return result.data
+  if (result.success) return result.data
+  throw corrupt(`a ${column}${typeof row.id === 'string' ? ` of ${row.id}` : ''}`, result.error)
 }
+
+const Text = z.string()
+const Numeric = z.number()
+const Bytes = z.instanceof(Uint8Array)
+const Uploader = z.enum(['wallet', 'node', 'icl'])
+
+/** Returns a text column. */
+export const textOf = (row: Row, column: string): string => parsed(Text, row, column)
+
+/** Returns a number column. */
+export const numberOf = (row: Row, column: string): number => parsed(Numeric, row, column)
+
+/** Returns a copy of a column of bytes. */
+export const bytesOf = (row: Row, column: string): Uint8Array<ArrayBuffer> =>
+  new Uint8Array(parsed(Bytes, row, column))
 
 /** Decodes the document of a row. */
 export function documentOf<T extends Document>(row: Row, what: string): T {
+  const text = textOf(row, 'document')
   try {
-    return decodeDocumentOf<T>(row.id, textOf(row, 'document'))
-  } catch (error) {
-    throw corrupt(`a ${what} ${String(row.id)}`, error)
+    return decodeDocumentOf<T>(row.id, text)
+  } catch {
+    // The cause is left out, because its message may quote the document.
+    throw corrupt(`a ${what} ${String(row.id)}`)
   }
 }
 
-/** Returns a row of the table `keys` as a held key. */
-export const heldKeyOf = (row: Row): HeldKey => ({
-  key: textOf(row, 'key'),
-  value: textOf(row, 'value'),
-  expiresAt: numberOf(row, 'expires_at'),
+/** Decodes the document of a row that has versions. */
+export const versionedOf = <T extends Job | Node | Client>(
+  row: Row,
+  what: string,
+): Versioned<T> => ({
+  document: documentOf<T>(row, what),
+  version: numberOf(row, 'version'),
 })
 
-/** Returns the position in its list of a row that has its time in the column `at`. */
-export const positionOf = (row: Row): Position => ({
-  at: numberOf(row, 'at'),
+/** Returns a row of a key, which has the key in `id`, as a held key. */
+export const heldKeyOf = (row: Row): HeldKey => ({
+  key: textOf(row, 'id'),
+  value: textOf(row, 'value'),
+  expiresAt: numberOf(row, 'expiresAt'),
+})
+
+/** Returns a row as the record of a backup. */
+export function recordOf(kind: StoreRecord['kind'], row: Row): StoreRecord {
+  if (kind === 'event') return { kind, event: documentOf<ReputationEvent>(row, kind) }
+  if (kind === 'key') return { kind, ...heldKeyOf(row) }
+  if (kind !== 'blob') return recordOfDocument(kind, versionedOf(row, kind))
+  return {
+    kind,
+    cid: textOf(row, 'id'),
+    bytes: bytesOf(row, 'bytes'),
+    uploader: parsed(Uploader, row, 'uploader'),
+    until: numberOf(row, 'until'),
+  }
+}
+
+/** Returns the position in its list of a row that has its time in `column`. */
+export const positionOf = (row: Row, column: string): Position => ({
+  at: numberOf(row, column),
   id: textOf(row, 'id'),
 })
 

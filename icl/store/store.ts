@@ -21,32 +21,47 @@ type Versions = {
   readonly version?: number | undefined
 }
 
+/** A job, node or client: the documents that have versions. */
+type Document =
+  | { readonly kind: 'job'; readonly job: Job }
+  | { readonly kind: 'node'; readonly node: Node }
+  | { readonly kind: 'client'; readonly client: Client }
+
+type Event = { readonly kind: 'event'; readonly event: ReputationEvent }
+
+type Blob = {
+  readonly kind: 'blob'
+  readonly cid: string
+  readonly bytes: Uint8Array<ArrayBuffer>
+  readonly uploader: Uploader
+  readonly until: number
+}
+
+/** A key, the value that has it, and its expiry (milliseconds). */
+export type HeldKey = {
+  readonly key: string
+  readonly value: string
+  readonly expiresAt: number
+}
+
+/** A write of a document that has versions. */
+export type VersionedWrite = Document & Versions
+
 /** One conditional save; times in milliseconds. */
 export type Write =
-  | ({ readonly kind: 'job'; readonly job: Job } & Versions)
-  | ({ readonly kind: 'node'; readonly node: Node } & Versions)
-  | ({ readonly kind: 'client'; readonly client: Client } & Versions)
+  | VersionedWrite
   /** Refused when there is an event with this id already. */
-  | { readonly kind: 'event'; readonly event: ReputationEvent }
+  | Event
   /** Gives `key` to `value` until `expiresAt`, or renews it. Refused while a value other than `value` and `insteadOf` has it. */
-  | {
+  | (HeldKey & {
       readonly kind: 'key'
-      readonly key: string
-      readonly value: string
       readonly insteadOf?: string | undefined
       readonly now: number
-      readonly expiresAt: number
-    }
+    })
   /** Takes `key` from `value`; refused when `value` does not have the key. */
   | { readonly kind: 'release-key'; readonly key: string; readonly value: string }
   /** Keeps a blob until `until`. A blob that is there already is kept until `until` at least. */
-  | {
-      readonly kind: 'blob'
-      readonly cid: string
-      readonly bytes: Uint8Array<ArrayBuffer>
-      readonly uploader: Uploader
-      readonly until: number
-    }
+  | Blob
   /** Keeps a blob until `until` at least. Refused when there is no such blob, unless `mayBeAbsent`. */
   | {
       readonly kind: 'keep-blob'
@@ -55,60 +70,46 @@ export type Write =
       readonly mayBeAbsent?: boolean | undefined
     }
 
-/** A write of a document that has versions. */
-export type VersionedWrite = Extract<Write, { kind: 'job' | 'node' | 'client' }>
+/** A write of one kind. */
+export type WriteOf<Kind extends Write['kind']> = Extract<Write, { kind: Kind }>
 
-/** Returns the version that a write gives its document. */
-export const versionOf = ({ base, version = base + 1 }: VersionedWrite): number => version
+/** A record of a document that has versions. */
+export type DocumentRecord = Document & { readonly version: number }
 
-/** Returns the id of a job, or the address of a node or client. */
-export function idOf(document: VersionedWrite | DocumentRecord): JobId | Address {
-  if (document.kind === 'job') return document.job.id
-  return document.kind === 'node' ? document.node.address : document.client.address
-}
+/** A document as a backup holds it. */
+export type StoreRecord = DocumentRecord | Event | (HeldKey & { readonly kind: 'key' }) | Blob
+
+/** Returns the record of a document that has versions. */
+export const recordOfDocument = (
+  kind: DocumentRecord['kind'],
+  { document, version }: Versioned<Job | Node | Client>,
+) => ({ kind, [kind]: document, version }) as unknown as DocumentRecord
+
+/** Returns the record that a write leaves. */
+export const recordBy = ({ base, version = base + 1, ...document }: VersionedWrite) =>
+  ({ ...document, version }) as DocumentRecord
 
 /** Returns the job, node or client among some writes. Throws TypeError for two: not every store can save two atomically. */
 export function documentIn(writes: readonly Write[]): VersionedWrite | undefined {
-  const [document, second] = writes.filter((write): write is VersionedWrite => 'base' in write)
+  const [document, second] = writes.filter((write) => 'base' in write)
   if (second) throw new TypeError('One save has one job, node or client at most')
   return document
 }
 
-/** A document as a backup holds it. */
-export type StoreRecord =
-  | { readonly kind: 'job'; readonly job: Job; readonly version: number }
-  | { readonly kind: 'node'; readonly node: Node; readonly version: number }
-  | { readonly kind: 'client'; readonly client: Client; readonly version: number }
-  | { readonly kind: 'event'; readonly event: ReputationEvent }
-  | {
-      readonly kind: 'key'
-      readonly key: string
-      readonly value: string
-      readonly expiresAt: number
-    }
-  | {
-      readonly kind: 'blob'
-      readonly cid: string
-      readonly bytes: Uint8Array<ArrayBuffer>
-      readonly uploader: Uploader
-      readonly until: number
-    }
-
-/** A record of a document that has versions. */
-export type DocumentRecord = Extract<StoreRecord, { kind: 'job' | 'node' | 'client' }>
+/** Returns the id, address, key or CID under which a store finds what a write or record is of. */
+export function idOf(one: Write | StoreRecord): string {
+  if ('key' in one) return one.key
+  if ('cid' in one) return one.cid
+  if (one.kind === 'event') return one.event.id
+  if (one.kind === 'job') return one.job.id
+  return one.kind === 'node' ? one.node.address : one.client.address
+}
 
 /** A record that `erase` can delete before its retention ends. */
 export type Erasable =
   | { readonly kind: 'job'; readonly id: JobId }
   | { readonly kind: 'client'; readonly address: Address }
   | { readonly kind: 'blob'; readonly cid: string }
-
-/** A key, the value that has it, and its expiry (milliseconds). */
-export type HeldKey = {
-  readonly key: string
-  readonly value: string
-  readonly expiresAt: number
-}
 
 /** A saved job, and the nodes that it offers work to. */
 export type JobChange = {

@@ -1,18 +1,10 @@
 import { SvcError } from '../../lib/svc-error.ts'
 import type { Log } from '../telemetry/log.ts'
+import { positionOf, type Row } from './rows.ts'
 import type { Position } from './store.ts'
 
 /** Handles documents that cannot be read, so that one of them does not make a whole list fail. */
-export type Unreadable = {
-  /** Reads one document. Logs an unreadable one once as an error, and throws its SvcError `store-corrupt`. */
-  read<T>(name: string, read: () => T): T
-  /** Reads the documents of rows, and leaves out those that cannot be read. */
-  readAll<Row, T>(rows: readonly Row[], nameOf: (row: Row) => string, read: (row: Row) => T): T[]
-  /** For the store's status: how many documents could not be read at their last read; empty when there are none. */
-  figures(): { readonly unreadable?: number }
-  /** The same as `reasons` of the store's status. */
-  reasons(): readonly string[]
-}
+export type Unreadable = ReturnType<typeof createUnreadable>
 
 /** True when an error says that a record is not one that an ICL wrote. */
 const isUnreadable = (error: unknown): error is SvcError =>
@@ -21,7 +13,7 @@ const isUnreadable = (error: unknown): error is SvcError =>
 const mostNoted = 10_000
 
 /** Remembers up to 10,000 unreadable documents; further ones are left out of lists without a note. */
-export function createUnreadable(log: Pick<Log, 'error'> | undefined): Unreadable {
+export function createUnreadable(log: Pick<Log, 'error'> | undefined) {
   const noted = new Set<string>()
   const readOne = <T>(name: string, read: () => T): T => {
     try {
@@ -37,29 +29,39 @@ export function createUnreadable(log: Pick<Log, 'error'> | undefined): Unreadabl
     }
   }
   return {
+    /** Reads one document. Logs an unreadable one once as an error, and throws its SvcError `store-corrupt`. */
     read: readOne,
-    readAll: (rows, nameOf, read) =>
-      rows.flatMap((row) => {
-        try {
-          return [readOne(nameOf(row), () => read(row))]
-        } catch (error) {
-          if (isUnreadable(error)) return []
-          throw error
-        }
-      }),
-    figures: () => (noted.size === 0 ? {} : { unreadable: noted.size }),
-    reasons: () =>
+    /** Returns a reader of rows with an `id`, which leaves out those that cannot be read. */
+    readerOf:
+      <T>(what: string, read: (row: Row) => T) =>
+      (rows: readonly Row[]): readonly T[] =>
+        rows.flatMap((row) => {
+          try {
+            return [readOne(`${what} ${row.id}`, () => read(row))]
+          } catch (error) {
+            if (isUnreadable(error)) return []
+            throw error
+          }
+        }),
+    /** For the store's status: how many documents could not be read at their last read; empty when there are none. */
+    figures: (): { readonly unreadable?: number } =>
+      noted.size === 0 ? {} : { unreadable: noted.size },
+    /** The same as `reasons` of the store's status. */
+    reasons: (): readonly string[] =>
       noted.size === 0
         ? []
         : [`records in the database that cannot be read: ${noted.size}; the log names them`],
   }
 }
 
-/** Returns a page of a list. Reads on in place of unreadable documents, because callers take a short page for the end of the list. */
-export async function fillPage<Row, T>(
+/**
+ * Returns a page of a list whose rows have their time in the column `time`. Reads on in place of unreadable documents, because callers
+ * take a short page for the end of the list.
+ */
+export async function fillPage<T>(
   { before, limit }: { readonly before?: Position | undefined; readonly limit: number },
+  time: string,
   ask: (before: Position | undefined, limit: number) => readonly Row[] | Promise<readonly Row[]>,
-  positionOf: (row: Row) => Position,
   readAll: (rows: readonly Row[]) => readonly T[],
 ): Promise<readonly T[]> {
   const page: T[] = []
@@ -69,6 +71,6 @@ export async function fillPage<Row, T>(
     page.push(...readAll(rows))
     const last = rows.at(-1)
     if (last === undefined || rows.length < asked || page.length >= limit) return page
-    from = positionOf(last)
+    from = positionOf(last, time)
   }
 }

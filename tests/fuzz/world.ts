@@ -183,10 +183,7 @@ export async function createWorld(
   const chain = createFakeChain()
   const vendor = await createVendor(clock.now())
   const planted = createPlanted(dice)
-  const opened = holding(await openStore())
-  const store = new Proxy(opened, {
-    get: (target, name) => (name === 'dump' ? () => undefined : Reflect.get(target, name)),
-  }) as Parameters<typeof createReplica>[0]['store']
+  const store = holding(await openStore())
   const network = sampleNetwork({
     public_url: origin,
     chain_id: 31_337,

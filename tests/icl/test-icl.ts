@@ -14,7 +14,7 @@ import { createOutages } from '../../icl/records/outages.ts'
 import { createRevocations } from '../../icl/records/revocations.ts'
 import { openAccess } from '../../icl/rules/access.ts'
 import { defaultJobLimits } from '../../icl/rules/job.ts'
-import { createMemoryStore, type MemoryStore } from '../../icl/store/memory/store.ts'
+import { createMemoryStore } from '../../icl/store/memory/store.ts'
 import type { Store } from '../../icl/store/store.ts'
 import { noMetrics } from '../../icl/telemetry/metrics.ts'
 import { type Api, createApi } from '../../lib/api.ts'
@@ -39,7 +39,7 @@ export const mockKey = new Uint8Array(16).fill(7)
 export type Shared = {
   readonly clock: VirtualClock
   readonly chain: FakeChain
-  readonly store: Store & Pick<MemoryStore, 'dump'>
+  readonly store: Store
 }
 
 /** What of an ICL those outside deal with. */
@@ -51,7 +51,6 @@ export type TestIcl = {
   readonly chain: FakeChain
   readonly deps: Dependencies
   readonly logged: string[]
-  readonly dump: () => unknown
   readonly fetch: (request: Request) => Promise<Response>
   api(signer?: RequestSigner): Api
   stop(): Promise<void>
@@ -120,7 +119,6 @@ export async function createReplica(
     chain,
     deps,
     logged,
-    dump: () => store.dump(),
     fetch,
     api: (signer) =>
       createApi({ baseUrl: origin, fetch, clock, random: systemRandom, ...(signer && { signer }) }),

@@ -1,7 +1,7 @@
 import type { Job } from '../../icl/rules/job.ts'
 import { openBridge } from '../../icl/store/bridge/bridge.ts'
 import { createLocalCopy, type LocalCopy } from '../../icl/store/bridge/local-copy.ts'
-import { createMemoryStore, type MemoryStore } from '../../icl/store/memory/store.ts'
+import { createMemoryStore } from '../../icl/store/memory/store.ts'
 import { openSqliteStore } from '../../icl/store/sqlite/file.ts'
 import type { Store } from '../../icl/store/store.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -28,7 +28,7 @@ const slowestMs = 4
 const mostJobs = 1_000
 
 /** The same, a little later. */
-const slowly = (database: MemoryStore, clock: Clock, dice: Dice): Store =>
+const slowly = (database: Store, clock: Clock, dice: Dice): Store =>
   new Proxy(
     { ...database, status: () => ({ connected: true, writable: true, reasons: [] }) },
     {
@@ -71,9 +71,8 @@ export async function createBridgeDisk(clock: Clock, dice: Dice): Promise<Bridge
     return { isAlive, copy, store: await openBridge(options) }
   }
   let current = await start()
-  const store = new Proxy({ dump: () => undefined } as unknown as BridgeDisk['store'], {
-    get: (own, name) => {
-      if (name in own) return Reflect.get(own, name)
+  const store = new Proxy({} as Store, {
+    get: (_, name) => {
       const asked = current
       const value: unknown = Reflect.get(asked.store, name)
       if (typeof value !== 'function' || local.has(String(name))) return value

@@ -9,7 +9,7 @@ import { inCallOrder } from '../virtual-clock.ts'
 
 /** What a process leaves that has a store for itself, and what the next one finds. */
 export type StoreDisk = {
-  readonly store: Store & { dump(): unknown }
+  readonly store: Store
   /** Every job as the next process finds it. */
   jobs(): Promise<readonly Job[]>
   /** Leaves the process as a stop in order does, and opens the store again. */
@@ -63,9 +63,8 @@ export async function createSqliteDisk(clock: Clock): Promise<StoreDisk> {
       }
     },
   })
-  const store = new Proxy({ dump: () => undefined } as unknown as StoreDisk['store'], {
-    get: (own, name) => {
-      if (name in own) return Reflect.get(own, name)
+  const store = new Proxy({} as Store, {
+    get: (_, name) => {
       if (name === 'commits') return commitsOf(current)
       const value: unknown = Reflect.get(current, name)
       if (typeof value !== 'function') return value

@@ -1,7 +1,6 @@
 import type { Node } from '../../icl/rules/eligibility.ts'
 import { defaultJobLimits, type Job } from '../../icl/rules/job.ts'
 import { seatCount } from '../../icl/rules/seats.ts'
-import type { MemoryStore } from '../../icl/store/memory/store.ts'
 import { createMemoryStore } from '../../icl/store/memory/store.ts'
 import type { Store, Write } from '../../icl/store/store.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -10,35 +9,34 @@ import { ProblemError } from '../../lib/problem.ts'
 import type { Dice } from './dice.ts'
 
 /** A store, which is sometimes slow or away, and notes each save that breaks a promise. */
-export type WatchedStore = Store &
-  Pick<MemoryStore, 'dump'> & {
-    readonly broken: string[]
-    /** Every job as it was saved last. */
-    readonly latest: Map<JobId, Job>
-    /** Every call fails while it is set. */
-    isAway: boolean
-    /** How likely it is that a save is done, and its answer lost. */
-    lostAnswers: number
-    /** Whether a replica goes on just now with an offer that it began before it was frozen: another may have made its own meanwhile. */
-    isThawing: () => boolean
-    /** Hears of every save that was done and not said to be. */
-    onLostAnswer: () => void
-    /** Hears of every save of a job. */
-    onJob: (before: Job | undefined, after: Job) => void
-    /** Hears of every save. */
-    onSaved: (write: Write) => void
-  }
+export type WatchedStore = Store & {
+  readonly broken: string[]
+  /** Every job as it was saved last. */
+  readonly latest: Map<JobId, Job>
+  /** Every call fails while it is set. */
+  isAway: boolean
+  /** How likely it is that a save is done, and its answer lost. */
+  lostAnswers: number
+  /** Whether a replica goes on just now with an offer that it began before it was frozen: another may have made its own meanwhile. */
+  isThawing: () => boolean
+  /** Hears of every save that was done and not said to be. */
+  onLostAnswer: () => void
+  /** Hears of every save of a job. */
+  onJob: (before: Job | undefined, after: Job) => void
+  /** Hears of every save. */
+  onSaved: (write: Write) => void
+}
 
 /** The ICL reads the node, then decides on the offer, by a clock that may be a second fast. */
 const crossingMs = 1_500
 
-const synchronous: ReadonlySet<string> = new Set(['status', 'scan', 'dump'])
+const synchronous: ReadonlySet<string> = new Set(['status', 'scan'])
 
 /** Watches a store that several replicas may share; it is in memory unless another is given. */
 export function createWatchedStore(
   clock: Clock,
   dice: Dice,
-  base: Store & Pick<MemoryStore, 'dump'> = { ...createMemoryStore(), shared: true },
+  base: Store = { ...createMemoryStore(), shared: true },
 ): WatchedStore {
   const broken: string[] = []
   const latest = new Map<JobId, Job>()

@@ -1,6 +1,5 @@
 import type { Dependencies } from '../../icl/dependencies.ts'
 import type { Job } from '../../icl/rules/job.ts'
-import type { MemoryStore } from '../../icl/store/memory/store.ts'
 import type { Store } from '../../icl/store/store.ts'
 import { createApi } from '../../lib/api.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -48,7 +47,7 @@ export type World = {
 /** What a world is made with, if not with a clock and a store of its own. */
 type WorldParts = {
   readonly clock?: VirtualClock
-  readonly base?: Store & Pick<MemoryStore, 'dump'>
+  readonly base?: Store
 }
 
 // In which what was begun before is saved, and every replica sees again who shares the work.

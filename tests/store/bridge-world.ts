@@ -4,7 +4,7 @@ import type { Job } from '../../icl/rules/job.ts'
 import { openBridge } from '../../icl/store/bridge/bridge.ts'
 import { createLocalCopy, type LocalCopy } from '../../icl/store/bridge/local-copy.ts'
 import type { BridgeOptions } from '../../icl/store/bridge/state.ts'
-import { createMemoryStore, type MemoryStore } from '../../icl/store/memory/store.ts'
+import { createMemoryStore } from '../../icl/store/memory/store.ts'
 import type { SqliteDatabase } from '../../icl/store/sqlite/database.ts'
 import { makeTables } from '../../icl/store/sqlite/schema.ts'
 import { createSqliteStore, type SqliteStore } from '../../icl/store/sqlite/store.ts'
@@ -69,7 +69,7 @@ export function createCopyDisk(): CopyDisk {
 /** A database, and what processes that use it find: connections that can be cut, disks that stay. */
 export type BridgeWorld = {
   readonly clock: VirtualClock
-  readonly database: MemoryStore
+  readonly database: Store
   connection: CutStore
   readonly disk: CopyDisk
   readonly logged: string[]

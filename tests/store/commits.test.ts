@@ -64,8 +64,7 @@ const timeless = (store: Store): Store =>
 
 /** Runs the job; `count` gives what was counted so far. */
 async function costsOn(store: Store, clock: VirtualClock, count: () => readonly number[]) {
-  const shared = Object.assign(Object.create(timeless(store)) as Store, { dump: () => undefined })
-  const icl = await createReplica({ clock, chain: createFakeChain(), store: shared })
+  const icl = await createReplica({ clock, chain: createFakeChain(), store: timeless(store) })
   const costs = await jobCosts(icl, icl.deps.store, async (work) => {
     // What the background still does is not the command's.
     await clock.advance(0)

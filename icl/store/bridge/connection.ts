@@ -97,15 +97,7 @@ export async function reconnect(bridge: Bridge): Promise<void> {
     }
     if (copy.countPending() > 0) say()
     const ask = <T>(work: (store: Store) => Promise<T>) => askPrimary(bridge, work)
-    const primary: Parameters<typeof replay>[0]['primary'] = {
-      save: (write, id) => ask((store) => store.save(write, id)),
-      saveAll: (writes, id) => ask((store) => store.saveAll(writes, id)),
-      findJob: (id) => ask((store) => store.findJob(id)),
-      findNode: (address) => ask((store) => store.findNode(address)),
-      findClient: (address) => ask((store) => store.findClient(address)),
-      findKey: (key, now) => ask((store) => store.findKey(key, now)),
-    }
-    const round = () => replay({ copy, primary, clock, log, onReplayed })
+    const round = () => replay({ copy, ask, clock, log, onReplayed })
     try {
       // Saves go on during these rounds, and wait during the last one.
       for (let rounds = 0; copy.countPending() > lastSaves && rounds < mostRounds; rounds++) {

@@ -2,12 +2,8 @@ import type { KeyedMutex } from '../../async/mutex.ts'
 import { idOf, type StoreRecord, type Write } from '../store.ts'
 
 /** Names the document, event, key or blob of a write or record: saves of the same name run one at a time. */
-export function lockOf(write: Write | StoreRecord): string {
-  if ('event' in write) return `event ${write.event.id}`
-  if ('key' in write) return `key ${write.key}`
-  if ('cid' in write) return `blob ${write.cid}`
-  return `${write.kind} ${idOf(write)}`
-}
+export const lockOf = (one: Write | StoreRecord): string =>
+  `${one.kind.replace(/^(release|keep)-/, '')} ${idOf(one)}`
 
 /** Runs work while no other save has one of the locks of these writes. */
 export function lockAll<T>(

@@ -12,7 +12,7 @@
  * - A merged save stays small (16 writes at most), so that it fits into the time limit of a call to the database.
  */
 
-import { documentIn, versionOf, type Write } from '../store.ts'
+import { documentIn, recordBy, type Write } from '../store.ts'
 import { lockOf } from './locks.ts'
 
 /** A save that the database may not have, in the order of `seq`. */
@@ -71,10 +71,7 @@ function mainOf(writes: readonly Write[]): string | undefined {
   return write && others.length === 0 && isOfBlob(write) ? lockOf(write) : undefined
 }
 
-type BlobWrite = Extract<Write, { kind: 'blob' | 'keep-blob' }>
-
-const isOfBlob = (write: Write): write is BlobWrite =>
-  write.kind === 'blob' || write.kind === 'keep-blob'
+const isOfBlob = (write: Write) => 'cid' in write
 
 /** Merges two saves. Undefined when the result has too many writes, or when both change a key or event and cannot be merged. */
 function mergeWrites(
@@ -93,7 +90,7 @@ function mergeWrites(
 
 function mergeWrite(earlier: Write, later: Write): Write | undefined {
   if ('base' in earlier && 'base' in later) {
-    return { ...later, base: earlier.base, version: versionOf(later) }
+    return { ...later, base: earlier.base, version: recordBy(later).version }
   }
   if (!isOfBlob(earlier) || !isOfBlob(later)) return undefined
   const until = Math.max(earlier.until, later.until)

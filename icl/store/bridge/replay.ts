@@ -1,7 +1,16 @@
 import type { Clock } from '../../../lib/clock.ts'
-import { recorded } from '../../rules/job.ts'
+import type { Client } from '../../rules/client.ts'
+import type { Node } from '../../rules/eligibility.ts'
+import { type Job, recorded } from '../../rules/job.ts'
 import type { Log } from '../../telemetry/log.ts'
-import type { DocumentRecord, Store, VersionedWrite, Write } from '../store.ts'
+import {
+  type DocumentRecord,
+  recordOfDocument,
+  type Store,
+  type Versioned,
+  type VersionedWrite,
+  type Write,
+} from '../store.ts'
 import type { LocalCopy } from './local-copy.ts'
 import { lockOf } from './locks.ts'
 import type { Merged } from './merge.ts'
@@ -13,10 +22,8 @@ const batchLength = 1_000
 /** Where a replay sends saves, and where it reports. */
 export type Replay = {
   readonly copy: LocalCopy
-  readonly primary: Pick<
-    Store,
-    'save' | 'saveAll' | 'findJob' | 'findNode' | 'findClient' | 'findKey'
-  >
+  /** Asks the database. */
+  readonly ask: <T>(work: (store: Store) => Promise<T>) => Promise<T>
   readonly clock: Clock
   readonly log: Log
   /** Called with the number of saves that a replayed one stood for. */
@@ -66,13 +73,13 @@ async function replayOne(
   { id, writes, seqs }: Merged,
   lost: Set<string>,
 ): Promise<void> {
-  const { copy, primary, onReplayed } = options
+  const { copy, ask, onReplayed } = options
   const left = writes.filter((write) => !lost.has(lockOf(write)))
-  if (await primary.saveAll(left, id)) {
+  if (await ask((store) => store.saveAll(left, id))) {
     // Saves each write by itself, because one refused write must not stop the others. The document is last: once it is saved, a repeated
     // save counts as done.
     for (const write of left.toSorted((a, b) => Number('base' in a) - Number('base' in b))) {
-      if (await primary.save(write, id)) continue
+      if (await ask((store) => store.save(write, id))) continue
       if ('base' in write) {
         lost.add(lockOf(write))
         await giveUp(options, write, id)
@@ -87,12 +94,17 @@ const detail = 'What was saved while the database was away lost against what is 
 
 /** Keeps the database's document. A job's history records the loss. A node notices at its next request, as its session is another. */
 async function giveUp(
-  { primary, clock, copy, log }: Replay,
+  { ask, clock, copy, log }: Replay,
   write: VersionedWrite,
   id: string,
 ): Promise<void> {
-  const found = await findRecord(primary, write)
-  await copy.giveUp(write, found && afterLoss(found, clock.now()), `${id}:lost`)
+  const found = await ask<Versioned<Job | Node | Client> | undefined>((store) => {
+    if (write.kind === 'job') return store.findJob(write.job.id)
+    if (write.kind === 'node') return store.findNode(write.node.address)
+    return store.findClient(write.client.address)
+  })
+  const record = found && afterLoss(recordOfDocument(write.kind, found), clock.now())
+  await copy.giveUp(write, record, `${id}:lost`)
   log.error(detail, { name: lockOf(write) })
 }
 
@@ -109,25 +121,9 @@ function afterLoss(found: DocumentRecord, now: number): DocumentRecord {
 }
 
 /** Logs that another value has a key, unless the lost claim has expired. */
-async function tellOfKey({ primary, clock, log }: Replay, write: Write): Promise<void> {
+async function tellOfKey({ ask, clock, log }: Replay, write: Write): Promise<void> {
   if (write.kind !== 'key' || write.expiresAt <= clock.now()) return
-  const holder = await primary.findKey(write.key, clock.now())
+  const holder = await ask((store) => store.findKey(write.key, clock.now()))
   if (holder === write.value) return
   log.warn('A key of the time without the database is another’s', { name: lockOf(write) })
-}
-
-async function findRecord(
-  store: Pick<Store, 'findJob' | 'findNode' | 'findClient'>,
-  write: VersionedWrite,
-): Promise<DocumentRecord | undefined> {
-  if (write.kind === 'job') {
-    const found = await store.findJob(write.job.id)
-    return found && { kind: 'job', job: found.document, version: found.version }
-  }
-  if (write.kind === 'node') {
-    const found = await store.findNode(write.node.address)
-    return found && { kind: 'node', node: found.document, version: found.version }
-  }
-  const found = await store.findClient(write.client.address)
-  return found && { kind: 'client', client: found.document, version: found.version }
 }

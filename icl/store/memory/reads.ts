@@ -1,6 +1,5 @@
-import type { Address } from '../../../lib/codecs.ts'
 import type { JobPhase } from '../../../lib/schemas/jobs.ts'
-import type { Job } from '../../rules/job.ts'
+import { isSettled, type Job } from '../../rules/job.ts'
 import { countSlots, indexOfJob } from '../job-index.ts'
 import type { Position, Store, StoreStats } from '../store.ts'
 import type { MemoryState } from './state.ts'
@@ -11,52 +10,76 @@ export const createMemoryReads = (state: MemoryState) => ({
   ...otherReads(state),
 })
 
-function jobReads({ jobs, open, occupied, withEffects, changes }: MemoryState) {
-  const documentsOf = (ids: ReadonlySet<string>) =>
-    [...ids].flatMap((id) => jobs.find(id)?.document ?? [])
-  const openJobs = () => documentsOf(open)
-  const jobsOf = (client: Address) => jobs.all().filter((job) => job.client === client)
+function jobReads({ records, active, changes }: MemoryState) {
+  const jobs = () => [...records.job.values()].map(({ job }) => job)
+  const activeJobs = () => [...active.values()]
   return {
-    findJob: async (id) => jobs.find(id),
+    findJob: async (id) => {
+      const found = records.job.get(id)
+      return found && { document: found.job, version: found.version }
+    },
     listDue: async (what, now, limit) =>
-      (what === 'tick' ? openJobs() : documentsOf(withEffects))
+      activeJobs()
         .map((job) => ({ id: job.id, at: dueAt(job, what) }))
         .filter(({ at }) => at <= now)
         .sort(byTime)
         .slice(0, limit)
         .map(({ id }) => id),
-    listJobsOfNode: async (node) => documentsOf(occupied.get(node) ?? new Set()),
+    listJobsOfNode: async (address) =>
+      activeJobs().filter((job) => indexOfJob(job).occupied.some(({ node }) => node === address)),
     countOccupiedSlots: async () =>
-      countSlots(openJobs().flatMap((job) => indexOfJob(job).occupied)),
-    listJobs: async ({ client, ...page }) => pageOf(client ? jobsOf(client) : jobs.all(), page),
+      countSlots(activeJobs().flatMap((job) => indexOfJob(job).occupied)),
+    listJobs: async ({ client, phase, before, limit }) =>
+      jobs()
+        .filter((job) => client === undefined || job.client === client)
+        .filter((job) => phase === undefined || job.phase === phase)
+        .filter((job) => isBefore(positionOf(job), before))
+        .sort((a, b) => byTime(positionOf(b), positionOf(a)))
+        .slice(0, limit),
     countJobsOfClient: async (client, which) =>
-      which === 'unsettled'
-        ? openJobs().filter((job) => job.client === client).length
-        : jobsOf(client).filter(({ createdAt }) => createdAt >= which.since).length,
+      (which === 'unsettled'
+        ? activeJobs().filter(({ phase }) => !isSettled(phase))
+        : jobs().filter(({ createdAt }) => createdAt >= which.since)
+      ).filter((job) => job.client === client).length,
     listChanges: async (cursor) => changes.since(cursor),
-    stats: async () => statsOf(jobs.all()),
+    stats: async () => statsOf(jobs()),
   } satisfies Partial<Store>
 }
 
-function otherReads({ nodes, clients, events, keys, blobs }: MemoryState) {
+function otherReads({ records, eventsByNode }: MemoryState) {
   return {
-    findNode: async (address) => nodes.find(address),
+    findNode: async (address) => {
+      const found = records.node.get(address)
+      return found && { document: found.node, version: found.version }
+    },
     listNodes: async (now) =>
-      nodes
-        .all()
+      [...records.node.values()]
+        .map(({ node }) => node)
         .filter(({ certificate }) => certificate.expiresAt > now)
         .sort((a, b) => (a.address < b.address ? -1 : 1)),
-    findClient: async (address) => clients.find(address),
+    findClient: async (address) => {
+      const found = records.client.get(address)
+      return found && { document: found.client, version: found.version }
+    },
     listReputationEvents: async (node, { before, since = 0, limit }) =>
-      events
-        .of(node)
+      (eventsByNode.get(node) ?? [])
         .filter((event) => event.at >= since && isBefore(event, before))
         .sort((a, b) => byTime(b, a))
         .slice(0, limit),
-    findKey: async (key, now) => keys.find(key, now),
-    listKeys: async (prefix, now) => keys.list(prefix, now),
-    findBlob: async (cid) => blobs.find(cid),
-    countBlobBytes: async (uploader) => blobs.count(uploader),
+    findKey: async (key, now) => {
+      const held = records.key.get(key)
+      return held && held.expiresAt > now ? held.value : undefined
+    },
+    listKeys: async (prefix, now) =>
+      [...records.key.values()]
+        .filter(({ key, expiresAt }) => key.startsWith(prefix) && expiresAt > now)
+        .map(({ key, value, expiresAt }) => ({ key, value, expiresAt }))
+        .sort((a, b) => (a.key < b.key ? -1 : 1)),
+    findBlob: async (cid) => records.blob.get(cid)?.bytes,
+    countBlobBytes: async (uploader) =>
+      [...records.blob.values()]
+        .filter((blob) => blob.uploader === uploader)
+        .reduce((sum, { bytes }) => sum + bytes.length, 0),
   } satisfies Partial<Store>
 }
 
@@ -65,17 +88,6 @@ const positionOf = ({ createdAt, id }: Job): Position => ({ at: createdAt, id })
 /** Orders by time, then by id. */
 const byTime = (a: Position, b: Position): number =>
   a.at - b.at || (a.id < b.id ? -1 : Number(a.id > b.id))
-
-/** Returns a page of jobs before a position, newest first. */
-const pageOf = (
-  jobs: readonly Job[],
-  { phase, before, limit }: Parameters<Store['listJobs']>[0],
-): readonly Job[] =>
-  jobs
-    .filter((job) => phase === undefined || job.phase === phase)
-    .filter((job) => isBefore(positionOf(job), before))
-    .sort((a, b) => byTime(positionOf(b), positionOf(a)))
-    .slice(0, limit)
 
 const isBefore = (position: Position, limit: Position | undefined): boolean =>
   limit === undefined || byTime(position, limit) < 0

@@ -3,31 +3,31 @@
  * without missing a change. Times set by the ICLs would differ as their clocks do, and a counter would be a second
  * document for each save.
  *
- * Idea: each save of a job stamps it with the server's cluster time ($currentDate). A reader asks for the jobs
- * with a later stamp than its cursor.
+ * Idea: each save of a job stamps it with the server's cluster time ($currentDate), which never goes back on a replica
+ * set or sharded cluster. A reader asks for the jobs with a later stamp than its cursor.
  *
  * Invariants:
  * - A reader reports each stamp that it finds once. A job that was saved several times between two reads is reported
  *   with its newest version.
  * - The cursor advances to the latest change that this reader has known for settlingMs by its own clock. Before
- *   that, a save with an earlier stamp may still become readable. The cursor lists later changes that were reported,
- *   so that they are not reported again.
+ *   that, a save with an earlier stamp may still become readable. The cursor lists later changes that were reported.
  * - The first read reports nothing. Its cursor starts ten seconds before the newest stamp, for the same reason.
  *
- * Failure cases: a save that becomes readable later than settlingMs after its stamp may be missed. A waiting caller
- * reads the job again at the end of its wait. When the clock of a single server is set back, new stamps lie before the
- * cursor until the clock has caught up: those changes are not reported, and waiting callers see them at the end of their
- * wait. While MongoDB is away the read throws unavailable, and the same cursor works afterwards.
+ * Failure cases: a save that becomes readable later than settlingMs after its stamp may be missed. When the clock of a
+ * single server is set back, changes are not reported until the clock has caught up. In both cases a waiting caller
+ * reads the job again at the end of its wait. While MongoDB is away the read throws unavailable, and the same cursor
+ * works afterwards.
  */
 
 import { Timestamp } from 'mongodb'
 import { z } from 'zod'
 import type { Clock } from '../../../lib/clock.ts'
+import { JobId } from '../../../lib/codecs.ts'
 import { offeredIn } from '../job-index.ts'
+import { numberOf, parsed, type Row } from '../rows.ts'
 import type { JobChange, Store } from '../store.ts'
-import type { MongoConnection } from './connection.ts'
+import type { Queries } from './queries.ts'
 import { occupiedOf } from './reads.ts'
-import { ChangeRow, parseRow } from './rows.ts'
 
 /** Seconds, and a count within the second, as the server sets them. */
 const Stamp = z.tuple([z.number(), z.number()])
@@ -44,22 +44,14 @@ type Cursor = z.output<typeof Cursor>
 const settlingMs = 5_000
 const settlingSeconds = 10
 
-/**
- * Reads the changes since a cursor. Every save of a job carries the server's cluster time, which never goes back on a replica set or
- * sharded cluster, whatever its servers' clocks do. A save can become readable after another with a later stamp, so this reader reads a
- * change again until `settlingMs` after it first saw it, and reports it once.
- */
-export function changeReads({ run }: MongoConnection, clock: Clock) {
+/** Reads the changes since a cursor. */
+export function changeReads({ list, one }: Queries, clock: Clock) {
   const projection = { version: 1, occupied: 1, changed: 1 }
-  const readSince = async ([t, i]: Stamp): Promise<readonly Seen[]> => {
-    const filter = { changed: { $gt: new Timestamp({ t, i }) } }
-    const rows = await run(({ jobs }) => jobs.find(filter, { projection }).toArray())
-    return rows.map(seenOf)
-  }
+  const readSince = async ([t, i]: Stamp): Promise<readonly Seen[]> =>
+    (await list('jobs', { changed: { $gt: new Timestamp({ t, i }) } }, { projection })).map(seenOf)
   const readNewest = async (): Promise<Seen | undefined> => {
-    const options = { projection, sort: { changed: -1 } as const }
-    const row = await run(({ jobs }) => jobs.findOne({}, options))
-    return row ? seenOf(row) : undefined
+    const row = await one('jobs', {}, { projection, sort: { changed: -1 } })
+    return row && seenOf(row)
   }
   return {
     listChanges: async (text) => {
@@ -68,17 +60,14 @@ export function changeReads({ run }: MongoConnection, clock: Clock) {
       const after = cursor?.after ?? earlier((await readNewest())?.stamp)
       const seen = await readSince(after)
       const known = new Map(cursor?.told.map((recent) => [keyOf(recent), recent]))
-      const told = seen.map((one) => known.get(keyOf(one)) ?? { ...one, seenAt: now })
+      const told = seen.map((one) => {
+        const { id, stamp, seenAt } = known.get(keyOf(one)) ?? { ...one, seenAt: now }
+        return { id, stamp, seenAt }
+      })
+      const news = seen.filter((one) => !known.has(keyOf(one)))
       return {
-        cursor: JSON.stringify(
-          settle(
-            { after, told: told.map(({ id, stamp, seenAt }) => ({ id, stamp, seenAt })) },
-            now,
-          ),
-        ),
-        jobs: cursor
-          ? seen.filter((one) => !known.has(keyOf(one))).map(({ change }) => change)
-          : [],
+        cursor: JSON.stringify(settle({ after, told }, now)),
+        jobs: cursor ? news.map(({ change }) => change) : [],
       }
     },
   } satisfies Partial<Store>
@@ -87,10 +76,11 @@ export function changeReads({ run }: MongoConnection, clock: Clock) {
 /** A change read from the database. */
 type Seen = { readonly id: string; readonly stamp: Stamp; readonly change: JobChange }
 
-function seenOf(row: unknown): Seen {
-  const { _id: id, version, occupied, changed } = parseRow(ChangeRow, row)
-  const offeredTo = offeredIn(occupied.map(occupiedOf))
-  return { id, stamp: [changed.t, changed.i], change: { id, version, offeredTo } }
+function seenOf(row: Row): Seen {
+  const id = parsed(JobId, row, 'id')
+  const { t, i } = parsed(z.instanceof(Timestamp), row, 'changed')
+  const offeredTo = offeredIn(parsed(z.array(z.string()), row, 'occupied').map(occupiedOf))
+  return { id, stamp: [t, i], change: { id, version: numberOf(row, 'version'), offeredTo } }
 }
 
 const keyOf = ({ id, stamp }: { readonly id: string; readonly stamp: Stamp }): string =>

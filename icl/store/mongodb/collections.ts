@@ -1,81 +1,67 @@
-import type { Binary, Collection, Db, Timestamp } from 'mongodb'
-import type { Address } from '../../../lib/codecs.ts'
-import type { ReputationEvent } from '../../../lib/reputation.ts'
-import type { JobPhase } from '../../../lib/schemas/jobs.ts'
+import { Binary, type Collection, type Db, type Timestamp } from 'mongodb'
 import { SvcError } from '../../../lib/svc-error.ts'
-import type { Client } from '../../rules/client.ts'
-import type { Node } from '../../rules/eligibility.ts'
-import type { Job } from '../../rules/job.ts'
 import { encodeDocument } from '../encoding.ts'
 import { indexOfJob } from '../job-index.ts'
-import type { Uploader } from '../store.ts'
+import type { StoreRecord } from '../store.ts'
 import { unlessTaken } from './taken.ts'
 
-/** The version of a document, and the id of the save that made it. */
-type Stand = { readonly version: number; readonly writeId: string }
+type RecordOf<Kind extends StoreRecord['kind']> = Extract<StoreRecord, { kind: Kind }>
 
-/** A job's text and index fields; times in milliseconds, null where there is none. */
-export type JobFields = {
-  readonly document: string
-  readonly client: Address
-  readonly phase: JobPhase
-  readonly createdAt: number
-  readonly settledAt: number | null
-  readonly tickAt: number | null
-  readonly effectsDueAt: number | null
-  readonly effects: number
-  /** `offered:ADDRESS` or `claimed:ADDRESS` for each occupied slot. */
-  readonly occupied: readonly string[]
+/** What a row has of a record, besides its id, its version and the id of its save. Times in milliseconds, null where there is none. */
+export const fields = {
+  job: ({ job }: RecordOf<'job'>) => {
+    const { settledAt, tickAt, effectsDueAt, occupied, ...index } = indexOfJob(job)
+    return {
+      ...index,
+      document: encodeDocument(job),
+      settledAt: settledAt ?? null,
+      tickAt: tickAt ?? null,
+      effectsDueAt: effectsDueAt ?? null,
+      /** `offered:ADDRESS` or `claimed:ADDRESS` for each occupied slot. */
+      occupied: occupied.map(({ node, status }) => `${status}:${node}`),
+    }
+  },
+  node: ({ node }: RecordOf<'node'>) => ({
+    document: encodeDocument(node),
+    certificateExpiresAt: node.certificate.expiresAt,
+  }),
+  client: ({ client }: RecordOf<'client'>) => ({ document: encodeDocument(client) }),
+  event: ({ event }: RecordOf<'event'>) => ({
+    node: event.node,
+    at: event.at,
+    document: encodeDocument(event),
+  }),
+  /** The value is null once released. The row stays until it is pruned, so that a repeated release is recognized. */
+  key: ({ value, expiresAt }: { readonly value: string | null; readonly expiresAt: number }) => ({
+    value,
+    expiresAt,
+  }),
+  blob: ({ bytes, uploader, until }: RecordOf<'blob'>) => ({
+    bytes: new Binary(bytes),
+    size: bytes.length,
+    uploader,
+    until,
+  }),
 }
-export type JobRow = JobFields &
-  Stand & {
-    readonly _id: string
-    /** The server's cluster time of the last save. */
-    readonly changed: Timestamp
-  }
 
-export type NodeFields = { readonly document: string; readonly certificateExpiresAt: number }
-type NodeRow = NodeFields & Stand & { readonly _id: string }
-
-type ClientFields = { readonly document: string }
-type ClientRow = ClientFields & Stand & { readonly _id: string }
-
-export type EventRow = {
+type Row<Kind extends StoreRecord['kind']> = ReturnType<(typeof fields)[Kind]> & {
   readonly _id: string
-  readonly node: Address
-  readonly at: number
-  readonly document: string
   readonly writeId: string
 }
 
-export type KeyRow = {
-  readonly _id: string
-  /** Null once released. The row stays until it is pruned, so that a repeated release is recognized. */
-  readonly value: string | null
-  readonly expiresAt: number
-  readonly writeId: string
+/** The rows of each collection. */
+export type Rows = {
+  /** `changed` is the server's cluster time of the last save. */
+  readonly jobs: Row<'job'> & { readonly version: number; readonly changed: Timestamp }
+  readonly nodes: Row<'node'> & { readonly version: number }
+  readonly clients: Row<'client'> & { readonly version: number }
+  readonly events: Row<'event'>
+  readonly keys: Row<'key'>
+  readonly blobs: Row<'blob'>
 }
-
-type BlobRow = {
-  readonly _id: string
-  readonly bytes: Binary
-  readonly size: number
-  readonly uploader: Uploader
-  readonly until: number
-  readonly writeId: string
-}
-
-type FormatRow = { readonly _id: string; readonly version: number }
 
 /** The collections of a store. */
-export type MongoCollections = {
-  readonly jobs: Collection<JobRow>
-  readonly nodes: Collection<NodeRow>
-  readonly clients: Collection<ClientRow>
-  readonly events: Collection<EventRow>
-  readonly keys: Collection<KeyRow>
-  readonly blobs: Collection<BlobRow>
-}
+export type MongoCollections = { readonly [Name in keyof Rows]: Collection<Rows[Name]> }
 
 export const collectionsOf = (db: Db): MongoCollections => ({
   jobs: db.collection('jobs'),
@@ -86,42 +72,33 @@ export const collectionsOf = (db: Db): MongoCollections => ({
   blobs: db.collection('blobs'),
 })
 
-/** Returns the stored fields of a job. */
-export function jobFieldsOf(job: Job): JobFields {
-  const { client, phase, createdAt, settledAt, tickAt, effectsDueAt, effects, occupied } =
-    indexOfJob(job)
-  return {
-    document: encodeDocument(job),
-    client,
-    phase,
-    createdAt,
-    settledAt: settledAt ?? null,
-    tickAt: tickAt ?? null,
-    effectsDueAt: effectsDueAt ?? null,
-    effects,
-    occupied: occupied.map(({ node, status }) => `${status}:${node}`),
-  }
+type AnyRow = { readonly _id: string; readonly writeId: string; readonly version?: number }
+
+/** Returns the collection of a kind of record, for what all kinds have in common. */
+export const collectionOf = (all: MongoCollections, kind: StoreRecord['kind']) =>
+  all[`${kind}s`] as unknown as Collection<AnyRow>
+
+/**
+ * Stores a record under the id of its save in place of the row that a filter finds, or of none with `upsert`. False when it finds
+ * none, or when another row has the id already.
+ */
+export function putRow(
+  all: MongoCollections,
+  record: StoreRecord,
+  writeId: string,
+  filter: { readonly _id: string; readonly writeId?: string; readonly version?: number },
+  upsert: boolean,
+): Promise<boolean> {
+  const fieldsOf = fields[record.kind] as (record: StoreRecord) => object
+  const version = 'version' in record ? { version: record.version } : {}
+  const $set = { ...fieldsOf(record), ...version, writeId }
+  const stamp = { $currentDate: { changed: { $type: 'timestamp' } } }
+  const update = record.kind === 'job' ? { $set, ...stamp } : { $set }
+  return unlessTaken(async () => {
+    const done = await collectionOf(all, record.kind).updateOne(filter, update as never, { upsert })
+    return done.matchedCount + done.upsertedCount > 0
+  })
 }
-
-/** Returns the stored fields of a node. */
-export const nodeFieldsOf = (node: Node): NodeFields => ({
-  document: encodeDocument(node),
-  certificateExpiresAt: node.certificate.expiresAt,
-})
-
-/** Returns the stored fields of a client. */
-export const clientFieldsOf = (client: Client): ClientFields => ({
-  document: encodeDocument(client),
-})
-
-/** Returns the stored row of an event. */
-export const eventRowOf = (event: ReputationEvent, writeId: string): EventRow => ({
-  _id: event.id,
-  node: event.node,
-  at: event.at,
-  document: encodeDocument(event),
-  writeId,
-})
 
 // Ids need no index here: `_id` has one, which is unique.
 const indexes: Record<keyof MongoCollections, readonly Record<string, 1 | -1>[]> = {
@@ -142,6 +119,8 @@ const indexes: Record<keyof MongoCollections, readonly Record<string, 1 | -1>[]>
   keys: [{ expiresAt: 1 }],
   blobs: [{ uploader: 1, size: 1 }, { until: 1 }],
 }
+
+type FormatRow = { readonly _id: string; readonly version: number }
 
 const format = { _id: 'store', version: 1 }
 

@@ -19,23 +19,18 @@
  * before the document.
  */
 
-import {
-  Binary,
-  type Collection,
-  type Filter,
-  type MatchKeysAndValues,
-  type UpdateFilter,
-} from 'mongodb'
+import type { Filter } from 'mongodb'
 import { ProblemError } from '../../../lib/problem.ts'
-import { documentIn, type VersionedWrite, versionOf, type Write } from '../store.ts'
 import {
-  clientFieldsOf,
-  eventRowOf,
-  jobFieldsOf,
-  type KeyRow,
-  type MongoCollections,
-  nodeFieldsOf,
-} from './collections.ts'
+  documentIn,
+  idOf,
+  recordBy,
+  type StoreRecord,
+  type VersionedWrite,
+  type Write,
+  type WriteOf,
+} from '../store.ts'
+import { collectionOf, fields, type MongoCollections, putRow, type Rows } from './collections.ts'
 import { unlessTaken } from './taken.ts'
 
 /** One attempt at a save; `mayBeDone` when an earlier attempt may have succeeded without an answer. */
@@ -51,22 +46,11 @@ export async function saveOnce(
   write: Write,
   attempt: Attempt,
 ): Promise<boolean> {
-  const { jobs, nodes, clients } = collections
   switch (write.kind) {
     case 'job':
-      return saveVersioned(jobs, attempt, {
-        ...{ id: write.job.id, write, fields: jobFieldsOf(write.job) },
-        also: { $currentDate: { changed: { $type: 'timestamp' } } },
-      })
-    case 'node': {
-      const { node } = write
-      return saveVersioned(nodes, attempt, { id: node.address, write, fields: nodeFieldsOf(node) })
-    }
-    case 'client': {
-      const { client } = write
-      const fields = clientFieldsOf(client)
-      return saveVersioned(clients, attempt, { id: client.address, write, fields })
-    }
+    case 'node':
+    case 'client':
+      return saveDocument(collections, write, attempt)
     case 'event':
       return (await addEvents(collections, [write], attempt)) === undefined
     case 'key':
@@ -91,25 +75,22 @@ export async function saveAllOnce(
   writes: readonly Write[],
   attempt: Attempt,
 ): Promise<Write | undefined> {
-  const document = documentIn(writes)
-  const releases = writes.filter((write) => write.kind === 'release-key')
-  const refused = await saveBeforeReleases(collections, { writes, releases, document }, attempt)
+  const refused = await saveBeforeReleases(collections, writes, attempt)
   if (refused) return refused
-  for (const write of releases) await releaseKey(collections, write, attempt)
+  for (const write of releasesIn(writes)) await releaseKey(collections, write, attempt)
   return undefined
 }
 
-type Parts = {
-  readonly writes: readonly Write[]
-  readonly releases: readonly Extract<Write, { kind: 'release-key' }>[]
-  readonly document: VersionedWrite | undefined
-}
+const releasesIn = (writes: readonly Write[]): readonly WriteOf<'release-key'>[] =>
+  writes.filter((write) => write.kind === 'release-key')
 
 async function saveBeforeReleases(
   collections: MongoCollections,
-  { writes, releases, document }: Parts,
+  writes: readonly Write[],
   attempt: Attempt,
 ): Promise<Write | undefined> {
+  const { keys } = collections
+  const document = documentIn(writes)
   const taken: Taken[] = []
   const refuse = async (write: Write): Promise<Write | undefined> => {
     // An earlier attempt may have saved everything before the connection broke.
@@ -117,9 +98,8 @@ async function saveBeforeReleases(
     await takeBack(collections, taken, attempt)
     return write
   }
-  for (const write of releases) {
-    const isHeld = await collections.keys.findOne({ _id: write.key, value: write.value })
-    if (!isHeld) return refuse(write)
+  for (const write of releasesIn(writes)) {
+    if (!(await keys.findOne({ _id: write.key, value: write.value }))) return refuse(write)
   }
   for (const write of writes) {
     if (write === document || write.kind === 'release-key' || write.kind === 'event') continue
@@ -139,15 +119,12 @@ async function saveBeforeReleases(
 }
 
 async function isSaved(
-  { jobs, nodes, clients }: MongoCollections,
+  collections: MongoCollections,
   write: VersionedWrite,
   { writeId }: Attempt,
 ): Promise<boolean> {
-  if (write.kind === 'job') return (await jobs.findOne({ _id: write.job.id, writeId })) !== null
-  if (write.kind === 'node') {
-    return (await nodes.findOne({ _id: write.node.address, writeId })) !== null
-  }
-  return (await clients.findOne({ _id: write.client.address, writeId })) !== null
+  const saved = { _id: idOf(write), writeId }
+  return (await collectionOf(collections, write.kind).findOne(saved)) !== null
 }
 
 /** A write that was made; for a key, with its former value. */
@@ -169,35 +146,21 @@ async function takeBack(
   }
 }
 
-type VersionedRow = { readonly _id: string; readonly version: number; readonly writeId: string }
-
-/** A save of a document's `fields` on top of the version that `write` names; `also` is a further update of the row. */
-type Versioned<Row> = {
-  readonly id: string
-  readonly write: VersionedWrite
-  readonly fields: Omit<Row, '_id' | 'version' | 'writeId' | 'changed'>
-  readonly also?: UpdateFilter<Row>
-}
-
-async function saveVersioned<Row extends VersionedRow>(
-  collection: Collection<Row>,
+async function saveDocument(
+  collections: MongoCollections,
+  write: VersionedWrite,
   { writeId, mayBeDone, retried }: Attempt,
-  { id, write, fields, also }: Versioned<Row>,
 ): Promise<boolean> {
+  const _id = idOf(write)
   const { base } = write
-  const version = versionOf(write)
-  const filter = { _id: id, version: base } as Filter<Row>
-  const $set = { ...fields, version, writeId } as unknown as MatchKeysAndValues<Row>
+  const record = recordBy(write)
   // No document has version 0, so a new one is inserted, and the unique id refuses it when there is one already.
-  const saved = await unlessTaken(async () => {
-    const done = await collection.updateOne(filter, { ...also, $set }, { upsert: base === 0 })
-    return done.matchedCount + done.upsertedCount > 0
-  })
+  const saved = await putRow(collections, record, writeId, { _id, version: base }, base === 0)
   if (saved || !mayBeDone) return saved
-  const held = await collection.findOne({ _id: id } as Filter<Row>)
+  const held = await collectionOf(collections, write.kind).findOne({ _id })
   if (held?.writeId === writeId) return true
   // This save may have succeeded without an answer before another one: neither true nor false is certain.
-  if (retried && held && held.version > version) throw unknownOutcome()
+  if (retried && (held?.version ?? 0) > record.version) throw unknownOutcome()
   return false
 }
 
@@ -206,16 +169,14 @@ const unknownOutcome = () =>
     retryAfterSeconds: 1,
   })
 
-type EventWrite = Extract<Write, { kind: 'event' }>
-
 /** Adds events with one command; returns one that was there already. */
 async function addEvents(
   { events }: MongoCollections,
-  writes: readonly EventWrite[],
+  writes: readonly WriteOf<'event'>[],
   { writeId }: Attempt,
-): Promise<EventWrite | undefined> {
+): Promise<Write | undefined> {
   if (writes.length === 0) return undefined
-  const rows = writes.map(({ event }) => eventRowOf(event, writeId))
+  const rows = writes.map((write) => ({ _id: write.event.id, writeId, ...fields.event(write) }))
   // Events that are there already do not stop the others from being added.
   if (await unlessTaken(() => events.insertMany(rows, { ordered: false }))) return undefined
   const own = { _id: { $in: rows.map(({ _id }) => _id) }, writeId }
@@ -228,17 +189,17 @@ async function addEvents(
 const never = Number.MIN_SAFE_INTEGER
 
 /** The former value of a key, and its expiry. */
-type Former = Pick<KeyRow, 'value' | 'expiresAt'>
+type Former = Pick<Rows['keys'], 'value' | 'expiresAt'>
 const nobody: Former = { value: null, expiresAt: never }
 
 /** Gives a key to a value. Returns the former value, `renewed` when the value has it already, or undefined while another has it. */
 async function takeKey(
   { keys }: MongoCollections,
-  { key, value, insteadOf, now, expiresAt }: Extract<Write, { kind: 'key' }>,
+  { key, value, insteadOf, now, expiresAt }: WriteOf<'key'>,
   { writeId }: Attempt,
 ): Promise<'renewed' | Former | undefined> {
   const held = insteadOf === undefined ? [{ value }] : [{ value }, { value: insteadOf }]
-  const free: Filter<KeyRow> = { _id: key, $or: [...held, { expiresAt: { $lte: now } }] }
+  const free: Filter<Rows['keys']> = { _id: key, $or: [...held, { expiresAt: { $lte: now } }] }
   const update = { $set: { value, expiresAt, writeId } }
   const take = async (upsert: boolean) => {
     const before = await keys.findOneAndUpdate(free, update, { upsert })
@@ -251,7 +212,7 @@ async function takeKey(
 
 async function releaseKey(
   { keys }: MongoCollections,
-  { key, value }: Extract<Write, { kind: 'release-key' }>,
+  { key, value }: WriteOf<'release-key'>,
   { writeId, mayBeDone }: Attempt,
 ): Promise<boolean> {
   const { matchedCount } = await keys.updateOne(
@@ -264,13 +225,23 @@ async function releaseKey(
 
 async function saveBlob(
   { blobs }: MongoCollections,
-  { cid, bytes, uploader, until }: Extract<Write, { kind: 'blob' }>,
+  write: WriteOf<'blob'>,
   { writeId }: Attempt,
 ): Promise<boolean> {
-  const row = { bytes: new Binary(bytes), size: bytes.length, uploader, writeId }
+  const { until, ...row } = fields.blob(write)
   const put = async () => {
-    await blobs.updateOne({ _id: cid }, { $max: { until }, $setOnInsert: row }, { upsert: true })
+    const update = { $max: { until }, $setOnInsert: { ...row, writeId } }
+    await blobs.updateOne({ _id: write.cid }, update, { upsert: true })
     return true
   }
   return (await unlessTaken(put)) || put()
 }
+
+/** Inserts a record unless there is one with its id; also true when the save with this write id inserted that one. */
+export const restoreOnce = (
+  collections: MongoCollections,
+  record: StoreRecord,
+  writeId: string,
+): Promise<boolean> =>
+  // The filter finds only a row of this write id. Beside any other row the upsert fails, because its id is taken.
+  putRow(collections, record, writeId, { _id: idOf(record), writeId }, true)

@@ -7,15 +7,17 @@ import type { Log } from '../../telemetry/log.ts'
 import { lastingAtOnce, type Store } from '../store.ts'
 import { createUnreadable } from '../unreadable.ts'
 import { changeReads } from './changes.ts'
+import type { MongoCollections } from './collections.ts'
 import {
   createMongoConnection,
   defaultMongoTimeouts,
   hostsOf,
   type MongoTimeouts,
 } from './connection.ts'
+import { createQueries } from './queries.ts'
 import { jobFigures, jobReads, otherReads } from './reads.ts'
-import { type Attempt, saveAllOnce, saveOnce } from './saves.ts'
-import { pruning, restoreOnce, scanAll } from './upkeep.ts'
+import { type Attempt, restoreOnce, saveAllOnce, saveOnce } from './saves.ts'
+import { pruning, scanAll } from './upkeep.ts'
 
 /** The settings of a store in MongoDB. */
 export type MongoOptions = {
@@ -34,7 +36,17 @@ export type MongoOptions = {
 export function createMongoStore({ url, clock, random, timeouts, log }: MongoOptions): Store {
   const connection = createMongoConnection(url, clock, timeouts ?? defaultMongoTimeouts)
   const unreadable = createUnreadable(log)
-  const newId = () => toBase64Url(random.bytes(12))
+  const queries = createQueries(connection)
+  const saving = <T>(
+    given: string | undefined,
+    once: (collections: MongoCollections, attempt: Attempt) => Promise<T>,
+  ): Promise<T> => {
+    const writeId = given ?? toBase64Url(random.bytes(12))
+    return connection.run((collections, attempt) => {
+      const retried = attempt > 1
+      return once(collections, { writeId, retried, mayBeDone: retried || given !== undefined })
+    })
+  }
   return {
     durable: true,
     shared: true,
@@ -47,36 +59,17 @@ export function createMongoStore({ url, clock, random, timeouts, log }: MongoOpt
     },
     ping: () => connection.ping(),
     close: () => connection.close(),
-    save: (write, given) => {
-      const writeId = given ?? newId()
-      return connection.run((collections, attempt) =>
-        saveOnce(collections, write, attemptOf(writeId, attempt, given)),
-      )
-    },
-    saveAll: (writes, given) => {
-      const writeId = given ?? newId()
-      return connection.run((collections, attempt) =>
-        saveAllOnce(collections, writes, attemptOf(writeId, attempt, given)),
-      )
-    },
-    ...jobReads(connection, unreadable),
-    ...jobFigures(connection),
-    ...otherReads(connection, unreadable),
-    ...changeReads(connection, clock),
+    save: (write, given) => saving(given, (all, attempt) => saveOnce(all, write, attempt)),
+    saveAll: (writes, given) => saving(given, (all, attempt) => saveAllOnce(all, writes, attempt)),
+    ...jobReads(queries, unreadable),
+    ...jobFigures(queries),
+    ...otherReads(queries, unreadable),
+    ...changeReads(queries, clock),
     ...pruning(connection),
     scan: () => scanAll(connection),
-    restore: (record) => {
-      const writeId = newId()
-      return connection.run((collections) => restoreOnce(collections, record, writeId))
-    },
+    restore: (record) => saving(undefined, (all, { writeId }) => restoreOnce(all, record, writeId)),
   }
 }
-
-const attemptOf = (writeId: string, attempt: number, given: string | undefined): Attempt => ({
-  writeId,
-  retried: attempt > 1,
-  mayBeDone: attempt > 1 || given !== undefined,
-})
 
 /** Returns a function that opens stores, each with its own connections; throws SvcError `settings-invalid` at once for an invalid URL. */
 export function createMongoOpener(options: MongoOptions): () => Promise<Store> {

@@ -1,4 +1,4 @@
-import type { HeldKey, Store, StoreRecord, Write } from '../store.ts'
+import type { HeldKey, Store, WriteOf } from '../store.ts'
 import { didChange, type SqliteDatabase } from './database.ts'
 
 /** Writes to keys. */
@@ -14,7 +14,7 @@ export function createKeyWrites(db: SqliteDatabase) {
     'DELETE FROM keys WHERE rowid IN (SELECT rowid FROM keys WHERE expires_at <= ? LIMIT ?)',
   )
   return {
-    save: (write: Extract<Write, { kind: 'key' | 'release-key' }>): boolean => {
+    save: (write: WriteOf<'key' | 'release-key'>): boolean => {
       const { key, value } = write
       if (write.kind === 'release-key') return didChange(release.run(key, value))
       const { expiresAt, now, insteadOf = null } = write
@@ -23,7 +23,7 @@ export function createKeyWrites(db: SqliteDatabase) {
     put: ({ key, value, expiresAt }: HeldKey): void => {
       put.run(key, value, expiresAt)
     },
-    restore: ({ key, value, expiresAt }: Extract<StoreRecord, { kind: 'key' }>): boolean =>
+    restore: ({ key, value, expiresAt }: HeldKey): boolean =>
       didChange(insert.run(key, value, expiresAt)),
     prune: ({ now, limit }: Parameters<Store['prune']>[0]): number =>
       Number(prune.run(now, limit).changes),
@@ -38,7 +38,7 @@ export function createBlobWrites(db: SqliteDatabase) {
   const listExpired = db.prepare('SELECT cid FROM blobs WHERE until <= ? ORDER BY until LIMIT ?')
   const remove = db.prepare('DELETE FROM blobs WHERE cid = ?')
   const removeBytes = db.prepare('DELETE FROM blob_bytes WHERE cid = ?')
-  const add = ({ cid, bytes, uploader, until }: Extract<StoreRecord, { kind: 'blob' }>) => {
+  const add = ({ cid, bytes, uploader, until }: WriteOf<'blob'>) => {
     if (!didChange(insert.run(cid, uploader, bytes.length, until))) return false
     insertBytes.run(cid, bytes)
     return true
@@ -50,11 +50,7 @@ export function createBlobWrites(db: SqliteDatabase) {
   return {
     insert: add,
     erase,
-    save: (
-      write:
-        | Extract<Write, { kind: 'blob' | 'keep-blob' }>
-        | Extract<StoreRecord, { kind: 'blob' }>,
-    ): boolean =>
+    save: (write: WriteOf<'blob' | 'keep-blob'>): boolean =>
       (write.kind === 'blob' && add(write)) ||
       didChange(keep.run(write.until, write.cid)) ||
       ('mayBeAbsent' in write && write.mayBeAbsent === true),

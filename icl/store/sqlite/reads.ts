@@ -2,6 +2,9 @@ import { z } from 'zod'
 import { Address, JobId } from '../../../lib/codecs.ts'
 import type { ReputationEvent } from '../../../lib/reputation.ts'
 import { JobPhase } from '../../../lib/schemas/jobs.ts'
+import type { Client } from '../../rules/client.ts'
+import type { Node } from '../../rules/eligibility.ts'
+import type { Job } from '../../rules/job.ts'
 import { countSlots } from '../job-index.ts'
 import {
   behindPrefix,
@@ -10,15 +13,13 @@ import {
   endOfList,
   heldKeyOf,
   numberOf,
-  optionalNumberOf,
   parsed,
-  positionOf,
   type Row,
   textOf,
 } from '../rows.ts'
 import type { JobChange, Store, Versioned } from '../store.ts'
 import { fillPage, type Unreadable } from '../unreadable.ts'
-import { asStoreError, type SqliteDatabase, type SqliteValue } from './database.ts'
+import { asStoreError, type SqliteDatabase, type SqliteValue, type Statement } from './database.ts'
 import type { AllDocuments, Documents } from './documents.ts'
 import { wholeJob } from './job-parts.ts'
 
@@ -64,7 +65,7 @@ export const queries = {
     ORDER BY at DESC, id DESC LIMIT ?`,
   findKey: 'SELECT value FROM keys WHERE key = ? AND expires_at > ?',
   listKeys: `
-    SELECT key, value, expires_at FROM keys
+    SELECT key AS id, value, expires_at AS expiresAt FROM keys
     WHERE key >= ? AND key < ? AND expires_at > ? ORDER BY key`,
   findBlob: 'SELECT bytes FROM blob_bytes WHERE cid = ?',
   countBlobBytes: 'SELECT total(size) AS bytes FROM blobs WHERE uploader = ?',
@@ -89,12 +90,9 @@ export function createSqliteReads(
   }: { suspect: (error: unknown) => void; unreadable: Unreadable; documents: AllDocuments },
 ) {
   const decoding: Decoding = { unreadable, documents }
-  const statements = new Map(Object.entries(queries).map(([name, sql]) => [name, db.prepare(sql)]))
-  const statement = (name: keyof typeof queries) => {
-    const found = statements.get(name)
-    if (!found) throw new TypeError(`There is no query ${name}`)
-    return found
-  }
+  const statements = Object.fromEntries(
+    Object.entries(queries).map(([name, sql]) => [name, db.prepare(sql)]),
+  ) as Record<keyof typeof queries, Statement>
   const guarded = <T>(read: () => T): T => {
     try {
       return read()
@@ -107,9 +105,9 @@ export function createSqliteReads(
     all: (name, ...values) =>
       guarded(() => {
         documents.look()
-        return statement(name).all(...values)
+        return statements[name].all(...values)
       }),
-    one: (name, ...values) => guarded(() => statement(name).get(...values)),
+    one: (name, ...values) => guarded(() => statements[name].get(...values)),
   }
   return {
     ping: async () => {
@@ -122,15 +120,9 @@ export function createSqliteReads(
 
 type Decoding = { readonly unreadable: Unreadable; readonly documents: AllDocuments }
 
-/** Returns a reader of many documents of one kind, which leaves out unreadable ones. */
-const readingAll =
-  <T>(unreadable: Unreadable, what: string, decode: (row: Row) => T) =>
-  (found: readonly Row[]): readonly T[] =>
-    unreadable.readAll(found, ({ id }) => `${what} ${String(id)}`, decode)
-
 /** Returns a reader of one document, from memory if it is there. */
 const reading =
-  <T>(
+  <T extends Job | Node | Client>(
     unreadable: Unreadable,
     what: string,
     documents: Documents<T>,
@@ -145,8 +137,8 @@ const reading =
 
 function jobReads({ all, one }: Rows, { unreadable, documents }: Decoding) {
   const ids = (found: readonly Row[]) => found.map((row) => parsed(JobId, row, 'id'))
-  const jobs = readingAll(unreadable, 'job', (row) => documents.jobs.decode(row).document)
-  const jobsAt = readingAll(unreadable, 'job', (row) => {
+  const jobs = unreadable.readerOf('job', (row) => documents.jobs.decode(row).document)
+  const jobsAt = unreadable.readerOf('job', (row) => {
     const id = textOf(row, 'id')
     return (documents.jobs.known(id) ?? documents.jobs.decode(one('findJob', id) ?? {})).document
   })
@@ -168,7 +160,7 @@ function jobReads({ all, one }: Rows, { unreadable, documents }: Decoding) {
       const name = `listJobs${client ? 'OfClient' : ''}${phase ? 'InPhase' : ''}` as const
       const which = [client, phase].filter((value) => value !== undefined)
       const ask = ({ at, id } = endOfList, limit: number) => all(name, ...which, at, id, limit)
-      return fillPage(page, ask, positionOf, jobs)
+      return fillPage(page, 'at', ask, jobs)
     },
     countJobsOfClient: async (client, which) => {
       const row =
@@ -202,15 +194,15 @@ function jobReads({ all, one }: Rows, { unreadable, documents }: Decoding) {
       return {
         jobsByPhase: Object.fromEntries(phases),
         effects: numberOf(due, 'effects'),
-        oldestEffectDueAt: optionalNumberOf(due, 'oldest'),
+        oldestEffectDueAt: due.oldest === null ? undefined : numberOf(due, 'oldest'),
       }
     },
   } satisfies Partial<Store>
 }
 
 function otherReads({ all, one }: Rows, { unreadable, documents }: Decoding) {
-  const nodes = readingAll(unreadable, 'node', (row) => documents.nodes.decode(row).document)
-  const events = readingAll(unreadable, 'event', (row) => documentOf<ReputationEvent>(row, 'event'))
+  const nodes = unreadable.readerOf('node', (row) => documents.nodes.decode(row).document)
+  const events = unreadable.readerOf('event', (row) => documentOf<ReputationEvent>(row, 'event'))
   const findNode = reading(unreadable, 'node', documents.nodes, (id) => one('findNode', id))
   const findClient = reading(unreadable, 'client', documents.clients, (id) => one('findClient', id))
   return {
@@ -220,7 +212,7 @@ function otherReads({ all, one }: Rows, { unreadable, documents }: Decoding) {
     listReputationEvents: (node, page) => {
       const ask = ({ at, id } = endOfList, limit: number) =>
         all('listReputationEvents', node, page.since ?? 0, at, id, limit)
-      return fillPage(page, ask, positionOf, events)
+      return fillPage(page, 'at', ask, events)
     },
     findKey: async (key, now) => {
       const row = one('findKey', key, now)

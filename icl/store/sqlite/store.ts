@@ -1,16 +1,11 @@
-import type { ReputationEvent } from '../../../lib/reputation.ts'
-import type { Client } from '../../rules/client.ts'
-import type { Node } from '../../rules/eligibility.ts'
-import type { Job } from '../../rules/job.ts'
 import type { Log } from '../../telemetry/log.ts'
-import { bytesOf, documentOf, heldKeyOf, numberOf, textOf } from '../rows.ts'
+import { recordOf } from '../rows.ts'
 import {
   type Barrier,
   lastingAtOnce,
   type Store,
   type StoreRecord,
   type StoreStatus,
-  type Uploader,
 } from '../store.ts'
 import { createUnreadable, type Unreadable } from '../unreadable.ts'
 import { createCommits, type SqliteCommits } from './commits.ts'
@@ -57,12 +52,7 @@ export function createSqliteStore(
   const store: SqliteStore = {
     db,
     transact: (work) => commits.run(() => work(writes)),
-    transactSoon: async (work) => {
-      const losses = commits.losses()
-      const answer = commits.apply(() => work(writes))
-      await commits.flushed(losses, false)
-      return answer
-    },
+    transactSoon: (work) => commits.run(() => work(writes), false),
     betweenCommits: (work) => {
       commits.commit()
       work()
@@ -122,6 +112,15 @@ async function* watched<T>(
   }
 }
 
+const records: Record<StoreRecord['kind'], string> = {
+  job: `SELECT ${wholeJob} FROM jobs`,
+  node: 'SELECT address AS id, version, document FROM nodes',
+  client: 'SELECT address AS id, version, document FROM clients',
+  event: `SELECT id, ${wholeEvent} FROM events`,
+  key: 'SELECT key AS id, value, expires_at AS expiresAt FROM keys',
+  blob: 'SELECT cid AS id, bytes, uploader, until FROM blobs JOIN blob_bytes USING (cid)',
+}
+
 /** Yields every record of one snapshot, whatever is saved meanwhile. */
 async function* scan(
   openReader: () => SqliteDatabase,
@@ -132,37 +131,10 @@ async function* scan(
   const db = openReader()
   try {
     db.exec('BEGIN')
-    for (const row of db.prepare(`SELECT ${wholeJob} FROM jobs`).iterate()) {
-      yield { kind: 'job', job: documentOf<Job>(row, 'job'), version: numberOf(row, 'version') }
-    }
-    const nodes = db.prepare('SELECT address AS id, version, document FROM nodes')
-    for (const row of nodes.iterate()) {
-      yield { kind: 'node', node: documentOf<Node>(row, 'node'), version: numberOf(row, 'version') }
-    }
-    const clients = db.prepare('SELECT address AS id, version, document FROM clients')
-    for (const row of clients.iterate()) {
-      const client = documentOf<Client>(row, 'client')
-      yield { kind: 'client', client, version: numberOf(row, 'version') }
-    }
-    for (const row of db.prepare(`SELECT id, ${wholeEvent} FROM events`).iterate()) {
-      yield { kind: 'event', event: documentOf<ReputationEvent>(row, 'event') }
-    }
-    for (const row of db.prepare('SELECT key, value, expires_at FROM keys').iterate()) {
-      yield { kind: 'key', ...heldKeyOf(row) }
-    }
-    const blobs = db.prepare('SELECT * FROM blobs JOIN blob_bytes USING (cid)')
-    for (const row of blobs.iterate()) {
-      yield {
-        kind: 'blob',
-        cid: textOf(row, 'cid'),
-        bytes: bytesOf(row, 'bytes'),
-        uploader: uploaderOf(textOf(row, 'uploader')),
-        until: numberOf(row, 'until'),
-      }
+    for (const [kind, sql] of Object.entries(records)) {
+      for (const row of db.prepare(sql).iterate()) yield recordOf(kind as StoreRecord['kind'], row)
     }
   } finally {
     db.close()
   }
 }
-
-const uploaderOf = (text: string): Uploader => (text === 'wallet' || text === 'icl' ? text : 'node')

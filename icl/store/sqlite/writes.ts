@@ -6,11 +6,12 @@ import {
   documentIn,
   type Erasable,
   idOf,
+  recordBy,
   type Store,
   type StoreRecord,
   type VersionedWrite,
-  versionOf,
   type Write,
+  type WriteOf,
 } from '../store.ts'
 import { didChange, type SqliteDatabase } from './database.ts'
 import type { AllDocuments, Documents } from './documents.ts'
@@ -37,7 +38,7 @@ function createTables(db: SqliteDatabase, documents: AllDocuments) {
     client: createClientWrites(db, documents.clients),
     keys: createKeyWrites(db),
     blobs: createBlobWrites(db),
-    addEvent: ({ event }: Extract<Write, { kind: 'event' }>): boolean => {
+    addEvent: ({ event }: WriteOf<'event'>): boolean => {
       const { id, node, at, ...rest } = event
       return didChange(insertEvent.run(id, node, at, encodeDocument(rest)))
     },
@@ -66,7 +67,7 @@ function saveVersioned(tables: Tables, write: VersionedWrite, writeId: string | 
   const id = idOf(write)
   if (writeId !== undefined && find.get(id)?.write_id === writeId) return true
   if ((documents.known(id)?.version ?? storedVersion(find.get(id))) !== write.base) return false
-  put(tables, { ...write, version: versionOf(write) }, writeId)
+  put(tables, recordBy(write), writeId)
   return true
 }
 
@@ -139,7 +140,7 @@ const copying = (tables: Tables) => ({
   put: (record: StoreRecord): void => put(tables, record),
   /** Applies a write that another store has accepted, without its condition. */
   take: (write: Write, writeId: string): void => {
-    if ('base' in write) put(tables, { ...write, version: versionOf(write) }, writeId)
+    if ('base' in write) put(tables, recordBy(write), writeId)
     else if (write.kind === 'key') put(tables, write)
     else save(tables, write, writeId)
   },
@@ -180,16 +181,13 @@ function createNodeWrites(db: SqliteDatabase, documents: Documents<Node>) {
 }
 
 function createClientWrites(db: SqliteDatabase, documents: Documents<Client>) {
-  const upsert = db.prepare(`
-    INSERT INTO clients VALUES (?, ?, ?, ?)
-    ON CONFLICT (address) DO UPDATE SET
-      version = excluded.version, write_id = excluded.write_id, document = excluded.document`)
+  const put = db.prepare('INSERT OR REPLACE INTO clients VALUES (?, ?, ?, ?)')
   return {
     find: db.prepare('SELECT version, write_id FROM clients WHERE address = ?'),
     documents,
     erase: db.prepare('DELETE FROM clients WHERE address = ?'),
     put: (client: Client, version: number, writeId: string | undefined): void => {
-      upsert.run(client.address, version, writeId ?? null, documents.encode(client, version))
+      put.run(client.address, version, writeId ?? null, documents.encode(client, version))
     },
   }
 }

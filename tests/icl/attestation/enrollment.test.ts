@@ -80,9 +80,7 @@ describe('a node with a TPM', () => {
     const node = tpmNode(icl, 'n1', tpm)
     const answer = await node.enroll()
     const secret = await tpm.activate(answer)
-    const held = JSON.stringify(icl.dump(), (_, value) =>
-      value instanceof Map ? [...value] : value,
-    )
+    const held = JSON.stringify(await Array.fromAsync(icl.deps.store.scan()))
     expect(held).toContain(tpm.akName)
     for (const encoding of ['hex', 'base64', 'base64url'] as const) {
       expect(held).not.toContain(Buffer.from(secret).toString(encoding))

@@ -1,0 +1,33 @@
+import type { Document, Filter, FindOptions } from 'mongodb'
+import type { Row } from '../rows.ts'
+import type { Rows } from './collections.ts'
+import type { MongoConnection } from './connection.ts'
+
+/** Returns a document of a collection as a row, which has its `_id` as `id`. */
+export const rowOf = ({ _id, ...row }: Document): Row => ({ ...row, id: _id })
+
+/** Creates the queries of a connection. They return rows. */
+export function createQueries({ run }: MongoConnection) {
+  const list = <Name extends keyof Rows>(
+    name: Name,
+    filter: Filter<Rows[Name]>,
+    options: FindOptions = {},
+  ): Promise<readonly Row[]> =>
+    run(async (all) => (await all[name].find(filter, options).toArray()).map(rowOf))
+  return {
+    list,
+    /** Returns the first row, or undefined. */
+    one: async <Name extends keyof Rows>(
+      name: Name,
+      filter: Filter<Rows[Name]>,
+      options: FindOptions = {},
+    ): Promise<Row | undefined> => (await list(name, filter, { ...options, limit: 1 }))[0],
+    /** Returns the groups that the steps make. */
+    group: (name: 'jobs' | 'blobs', ...steps: Document[]): Promise<readonly Row[]> =>
+      run(async (all) => (await all[name].aggregate(steps).toArray()).map(rowOf)),
+    count: (filter: Filter<Rows['jobs']>): Promise<number> =>
+      run(({ jobs }) => jobs.countDocuments(filter)),
+  }
+}
+
+export type Queries = ReturnType<typeof createQueries>
