@@ -1,18 +1,11 @@
 /** Limits new saves during a replay to half the speed of the replay, so that the replay ends. */
-export type Pace = {
-  /** Waits for this save's turn. */
-  take(): Promise<void>
-  /** Reports that more saves were replayed. */
-  step(saves: number): void
-  /** Releases every waiting save, now and later. */
-  end(): void
-}
+export type Pace = ReturnType<typeof createPace>
 
 const share = 0.5
 const mostSaved = 8
 
 /** Makes a pace. At most `mostSaved` unused turns are kept. */
-export function createPace(): Pace {
+export function createPace() {
   const waiting: (() => void)[] = []
   let tokens = 0
   let isOver = false
@@ -23,16 +16,19 @@ export function createPace(): Pace {
     }
   }
   return {
-    take: () =>
+    /** Waits for this save's turn. */
+    take: (): Promise<void> =>
       new Promise((resolve) => {
         waiting.push(resolve)
         letGo()
       }),
-    step: (saves) => {
+    /** Reports that more saves were replayed. */
+    step: (saves: number): void => {
       tokens = Math.min(tokens + share * saves, mostSaved)
       letGo()
     },
-    end: () => {
+    /** Releases every waiting save, now and later. */
+    end: (): void => {
       isOver = true
       letGo()
     },

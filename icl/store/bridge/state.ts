@@ -3,7 +3,7 @@ import { withDeadline } from '../../../lib/deadline.ts'
 import { errorMessage } from '../../../lib/error-message.ts'
 import { ProblemError } from '../../../lib/problem.ts'
 import type { Random } from '../../../lib/random.ts'
-import { createKeyedMutex, type KeyedMutex } from '../../async/mutex.ts'
+import { createKeyedMutex } from '../../async/mutex.ts'
 import { hasDatabaseLock, type LockHolder } from '../../records/database-lock.ts'
 import type { Log } from '../../telemetry/log.ts'
 import type { Store, Write } from '../store.ts'
@@ -25,45 +25,6 @@ export type BridgeOptions = {
   readonly callMs?: number
 }
 
-/** The state of a bridge. */
-export type Bridge = {
-  readonly options: BridgeOptions
-  readonly mutex: KeyedMutex
-  primary: Store | undefined
-  /** `stuck`: the copy is of another database. */
-  mode: 'connected' | 'away' | 'stuck'
-  /** Counts changes of the mode: the outcome of a call from an earlier era says nothing about the current one. */
-  era: number
-  /** The copy has everything but blobs. */
-  isWhole: boolean
-  /** When the last fill of the copy began. */
-  filledAt: MonotonicMs | undefined
-  /** When this ICL last saw that it has the lock of the database. */
-  lockSeenAt: MonotonicMs | undefined
-  /** Why this ICL does not get the lock; undefined when it has the lock or could not ask yet. */
-  lockedOut: string | undefined
-  /** True when this ICL has had the lock ever since the copy was last filled. */
-  isContinuous: boolean
-  /** Locks of what was saved since the current fill began: newer than what the fill reads. Undefined between fills. */
-  touched: Set<string> | undefined
-  /** Saves that were sent to the database and are not answered yet, by id. */
-  readonly sending: Map<string, readonly Write[]>
-  /** Changes of the copy that the disk rejected after the database had answered, by the id of the save. */
-  readonly unsettled: Map<string, () => Promise<void>>
-  /** While set, saves wait: the mode is about to change. */
-  gate: Promise<void> | undefined
-  /** Slows saves down during a replay. */
-  pace: Pace | undefined
-  /** Changes that have begun and not ended. */
-  readonly saves: Set<Promise<unknown>>
-  /** Saves among them that the copy judges. */
-  readonly locals: Set<Promise<unknown>>
-  /** True once no change may begin, because the lock is about to be released. */
-  isClosed: boolean
-  /** Ends the current sleep of the background loop. */
-  skipWait: () => void
-}
-
 const defaultCallMs = 10_000
 const retryAfterSeconds = 5
 
@@ -71,27 +32,46 @@ const retryAfterSeconds = 5
 export const stopping = 'the ICL is stopping'
 
 /** Returns the state before the first connection. */
-export const createState = (options: BridgeOptions): Bridge => ({
+export const createState = (options: BridgeOptions) => ({
   options,
   mutex: createKeyedMutex(),
-  primary: undefined,
-  mode: 'away',
+  primary: undefined as Store | undefined,
+  /** `stuck`: the copy is of another database. */
+  mode: 'away' as 'connected' | 'away' | 'stuck',
+  /** Counts changes of the mode: the outcome of a call from an earlier era says nothing about the current one. */
   era: 0,
-  isWhole: false,
-  filledAt: undefined,
-  lockSeenAt: undefined,
-  lockedOut: undefined,
-  isContinuous: false,
-  touched: undefined,
-  sending: new Map(),
-  unsettled: new Map(),
-  gate: undefined,
-  pace: undefined,
-  saves: new Set(),
-  locals: new Set(),
-  isClosed: false,
+  /** The copy has everything but blobs. */
+  isWhole: false as boolean,
+  /** When the last fill of the copy began. */
+  filledAt: undefined as MonotonicMs | undefined,
+  /** When this ICL last saw that it has the lock of the database. */
+  lockSeenAt: undefined as MonotonicMs | undefined,
+  /** Why this ICL does not get the lock; undefined when it has the lock or could not ask yet. */
+  lockedOut: undefined as string | undefined,
+  /** True when this ICL has had the lock ever since the copy was last filled. */
+  isContinuous: false as boolean,
+  /** Locks of what was saved since the current fill began: newer than what the fill reads. Undefined between fills. */
+  touched: undefined as Set<string> | undefined,
+  /** Saves that were sent to the database and are not answered yet, by id. */
+  sending: new Map<string, readonly Write[]>(),
+  /** Changes of the copy that the disk rejected after the database had answered, by the id of the save. */
+  unsettled: new Map<string, () => Promise<void>>(),
+  /** While set, saves wait: the mode is about to change. */
+  gate: undefined as Promise<void> | undefined,
+  /** Slows saves down during a replay. */
+  pace: undefined as Pace | undefined,
+  /** Changes that have begun and not ended. */
+  saves: new Set<Promise<unknown>>(),
+  /** Saves among them that the copy judges. */
+  locals: new Set<Promise<unknown>>(),
+  /** True once no change may begin, because the lock is about to be released. */
+  isClosed: false as boolean,
+  /** Ends the current sleep of the background loop. */
   skipWait: () => {},
 })
+
+/** The state of a bridge. */
+export type Bridge = ReturnType<typeof createState>
 
 /** True when an error says that the database did not answer, so that the outcome of the call is unknown. */
 export const isAway = (error: unknown): boolean =>

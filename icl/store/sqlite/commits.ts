@@ -30,33 +30,6 @@ import {
   troubleOf,
 } from './database.ts'
 
-/** Takes changes to the disk, many with one fsync. */
-export type SqliteCommits = {
-  /** Makes a change at once; it is durable once `flushed` has resolved. Throws what `work` throws, or why no change can be made. */
-  apply<T>(work: () => T): T
-  /** Makes a change; resolves to its result once the change is on the disk. */
-  run<T>(work: () => T): Promise<T>
-  /**
-   * Resolves once all changes so far are on the disk. Throws `unavailable` when a group was lost since `losses` was read. A call that
-   * is not urgent waits for the next commit, and does not cause one.
-   */
-  flushed(losses: number, isUrgent?: boolean): Promise<void>
-  /** An object that identifies the open transaction, during which no other process changes the database; undefined without one. */
-  open(): object | undefined
-  /** How many groups were lost so far. */
-  losses(): number
-  /** Registers a listener for lost groups. */
-  onLost(listener: () => void): void
-  /** Commits the open group now, for work that cannot run within a transaction. */
-  commit(): void
-  /** Reports an error of a read. After an error of the disk or the file, changes are refused until a restart. */
-  suspect(error: unknown): void
-  /** Why changes are refused, or failed last; undefined when nothing is wrong. */
-  trouble(): string | undefined
-  /** Commits the open group, and refuses later changes. */
-  close(): void
-}
-
 type Host = {
   /** Calls back once the process has handled the requests that have arrived. */
   readonly defer: (work: () => void) => void
@@ -97,11 +70,11 @@ function isAwaited(group: Group): boolean {
 // Limits the size of one commit.
 const mostPerCommit = 512
 
+/** Takes changes to the disk, many with one fsync. */
+export type SqliteCommits = ReturnType<typeof createCommits>
+
 /** Creates the group commit of a connection. */
-export function createCommits(
-  db: SqliteDatabase,
-  { defer, rest, isInPlace, onUndone }: Host,
-): SqliteCommits {
+export function createCommits(db: SqliteDatabase, { defer, rest, isInPlace, onUndone }: Host) {
   const trouble = createTrouble()
   const alone = createSavepoint(db)
   const listeners: (() => void)[] = []
@@ -168,21 +141,34 @@ export function createCommits(
     await group?.ended
   }
   return {
+    /** Makes a change at once; it is durable once `flushed` has resolved. Throws what `work` throws, or why no change can be made. */
     apply,
-    run: async (work) => {
+    /** Makes a change; resolves to its result once the change is on the disk. A change that is not urgent waits for the next commit. */
+    run: async <T>(work: () => T, isUrgent = true): Promise<T> => {
       const since = losses
       const answer = apply(work)
-      await flushed(since)
+      await flushed(since, isUrgent)
       return answer
     },
+    /**
+     * Resolves once all changes so far are on the disk. Throws `unavailable` when a group was lost since `losses` was read. A call that
+     * is not urgent waits for the next commit, and does not cause one.
+     */
     flushed,
-    open: () => open,
-    losses: () => losses,
-    onLost: (listener) => void listeners.push(listener),
-    commit: () => commit(open),
+    /** An object that identifies the open transaction, during which no other process changes the database; undefined without one. */
+    open: (): object | undefined => open,
+    /** How many groups were lost so far. */
+    losses: (): number => losses,
+    /** Registers a listener for lost groups. */
+    onLost: (listener: () => void): void => void listeners.push(listener),
+    /** Commits the open group now, for work that cannot run within a transaction. */
+    commit: (): void => commit(open),
+    /** Reports an error of a read. After an error of the disk or the file, changes are refused until a restart. */
     suspect: trouble.suspect,
+    /** Why changes are refused, or failed last; undefined when nothing is wrong. */
     trouble: trouble.now,
-    close: () => {
+    /** Commits the open group, and refuses later changes. */
+    close: (): void => {
       isClosed = true
       commit(open)
     },

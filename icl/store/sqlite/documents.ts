@@ -18,33 +18,14 @@ import { documentOf, numberOf, type Row, textOf } from '../rows.ts'
 import type { Versioned } from '../store.ts'
 import type { SqliteDatabase } from './database.ts'
 
-/** The cached documents of one table. */
-export type Documents<T> = {
-  /** Looks, then returns the cached document; undefined when it is not in memory. */
-  known(id: string): Versioned<T> | undefined
-  /** Decodes a row with `id`, `version` and `document` that was read after the last look. Throws SvcError `store-corrupt`. */
-  decode(row: Row): Versioned<T>
-  /** Caches a document that is about to be saved as this version; returns its text, or that of its `changing` part. */
-  encode(document: T, version: number, changing?: Partial<T>): string
-  /** Forgets one document, or all. */
-  forget(id?: string): void
-}
-
 /** The cached documents of all tables. */
-export type AllDocuments = {
-  readonly jobs: Documents<Job>
-  readonly nodes: Documents<Node>
-  readonly clients: Documents<Client>
-  /** Clears the cache if another process has committed. Must run before rows are read: their documents are cached as of this look. */
-  look(): void
-  forget(): void
-}
+export type AllDocuments = ReturnType<typeof createDocuments>
+
+/** The cached documents of one table. */
+export type Documents<T extends Job | Node | Client> = ReturnType<typeof documentsOf<T>>
 
 /** Creates the cache of a connection: 8 Mi characters each of jobs and nodes, and 256 Ki of clients; the oldest go first. */
-export function createDocuments(
-  db: SqliteDatabase,
-  transaction: () => object | undefined,
-): AllDocuments {
+export function createDocuments(db: SqliteDatabase, transaction: () => object | undefined) {
   const dataVersion = db.prepare('PRAGMA data_version')
   let seen: unknown
   let seenIn: object | undefined
@@ -56,20 +37,27 @@ export function createDocuments(
     seen = now
     seenIn = open
   }
-  const jobs = documentsOf<Job>(look, 'job', 8_388_608)
-  const nodes = documentsOf<Node>(look, 'node', 8_388_608)
-  const clients = documentsOf<Client>(look, 'client', 262_144)
-  const forget = () => {
-    for (const documents of [jobs, nodes, clients]) documents.forget()
+  const tables = {
+    jobs: documentsOf<Job>(look, 'job', 8_388_608),
+    nodes: documentsOf<Node>(look, 'node', 8_388_608),
+    clients: documentsOf<Client>(look, 'client', 262_144),
   }
-  return { jobs, nodes, clients, look, forget }
+  const forget = () => {
+    for (const documents of Object.values(tables)) documents.forget()
+  }
+  return {
+    ...tables,
+    /** Clears the cache if another process has committed. Must run before rows are read: their documents are cached as of this look. */
+    look,
+    forget,
+  }
 }
 
 function documentsOf<T extends Job | Node | Client>(
   look: () => void,
   what: string,
   mostCharacters: number,
-): Documents<T> {
+) {
   const entries = new Map<string, Versioned<T> & { readonly characters: number }>()
   let characters = 0
   const forget = (id?: string): void => {
@@ -91,11 +79,13 @@ function documentsOf<T extends Job | Node | Client>(
     }
   }
   return {
-    known: (id) => {
+    /** Looks, then returns the cached document; undefined when it is not in memory. */
+    known: (id: string): Versioned<T> | undefined => {
       look()
       return entries.get(id)
     },
-    decode: (row) => {
+    /** Decodes a row with `id`, `version` and `document` that was read after the last look. Throws SvcError `store-corrupt`. */
+    decode: (row: Row): Versioned<T> => {
       const [id, version] = [textOf(row, 'id'), numberOf(row, 'version')]
       // Does not look: the row was read before any later commit of another process.
       const found = entries.get(id)
@@ -104,11 +94,13 @@ function documentsOf<T extends Job | Node | Client>(
       note(id, document, version, textOf(row, 'document').length)
       return { document, version }
     },
-    encode: (document, version, changing = document) => {
+    /** Caches a document that is about to be saved as this version; returns its text, or that of its `changing` part. */
+    encode: (document: T, version: number, changing: Partial<T> = document): string => {
       const text = encodeDocument(changing)
       note('address' in document ? document.address : document.id, document, version, text.length)
       return text
     },
+    /** Forgets one document, or all. */
     forget,
   }
 }
