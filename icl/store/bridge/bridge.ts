@@ -4,25 +4,24 @@
  *
  * Idea: an ICL that is alone on its database keeps a copy of it in a sqlite file (local-copy.ts). While the database
  * answers, the bridge notes each save in the file, sends it to the database, and then applies it to the copy. When the
- * database is away, the copy replaces it: it answers reads, judges saves as the database would, and keeps them in a table
- * in the same transaction. When the database is back, the bridge replays them in order (replay.ts). Saves go on meanwhile,
- * until few are left.
+ * database is away, the copy answers reads, judges saves as the database would, and keeps them in a table in the same
+ * transaction. When the database is back, they are replayed in order (replay.ts), and saves go on until few are left.
  *
  * Invariants:
  * - Saves of one document run one at a time, so at most one has an unknown outcome when the connection breaks. The copy
  *   judges it under its id. The database takes a replayed save whose id it has for done.
  * - A read of what the copy may lack gets 503 unavailable, never "there is none" (`partial` of the status).
  * - Only an ICL with the exclusive lock of the database uses the copy (database-lock.ts), or one that could not ask for the
- *   lock because the database has been away since the start. That one knows only its own saves, and takes the lock before it replays.
+ *   lock because the database has been away since the start. That one takes the lock before it replays.
  * - A token in the database shows that another ICL or a command of the operator was there. Then the copy is filled anew.
  * - Nothing changes once the lock is released: a stop refuses new changes, and waits for those that have begun.
  *
  * Failure cases:
- * - No copy, a disk that rejects saves, or a lock that another ICL has: every call gets 503 while the database is away. A
- *   disk that rejects saves has them refused even while the database answers, so that the copy never falls behind unnoticed.
+ * - No copy, or a lock that another ICL has: every call gets 503 while the database is away. A disk that rejects saves has
+ *   them refused even while the database answers, so that the copy never falls behind unnoticed.
  * - The process dies: its successor judges the saves that were sent and not answered, before it listens.
- * - The database has another version of a replayed document, because the copy was never filled or another process saved in
- *   the last seconds: the database's document stays, and the job's history and the log record the loss.
+ * - The database has another version of a replayed document: the database's document stays, and the job's history and the
+ *   log record the loss.
  * - The database is another one than before: nothing is replayed or saved until the operator decides.
  */
 
@@ -82,8 +81,8 @@ export async function openBridge(options: BridgeOptions): Promise<Store> {
     log.warn('The database does not respond yet', { waiting: copy?.countPending() })
   }
   const watching = watchConnection(bridge, stop.signal)
-  const save = (writes: readonly Write[], id = toBase64Url(options.random.bytes(12))) =>
-    saveWith(bridge, writes, id)
+  const saveAll = (writes: readonly Write[], id = toBase64Url(options.random.bytes(12))) =>
+    lockAll(bridge.mutex, writes, () => unlessClosed(bridge, () => saveInTurn(bridge, writes, id)))
   return {
     durable: true,
     shared: true,
@@ -96,8 +95,8 @@ export async function openBridge(options: BridgeOptions): Promise<Store> {
       await watching
       await close(bridge)
     },
-    save: async (write, id) => (await save([write], id)) === undefined,
-    saveAll: save,
+    save: async (write, id) => (await saveAll([write], id)) === undefined,
+    saveAll: async (writes, id) => (writes.length === 0 ? undefined : saveAll(writes, id)),
     ...bridgeReads(bridge),
     prune: (what) =>
       unlessClosed(bridge, async () => {
@@ -135,17 +134,6 @@ async function forgetOld(bridge: Bridge): Promise<void> {
   await copy.clear('all')
 }
 
-async function saveWith(
-  bridge: Bridge,
-  writes: readonly Write[],
-  id: string,
-): Promise<Write | undefined> {
-  if (writes.length === 0) return undefined
-  return lockAll(bridge.mutex, writes, () =>
-    unlessClosed(bridge, () => saveInTurn(bridge, writes, id)),
-  )
-}
-
 /** Runs a change that `close` waits for. Throws `unavailable` once the store is closed. */
 async function unlessClosed<T>(bridge: Bridge, change: () => Promise<T>): Promise<T> {
   if (bridge.isClosed) throw notSaved(stopping)
@@ -164,23 +152,17 @@ async function saveInTurn(
       await bridge.pace.take()
     } else if (bridge.mode !== 'connected') return saveHere(bridge, writes, id)
     else if (elapsedSince(bridge.options.clock, bridge.lockSeenAt) > recheckLockMs) {
-      await lookAtLock(bridge)
+      const { era } = bridge
+      await checkLock(bridge).catch((error: unknown) => {
+        if (!isAway(error)) throw error
+        noteAway(bridge, era, error)
+      })
     } else {
       bridge.sending.set(id, writes)
       const sending = saveInPrimary(bridge, writes, id)
       const outcome = await sending.finally(() => bridge.sending.delete(id))
       if (outcome !== 'unknown') return outcome
     }
-  }
-}
-
-async function lookAtLock(bridge: Bridge): Promise<void> {
-  const { era } = bridge
-  try {
-    await checkLock(bridge)
-  } catch (error) {
-    if (!isAway(error)) throw error
-    noteAway(bridge, era, error)
   }
 }
 

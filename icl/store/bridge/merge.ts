@@ -2,13 +2,12 @@
  * Problem: a job is saved some twenty times while it runs, and a database may accept twenty saves a second. An outage of a
  * minute must not take ten minutes to replay.
  *
- * Idea: no caller reads the database before the replay is complete. So the saves of one document are merged into one. It goes
- * from the base version of the first save to the version of the last, with all other writes of both. The merged save has
- * the id of the last.
+ * Idea: no caller reads the database before the replay is complete, so the saves of one document are merged into one. It
+ * goes from the base version of the first to the version of the last, under the id of the last, with all other writes.
  *
  * Invariants:
  * - A save that may have been sent is never merged: the database may have it under its id.
- * - The saves of each key and blob keep their order. A save is not merged where it would overtake an earlier one of its keys or blobs.
+ * - A save is not merged where it would overtake an earlier one of its keys or blobs.
  * - A merged save stays small (16 writes at most), so that it fits into the time limit of a call to the database.
  */
 

@@ -2,14 +2,13 @@
  * Problem: some commands change several documents at once, and not every server that speaks MongoDB's protocol has
  * transactions.
  *
- * Idea: the writes run one by one, in an order that is safe to interrupt and to repeat. The store first checks that the
- * keys to be released are held. Then it makes the writes that only reserve or add: keys, blobs, events. Then it saves the
- * one document with a version, which decides the save. Last it releases keys, which cannot be refused any more.
+ * Idea: the writes run one by one, in an order that is safe to interrupt and to repeat. First the store checks that the
+ * keys to be released are held. Then it writes what only reserves or adds: keys, blobs, events. Then it saves the one
+ * document with a version, which decides the save. Last it releases keys, which cannot be refused any more.
  *
  * Invariants:
- * - When a write is refused, up to and including the document, no later write is made, and earlier ones are undone: the
- *   events that this save inserted, and the keys that it gave to a new value. A key goes back to its former value unless
- *   another save has renewed it since. Rows of both carry the id of their save.
+ * - When a write up to the document is refused, no later one is made. The events that this save inserted and the keys that
+ *   it gave to a new value are taken back, unless another save has renewed them since: rows carry the id of their save.
  * - A repeated save whose document already has its id is done, even if one of its writes is refused now. Whatever the
  *   repeat adds is what the first attempt added.
  *

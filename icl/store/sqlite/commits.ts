@@ -3,8 +3,8 @@
  * for the disk some thirty times in a row, although most of these saves are not visible outside by themselves.
  *
  * Idea: a change is made at once in an open transaction, and every later read of this process sees it. One commit takes
- * a whole group of changes to the disk. When a caller waits for it (`flushed`), the group commits after the process has
- * handled the requests that have arrived. Otherwise it commits a few milliseconds later. Every answer waits for its commit.
+ * a group of changes to the disk: after the process has handled the requests that have arrived when a caller waits for it
+ * (`flushed`), or else a few milliseconds later. Every answer waits for its commit.
  *
  * Invariants:
  * - `flushed` resolves only once every change made before its call is on the disk. The commit itself syncs
@@ -13,9 +13,9 @@
  * - After the loss of a group, `flushed` fails for every caller that began before: what it read or saved may rest on it.
  *
  * Failure cases:
- * - The commit fails, or the file is no longer in its place: the whole group is undone, all waiting callers get
- *   `unavailable`, and the listeners of `onLost` drop what they cached. A full disk passes. After an error of the disk or
- *   the file, changes are refused until a restart.
+ * - The commit fails, or the file is no longer in its place: the group is undone, all waiting callers get `unavailable`,
+ *   and the listeners of `onLost` drop what they cached. A full disk passes. After an error of the disk or the file,
+ *   changes are refused until a restart.
  * - The process dies: the open group is lost, and no caller was told that it was saved.
  * - Another process writes for longer than the busy timeout: changes that arrive together share one wait, and are refused.
  */

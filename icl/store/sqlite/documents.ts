@@ -2,7 +2,7 @@
  * Problem: each request reads the documents of its job and its node several times, and each save compares the new document with the
  * old one. Reading and decoding rows costs more than the rest of most saves.
  *
- * Idea: documents that were decoded or saved last stay in memory with their versions, and are read there.
+ * Idea: the documents that were decoded or saved last stay in memory with their versions.
  *
  * Invariants:
  * - The cache holds the documents of the last look at SQLite's `data_version`. A commit of another process changes that value, and
@@ -13,7 +13,7 @@
 import type { Client } from '../../rules/client.ts'
 import type { Node } from '../../rules/eligibility.ts'
 import type { Job } from '../../rules/job.ts'
-import { encodeDocument } from '../encoding.ts'
+import { encodeDocument, idOfDocument } from '../encoding.ts'
 import { documentOf, numberOf, type Row, textOf } from '../rows.ts'
 import type { Versioned } from '../store.ts'
 import type { SqliteDatabase } from './database.ts'
@@ -97,7 +97,7 @@ function documentsOf<T extends Job | Node | Client>(
     /** Caches a document that is about to be saved as this version; returns its text, or that of its `changing` part. */
     encode: (document: T, version: number, changing: Partial<T> = document): string => {
       const text = encodeDocument(changing)
-      note('address' in document ? document.address : document.id, document, version, text.length)
+      note(idOfDocument(document), document, version, text.length)
       return text
     },
     /** Forgets one document, or all. */
