@@ -30,11 +30,11 @@ export async function openEdgeStore(
     })
   }
   // Imported only here, because these modules need the host's node: modules.
-  const [{ createMongoOpener }, { openBridge }] = await Promise.all([
+  const [{ createMongoStore }, { openBridge }] = await Promise.all([
     import('../store/mongodb/store.ts'),
     import('../store/bridge/bridge.ts'),
   ])
-  const open = createMongoOpener({ url, clock, random, log })
+  const open = async () => createMongoStore({ url, clock, random, log })
   log.info('There is no local copy on an edge host: everything waits while MongoDB is away')
   const copy = undefined
   return { store: await openBridge({ open, copy, replicaId, clock, random, log }), replicaId }

@@ -85,11 +85,11 @@ export async function openServiceStore(settings: StoreSettings, log: Log): Promi
   }
   if (!/^mongodb(\+srv)?:/.test(url))
     return { store: await openStore(url, { log }), replicaId: someId }
-  const [{ createMongoOpener }, { openBridge }] = await Promise.all([
+  const [{ createMongoStore }, { openBridge }] = await Promise.all([
     import('../store/mongodb/store.ts'),
     import('../store/bridge/bridge.ts'),
   ])
-  const open = createMongoOpener({ url, clock, random, log })
+  const open = async () => createMongoStore({ url, clock, random, log })
   const copy = await openCopy(settings, log)
   const replicaId = copy?.replicaId(someId) ?? someId
   return { store: await openBridge({ open, copy, replicaId, clock, random, log }), replicaId }

@@ -5,6 +5,10 @@ import type { Job } from '../rules/job.ts'
 
 export type Document = Job | Node | Client | ReputationEvent
 
+/** Returns the id of a document, which is the address of a node or client. */
+export const idOfDocument = (document: Document): string =>
+  'address' in document ? document.address : document.id
+
 const bigintTag = '$bigint'
 
 /** Returns a document as JSON text, with each bigint as `{"$bigint": "<decimal>"}`. */
@@ -34,11 +38,14 @@ function encodedByParts(value: object, levels: number): string {
   let text = ''
   for (const [key, part] of Object.entries(value)) {
     if (isObject(part)) text += `,${JSON.stringify(key)}:${encoded(part, levels)}`
-    else rest[key] = typeof part === 'bigint' ? { [bigintTag]: part.toString() } : part
+    else rest[key] = tagged(part)
   }
   const first = JSON.stringify(rest)
   return first === '{}' ? `{${text.slice(1)}}` : `${first.slice(0, -1)}${text}}`
 }
+
+const tagged = (part: unknown): unknown =>
+  typeof part === 'bigint' ? { [bigintTag]: part.toString() } : part
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null
 
@@ -47,9 +54,7 @@ function encodedWhole(value: object): string {
     return JSON.stringify(value)
   } catch {
     // The value contains a bigint, which is rare. A replacer function for every value would make all encoding four times as slow.
-    return JSON.stringify(value, (_, part: unknown) =>
-      typeof part === 'bigint' ? { [bigintTag]: part.toString() } : part,
-    )
+    return JSON.stringify(value, (_, part: unknown) => tagged(part))
   }
 }
 
@@ -60,17 +65,13 @@ export const decodeDocument = <T extends Document>(text: string): T =>
 /** Does the same as `decodeDocument`, and also throws SyntaxError when the document has another id. */
 export function decodeDocumentOf<T extends Document>(id: unknown, text: string): T {
   const document = decodeDocument<T>(text)
-  const isIts =
-    typeof document === 'object' &&
-    document !== null &&
-    ('address' in document ? document.address : document.id) === id
-  if (!isIts) throw new SyntaxError('The text is not that of this document')
-  return document
+  if (isObject(document) && idOfDocument(document) === id) return document
+  throw new SyntaxError('The text is not that of this document')
 }
 
 /** Replaces tags by bigints, in place. A reviver function of JSON.parse would take four times as long. */
 function untagged(parsed: unknown): unknown {
-  if (typeof parsed !== 'object' || parsed === null) return parsed
+  if (!isObject(parsed)) return parsed
   const object = parsed as Record<string, unknown>
   for (const key in object) {
     const inner = object[key]
@@ -81,7 +82,4 @@ function untagged(parsed: unknown): unknown {
 }
 
 const isTagged = (value: unknown): value is { readonly [bigintTag]: string } =>
-  typeof value === 'object' &&
-  value !== null &&
-  bigintTag in value &&
-  typeof value[bigintTag] === 'string'
+  isObject(value) && bigintTag in value && typeof value[bigintTag] === 'string'

@@ -147,18 +147,17 @@ export type Commits = {
 export const lastingAtOnce: Commits = { barrier: () => async () => {}, onLost: () => {} }
 
 /** Returns the store with saves that return once they are durable, for code that keeps results beyond one request. */
-export const lasting = (store: Store): Store =>
-  Object.assign(Object.create(store) as Store, {
-    save: (...args: Parameters<Store['save']>) => whenLasting(store, () => store.save(...args)),
-    saveAll: (...args: Parameters<Store['saveAll']>) =>
-      whenLasting(store, () => store.saveAll(...args)),
+export function lasting(store: Store): Store {
+  const whenLasting = async <T>(save: () => Promise<T>): Promise<T> => {
+    const barrier = store.commits.barrier()
+    const answer = await save()
+    await barrier()
+    return answer
+  }
+  return Object.assign(Object.create(store) as Store, {
+    save: (...args: Parameters<Store['save']>) => whenLasting(() => store.save(...args)),
+    saveAll: (...args: Parameters<Store['saveAll']>) => whenLasting(() => store.saveAll(...args)),
   })
-
-async function whenLasting<T>({ commits }: Store, save: () => Promise<T>): Promise<T> {
-  const barrier = commits.barrier()
-  const answer = await save()
-  await barrier()
-  return answer
 }
 
 /** Figures of the store for the operator. */
@@ -172,6 +171,9 @@ export type StoreStats = {
 
 /** A place in a list that is ordered by time, then by id. */
 export type Position = { readonly at: number; readonly id: string }
+
+/** The part of a list that comes after `before` in the order of the list; `limit` entries at most. */
+export type Page = { readonly before?: Position | undefined; readonly limit: number }
 
 /**
  * Everything the ICL remembers. Every save is conditional: false means that its condition failed, usually because another writer was
@@ -209,12 +211,12 @@ export interface Store {
   /** How many slots of each node are occupied, over all unsettled jobs. */
   countOccupiedSlots(): Promise<ReadonlyMap<Address, OccupiedSlots>>
   /** The jobs of one client or of all clients, newest first, from before a position on. */
-  listJobs(page: {
-    readonly client?: Address | undefined
-    readonly phase?: JobPhase | undefined
-    readonly before?: Position | undefined
-    readonly limit: number
-  }): Promise<readonly Job[]>
+  listJobs(
+    page: Page & {
+      readonly client?: Address | undefined
+      readonly phase?: JobPhase | undefined
+    },
+  ): Promise<readonly Job[]>
   /** Counts a client's jobs created at or after `since`, or its unsettled jobs. */
   countJobsOfClient(client: Address, which: { since: number } | 'unsettled'): Promise<number>
   /** Jobs saved since the call that returned `cursor`, each at least once. Without a cursor it returns a new one and no jobs. */
@@ -231,11 +233,7 @@ export interface Store {
   /** A node's events by time and id, newest first, from before a position on and back to `since`. */
   listReputationEvents(
     node: Address,
-    page: {
-      readonly before?: Position | undefined
-      readonly since?: number | undefined
-      readonly limit: number
-    },
+    page: Page & { readonly since?: number | undefined },
   ): Promise<readonly ReputationEvent[]>
 
   /** The value that has a key at `now`. */

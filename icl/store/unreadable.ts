@@ -1,7 +1,7 @@
 import { SvcError } from '../../lib/svc-error.ts'
 import type { Log } from '../telemetry/log.ts'
 import { positionOf, type Row } from './rows.ts'
-import type { Position } from './store.ts'
+import type { Page, Position } from './store.ts'
 
 /** Handles documents that cannot be read, so that one of them does not make a whole list fail. */
 export type Unreadable = ReturnType<typeof createUnreadable>
@@ -59,7 +59,7 @@ export function createUnreadable(log: Pick<Log, 'error'> | undefined) {
  * take a short page for the end of the list.
  */
 export async function fillPage<T>(
-  { before, limit }: { readonly before?: Position | undefined; readonly limit: number },
+  { before, limit }: Page,
   time: string,
   ask: (before: Position | undefined, limit: number) => readonly Row[] | Promise<readonly Row[]>,
   readAll: (rows: readonly Row[]) => readonly T[],

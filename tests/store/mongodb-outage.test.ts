@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openBridge } from '../../icl/store/bridge/bridge.ts'
-import { createMongoOpener } from '../../icl/store/mongodb/store.ts'
+import { createMongoStore } from '../../icl/store/mongodb/store.ts'
 import type { Store } from '../../icl/store/store.ts'
 import { systemClock as clock, systemRandom as random } from '../../lib/system.ts'
 import { openWireServer, type WireServer, whyNoWireServer } from './wire-server/open.ts'
@@ -29,7 +29,7 @@ describe('stores whose server goes away behind a proxy that closes what it canno
     proxy = await startProxy(server.upstream, server.mutex)
     for (let index = 0; index < storeCount; index++) {
       const url = `mongodb://127.0.0.1:${proxy.port}${new URL(server.freshUrl()).pathname}?directConnection=true`
-      const open = createMongoOpener({ url, clock, random, timeouts })
+      const open = async () => createMongoStore({ url, clock, random, timeouts })
       const store = await openBridge({
         open,
         copy: undefined,

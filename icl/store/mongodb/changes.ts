@@ -94,10 +94,7 @@ const earlier = (stamp: Stamp | undefined): Stamp =>
 /** Advances the cursor to the latest change that no earlier one can follow any more. */
 function settle({ after, told }: Cursor, now: number): Cursor {
   const old = told.filter(({ seenAt }) => now - seenAt >= settlingMs)
-  const last =
-    old
-      .map(({ stamp }) => stamp)
-      .sort(compare)
-      .at(-1) ?? after
+  const stamps = old.map(({ stamp }) => stamp).sort(compare)
+  const last = stamps.at(-1) ?? after
   return { after: last, told: told.filter(({ stamp }) => compare(stamp, last) > 0) }
 }

@@ -63,15 +63,6 @@ export type Rows = {
 /** The collections of a store. */
 export type MongoCollections = { readonly [Name in keyof Rows]: Collection<Rows[Name]> }
 
-export const collectionsOf = (db: Db): MongoCollections => ({
-  jobs: db.collection('jobs'),
-  nodes: db.collection('nodes'),
-  clients: db.collection('clients'),
-  events: db.collection('events'),
-  keys: db.collection('keys'),
-  blobs: db.collection('blobs'),
-})
-
 type AnyRow = { readonly _id: string; readonly writeId: string; readonly version?: number }
 
 /** Returns the collection of a kind of record, for what all kinds have in common. */
@@ -120,6 +111,11 @@ const indexes: Record<keyof MongoCollections, readonly Record<string, 1 | -1>[]>
   blobs: [{ uploader: 1, size: 1 }, { until: 1 }],
 }
 
+export const collectionsOf = (db: Db): MongoCollections =>
+  Object.fromEntries(
+    Object.keys(indexes).map((name) => [name, db.collection(name)]),
+  ) as unknown as MongoCollections
+
 type FormatRow = { readonly _id: string; readonly version: number }
 
 const format = { _id: 'store', version: 1 }
@@ -128,13 +124,8 @@ const format = { _id: 'store', version: 1 }
 export async function prepareDatabase(db: Db): Promise<void> {
   const formats = db.collection<FormatRow>('format')
   // Many processes may start on an empty database at the same moment.
-  await unlessTaken(async () => {
-    const inserted = { $setOnInsert: { version: format.version } }
-    const { acknowledged } = await formats.updateOne({ _id: format._id }, inserted, {
-      upsert: true,
-    })
-    return acknowledged
-  })
+  const made = { $setOnInsert: { version: format.version } }
+  await unlessTaken(() => formats.updateOne({ _id: format._id }, made, { upsert: true }))
   const found = await formats.findOne({ _id: format._id })
   if (found?.version !== format.version) {
     throw new SvcError('store-format', `The database has format ${found?.version}, not 1`, {

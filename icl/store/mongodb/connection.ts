@@ -7,7 +7,6 @@ import {
   MongoServerError,
   type TopologyDescription,
 } from 'mongodb'
-import { z } from 'zod'
 import { type Clock, elapsedSince } from '../../../lib/clock.ts'
 import { errorMessage } from '../../../lib/error-message.ts'
 import { ProblemError } from '../../../lib/problem.ts'
@@ -32,27 +31,13 @@ export const defaultMongoTimeouts: MongoTimeouts = {
 }
 
 /** A connection that opens at its first use, and again at the next use after a failed open. The driver reconnects an open one. */
-export type MongoConnection = {
-  /**
-   * Runs an idempotent command, and retries it after a failure that may pass; `attempt` counts from 1. Throws ProblemError `unavailable`
-   * when the server does not answer or refuses this ICL's credentials.
-   */
-  run<T>(body: (collections: MongoCollections, attempt: number) => Promise<T>): Promise<T>
-  ping(): Promise<void>
-  /** Why the server does not answer; undefined when it answers. */
-  trouble(): string | undefined
-  close(): Promise<void>
-}
+export type MongoConnection = ReturnType<typeof createMongoConnection>
 
 const tries = { attempts: 3, firstDelayMs: 50, maxDelayMs: 500 }
 const defaultDatabase = 'svc'
 
 /** Creates a connection without opening it; throws SvcError `settings-invalid` for an invalid URL. */
-export function createMongoConnection(
-  url: string,
-  clock: Clock,
-  timeouts: MongoTimeouts,
-): MongoConnection {
+export function createMongoConnection(url: string, clock: Clock, timeouts: MongoTimeouts) {
   let trouble: string | undefined = 'MongoDB is not connected yet'
   const create = () => {
     const made = createClient(url, timeouts)
@@ -97,21 +82,22 @@ export function createMongoConnection(
     }
   }
   return {
-    run: (body) => {
+    /**
+     * Runs an idempotent command, and retries it after a failure that may pass; `attempt` counts from 1. Throws ProblemError
+     * `unavailable` when the server does not answer or refuses this ICL's credentials.
+     */
+    run: <T>(body: (collections: MongoCollections, attempt: number) => Promise<T>): Promise<T> => {
       let count = 0
-      return attempt(async () => {
-        const { collections } = await ready()
-        count += 1
-        return body(collections, count)
-      })
+      return attempt(async () => body((await ready()).collections, ++count))
     },
-    ping: () =>
+    ping: (): Promise<void> =>
       attempt(async () => {
         const { db } = await ready()
         await db.command({ ping: 1 })
       }),
-    trouble: () => trouble,
-    close: () => {
+    /** Why the server does not answer; undefined when it answers. */
+    trouble: (): string | undefined => trouble,
+    close: (): Promise<void> => {
       isClosed = true
       return client.close()
     },
@@ -171,10 +157,10 @@ function told(error: unknown, url: string): string {
     .reduce((shown, secret) => shown.replaceAll(secret, '***'), text)
 }
 
-const ServerType = z.enum(['RSPrimary', 'Standalone', 'Mongos', 'LoadBalancer'])
+const usableTypes: readonly string[] = ['RSPrimary', 'Standalone', 'Mongos', 'LoadBalancer']
 
 const troubleOfTopology = ({ servers }: TopologyDescription): string | undefined =>
-  [...servers.values()].some(({ type }) => ServerType.safeParse(type).success)
+  [...servers.values()].some(({ type }) => usableTypes.includes(type))
     ? undefined
     : 'MongoDB cannot be reached'
 
@@ -186,11 +172,17 @@ const passingCodes = new Set([
 ])
 const refusedCodes = new Set([13, 18])
 
+const noMajority = 64
+
+/** Returns the code of a server's error; 0 for any other error. */
+const codeOf = (error: unknown): number =>
+  error instanceof MongoServerError ? Number(error.code) : 0
+
 /** True when a retry may succeed at once. */
-function isPassing(error: unknown): boolean {
-  if (error instanceof MongoServerError) return passingCodes.has(Number(error.code))
-  return error instanceof MongoNetworkError
-}
+const isPassing = (error: unknown): boolean =>
+  error instanceof MongoNetworkError || passingCodes.has(codeOf(error))
+
+const isRefused = (error: unknown): boolean => refusedCodes.has(codeOf(error))
 
 const awayNames = new Set([
   'MongoServerSelectionError',
@@ -203,18 +195,11 @@ const awayNames = new Set([
 ])
 
 /** True when the server did not answer, or refuses this ICL's credentials. */
-function isAway(error: unknown): boolean {
-  if (!(error instanceof MongoError)) return false
-  return isPassing(error) || isRefused(error) || awayNames.has(error.name)
-}
-
-const isRefused = (error: unknown): boolean =>
-  error instanceof MongoServerError && refusedCodes.has(Number(error.code))
-
-const noMajority = 64
+const isAway = (error: unknown): boolean =>
+  isPassing(error) || isRefused(error) || (error instanceof MongoError && awayNames.has(error.name))
 
 function describeTrouble(error: unknown): string {
   if (isRefused(error)) return "MongoDB refuses this ICL's user or password"
-  const hasNoMajority = error instanceof MongoServerError && Number(error.code) === noMajority
+  const hasNoMajority = codeOf(error) === noMajority
   return hasNoMajority ? 'MongoDB has no majority of its servers' : 'MongoDB cannot be reached'
 }

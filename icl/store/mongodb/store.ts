@@ -71,16 +71,6 @@ export function createMongoStore({ url, clock, random, timeouts, log }: MongoOpt
   }
 }
 
-/** Returns a function that opens stores, each with its own connections; throws SvcError `settings-invalid` at once for an invalid URL. */
-export function createMongoOpener(options: MongoOptions): () => Promise<Store> {
-  let unused: Store | undefined = createMongoStore(options)
-  return async () => {
-    const store = unused ?? createMongoStore(options)
-    unused = undefined
-    return store
-  }
-}
-
 /** Opens a store in MongoDB, and pings it; throws SvcError `store-unavailable` (retryable) when the server does not answer. */
 export async function openMongoStore(options: MongoOptions): Promise<Store> {
   const store = createMongoStore(options)

@@ -35,7 +35,7 @@ const failures = [
   [14, /unable to open/],
   [26, /not a database/],
 ] as const
-const [busy, locked, full, notOpened] = [5, 6, 13, 14]
+const [busy, locked, full] = [5, 6, 13]
 /** Read-only, I/O error, corrupt, not a database: this process can no longer rely on anything it knows about the file. */
 const fatalCodes: readonly number[] = [8, 10, 11, 26]
 
@@ -52,12 +52,6 @@ export function failureCode(error: unknown): number | undefined {
 
 /** True when the file or its disk is unreliable after this error. */
 export const isFatal = (error: unknown): boolean => fatalCodes.includes(failureCode(error) ?? 0)
-
-/** True when the disk has no room. */
-export const isFull = (error: unknown): boolean => failureCode(error) === full
-
-/** True when SQLite cannot open the file. */
-export const isClosedToUs = (error: unknown): boolean => failureCode(error) === notOpened
 
 /** True when the file is corrupt or no SQLite database. */
 export const isDamaged = (error: unknown): boolean => [11, 26].includes(failureCode(error) ?? 0)

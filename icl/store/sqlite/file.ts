@@ -95,16 +95,13 @@ export async function openSqliteStore(
   }
 }
 
-async function loadSqlite(load: () => Promise<Sqlite>): Promise<Sqlite> {
-  try {
-    return await load()
-  } catch (error) {
+const loadSqlite = (load: () => Promise<Sqlite>): Promise<Sqlite> =>
+  load().catch((cause: unknown) => {
     throw new SvcError('store-unavailable', 'This runtime has no node:sqlite', {
       hint: 'Run the ICL with Bun 1.4.5, Node 22.18 or Deno 2.2 (or later), or use another SVC_ICL_DATABASE_URL.',
-      cause: error,
+      cause,
     })
-  }
-}
+  })
 
 // The drivers' types promise less about values than the store's. The reads check each value.
 const asDatabase = (db: InstanceType<Sqlite['DatabaseSync']>): SqliteDatabase =>

@@ -10,27 +10,18 @@ const headColumns = ['version', 'write_id', 'document'] as const
 const nextChange = `1 + max(
   coalesce((SELECT max(change) FROM jobs), 0), (SELECT value FROM counters WHERE name = 'changes'))`
 
-/** The columns that jobs are found by; a save writes only those that changed. */
-const jobColumns = [
-  'client',
-  'phase',
-  'created_at',
-  'settled_at',
-  'tick_at',
-  'effects_due_at',
-  'effects',
-] as const
-const columns = [...headColumns, ...jobColumns]
-
-const valuesOf = (index: JobIndex): readonly SqliteValue[] => [
-  index.client,
-  index.phase,
-  index.createdAt,
-  index.settledAt ?? null,
-  index.tickAt ?? null,
-  index.effectsDueAt ?? null,
-  index.effects,
-]
+/** The columns that jobs are found by, with their values; a save writes only those that changed. */
+const jobColumns: readonly (readonly [name: string, read: (index: JobIndex) => SqliteValue])[] =
+  Object.entries({
+    client: ({ client }) => client,
+    phase: ({ phase }) => phase,
+    created_at: ({ createdAt }) => createdAt,
+    settled_at: ({ settledAt }) => settledAt ?? null,
+    tick_at: ({ tickAt }) => tickAt ?? null,
+    effects_due_at: ({ effectsDueAt }) => effectsDueAt ?? null,
+    effects: ({ effects }) => effects,
+  } satisfies Record<string, (index: JobIndex) => SqliteValue>)
+const columns = [...headColumns, ...jobColumns.map(([name]) => name)]
 
 /** Writes to jobs, and to the slots that they occupy. */
 export function createJobWrites(db: SqliteDatabase, documents: Documents<Job>) {
@@ -72,17 +63,11 @@ export function createJobWrites(db: SqliteDatabase, documents: Documents<Job>) {
       const before = documents.known(job.id)?.document
       const known = before && indexOfJob(before)
       const index = indexOfJob(job)
-      const values = valuesOf(index)
       const head = [version, writeId ?? null, documents.encode(job, version, changingPart(job))]
-      if (known) {
-        const old = valuesOf(known)
-        const changed = jobColumns.flatMap((column, at) => {
-          const value = values[at] ?? null
-          return old[at] === value ? [] : [{ column, value }]
-        })
-        const update = updateOf(changed.map(({ column }) => column))
-        update.run(...head, ...changed.map(({ value }) => value), job.id)
-      } else insert.run(job.id, ...head, ...values)
+      const written = jobColumns.filter(([, read]) => !known || read(known) !== read(index))
+      const values = written.map(([, read]) => read(index))
+      if (known) updateOf(written.map(([name]) => name)).run(...head, ...values, job.id)
+      else insert.run(job.id, ...head, ...values)
       const submission = newSubmission(before, job)
       if (submission !== undefined) putSubmission.run(job.id, submission)
       if (!known || !isSame(known.occupied, index.occupied)) occupy(job.id, index.occupied)

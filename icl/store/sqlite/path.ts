@@ -5,7 +5,7 @@ import { realpathSync, type Stats, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { createPrivately } from '../../../lib/host/private-files.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
-import { isClosedToUs, isDamaged, isFull, troubleOf } from './database.ts'
+import { failureCode, isDamaged, troubleOf } from './database.ts'
 
 /** Returns the file's real path; creates a missing file, except for a guest. Throws SvcError `store-...`. */
 export function findPath(name: string, guest: boolean): string {
@@ -28,13 +28,17 @@ export function unusable(file: string, cause: unknown): SvcError {
   return new SvcError(
     damaged ? 'store-corrupt' : 'store-unavailable',
     `The file ${file} cannot be used: ${why}`,
-    { hint: damaged ? damagedRemedy : remedyFor(file, isSystems ? code : codeLike(cause)), cause },
+    {
+      hint: damaged
+        ? damagedRemedy
+        : remedyFor(file, isSystems ? code : codesLike[failureCode(cause) ?? 0]),
+      cause,
+    },
   )
 }
 
-/** Returns the system's code that fits an error of SQLite; undefined when none does. */
-const codeLike = (cause: unknown): string | undefined =>
-  isFull(cause) ? 'ENOSPC' : isClosedToUs(cause) ? 'EACCES' : undefined
+/** The system's codes that fit errors of SQLite: a full disk, and a file that cannot be opened. */
+const codesLike: Readonly<Record<number, string>> = { 13: 'ENOSPC', 14: 'EACCES' }
 
 const damagedRemedy = 'Keep a copy of the file, move it away, and restore the last backup.'
 

@@ -83,13 +83,9 @@ type Rows = {
 /** Every read of the store. Reports errors of SQLite to `suspect`, and unreadable documents to `unreadable`. */
 export function createSqliteReads(
   db: SqliteDatabase,
-  {
-    suspect,
-    unreadable,
-    documents,
-  }: { suspect: (error: unknown) => void; unreadable: Unreadable; documents: AllDocuments },
+  suspect: (error: unknown) => void,
+  decoding: Decoding,
 ) {
-  const decoding: Decoding = { unreadable, documents }
   const statements = Object.fromEntries(
     Object.entries(queries).map(([name, sql]) => [name, db.prepare(sql)]),
   ) as Record<keyof typeof queries, Statement>
@@ -104,7 +100,7 @@ export function createSqliteReads(
   const rows: Rows = {
     all: (name, ...values) =>
       guarded(() => {
-        documents.look()
+        decoding.documents.look()
         return statements[name].all(...values)
       }),
     one: (name, ...values) => guarded(() => statements[name].get(...values)),

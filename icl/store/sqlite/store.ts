@@ -42,7 +42,7 @@ export function createSqliteStore(
   const documents = createDocuments(db, commits.open)
   const unreadable = createUnreadable(host.log)
   commits.onLost(documents.forget)
-  const reads = createSqliteReads(db, { suspect: commits.suspect, unreadable, documents })
+  const reads = createSqliteReads(db, commits.suspect, { unreadable, documents })
   const writes = createSqliteWrites(db, documents)
   let isOpen = true
   const barrier = (): Barrier => {
@@ -84,7 +84,7 @@ export function createSqliteStore(
       db.exec('PRAGMA secure_delete = ON')
       return commits.run(() => writes.erase(record))
     },
-    scan: () => watched(scan(host.openReader, barrier()), commits.suspect),
+    scan: () => scan(host.openReader, barrier(), commits.suspect),
     restore: (record) => commits.run(() => writes.restore(record)),
   }
   return store
@@ -97,18 +97,6 @@ function statusOf(isOpen: boolean, commits: SqliteCommits, unreadable: Unreadabl
     writable: trouble === undefined,
     reasons: [...(trouble === undefined ? [] : [trouble]), ...unreadable.reasons()],
     ...unreadable.figures(),
-  }
-}
-
-async function* watched<T>(
-  records: AsyncGenerator<T>,
-  suspect: (error: unknown) => void,
-): AsyncGenerator<T> {
-  try {
-    yield* records
-  } catch (error) {
-    suspect(error)
-    throw asStoreError(error)
   }
 }
 
@@ -125,16 +113,21 @@ const records: Record<StoreRecord['kind'], string> = {
 async function* scan(
   openReader: () => SqliteDatabase,
   barrier: Barrier,
+  suspect: SqliteCommits['suspect'],
 ): AsyncGenerator<StoreRecord> {
-  // Another connection sees only what is committed.
-  await barrier()
-  const db = openReader()
+  let db: SqliteDatabase | undefined
   try {
+    // Another connection sees only what is committed.
+    await barrier()
+    db = openReader()
     db.exec('BEGIN')
     for (const [kind, sql] of Object.entries(records)) {
       for (const row of db.prepare(sql).iterate()) yield recordOf(kind as StoreRecord['kind'], row)
     }
+  } catch (error) {
+    suspect(error)
+    throw asStoreError(error)
   } finally {
-    db.close()
+    db?.close()
   }
 }

@@ -3,6 +3,7 @@ import type { Node } from '../../rules/eligibility.ts'
 import { encodeDocument } from '../encoding.ts'
 import { numberOf, type Row } from '../rows.ts'
 import {
+  type DocumentRecord,
   documentIn,
   type Erasable,
   idOf,
@@ -62,11 +63,20 @@ function save(tables: Tables, write: Write, writeId: string | undefined): boolea
   }
 }
 
+/** Returns the version of a document and the id of its last save. */
+const findRow = (tables: Tables, one: VersionedWrite | DocumentRecord): Row | undefined =>
+  tables[one.kind].find.get(idOf(one))
+
+const isDone = (tables: Tables, write: VersionedWrite, writeId: string | undefined): boolean =>
+  writeId !== undefined && findRow(tables, write)?.write_id === writeId
+
+const versionIn = (tables: Tables, write: VersionedWrite): number =>
+  numberOf(findRow(tables, write) ?? { version: 0 }, 'version')
+
 function saveVersioned(tables: Tables, write: VersionedWrite, writeId: string | undefined) {
-  const { find, documents } = tables[write.kind]
-  const id = idOf(write)
-  if (writeId !== undefined && find.get(id)?.write_id === writeId) return true
-  if ((documents.known(id)?.version ?? storedVersion(find.get(id))) !== write.base) return false
+  if (isDone(tables, write, writeId)) return true
+  const known = tables[write.kind].documents.known(idOf(write))
+  if ((known?.version ?? versionIn(tables, write)) !== write.base) return false
   put(tables, recordBy(write), writeId)
   return true
 }
@@ -84,13 +94,11 @@ function saving(db: SqliteDatabase, tables: Tables) {
   const savepoint = db.prepare('SAVEPOINT writes')
   const undo = db.prepare('ROLLBACK TO writes')
   const release = db.prepare('RELEASE writes')
-  const isDone = (write: VersionedWrite, writeId: string): boolean =>
-    tables[write.kind].find.get(idOf(write))?.write_id === writeId
   return {
     save: (write: Write, writeId: string | undefined): boolean => save(tables, write, writeId),
     saveAll: (writes: readonly Write[], writeId: string | undefined): Write | undefined => {
       const document = documentIn(writes)
-      if (writeId !== undefined && document && isDone(document, writeId)) return undefined
+      if (document && isDone(tables, document, writeId)) return undefined
       const findRefused = () => writes.find((write) => !save(tables, write, writeId))
       if (writes.length < 2) return findRefused()
       savepoint.run()
@@ -101,10 +109,9 @@ function saving(db: SqliteDatabase, tables: Tables) {
       return refused
     },
     /** True when the save with this id was the last one of the document. */
-    isDone,
+    isDone: (write: VersionedWrite, writeId: string): boolean => isDone(tables, write, writeId),
     /** Returns the stored version of a write's document; 0 when it is not there. */
-    versionOf: (write: VersionedWrite): number =>
-      storedVersion(tables[write.kind].find.get(idOf(write))),
+    versionOf: (write: VersionedWrite): number => versionIn(tables, write),
   }
 }
 
@@ -148,15 +155,13 @@ const copying = (tables: Tables) => ({
     if (record.kind === 'event') return tables.addEvent(record)
     if (record.kind === 'key') return tables.keys.restore(record)
     if (record.kind === 'blob') return tables.blobs.insert(record)
-    if (tables[record.kind].find.get(idOf(record))) return false
+    if (findRow(tables, record)) return false
     put(tables, record)
     return true
   },
 })
 
 export type SqliteWrites = ReturnType<typeof createSqliteWrites>
-
-const storedVersion = (row: Row | undefined): number => (row ? numberOf(row, 'version') : 0)
 
 function createNodeWrites(db: SqliteDatabase, documents: Documents<Node>) {
   const find = db.prepare('SELECT version, write_id FROM nodes WHERE address = ?')
