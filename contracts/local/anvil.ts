@@ -9,14 +9,6 @@ const DEV_MNEMONIC = 'test test test test test test test test test test test jun
 const ACCOUNT_COUNT = 10
 const START_TIMEOUT_MS = 20_000
 
-const PLATFORMS: Readonly<Record<string, string>> = {
-  'linux-x64': 'linux-amd64',
-  'linux-arm64': 'linux-arm64',
-  'darwin-x64': 'darwin-amd64',
-  'darwin-arm64': 'darwin-arm64',
-  'win32-x64': 'win32-amd64',
-}
-
 /** A funded account of a local chain. Its key is public. */
 export type DevAccount = { readonly address: Hex; readonly privateKey: Hex }
 
@@ -32,14 +24,6 @@ export type Anvil = {
   stop(): Promise<void>
 }
 
-/** The options of a local chain. Without `blockTime` (seconds) every transaction gets its own block at once. */
-export type AnvilOptions = {
-  readonly chainId?: number
-  readonly port?: number
-  readonly blockTime?: number
-  readonly signal?: AbortSignal
-}
-
 const devAccounts = (): Anvil['accounts'] => {
   const accountAt = (index: number): DevAccount => {
     const account = mnemonicToAccount(DEV_MNEMONIC, { addressIndex: index })
@@ -52,18 +36,17 @@ const devAccounts = (): Anvil['accounts'] => {
 }
 
 const findBinary = async (): Promise<string> => {
-  const platform = PLATFORMS[`${process.platform}-${process.arch}`]
-  if (platform === undefined) {
-    throw new Error(`anvil has no binary for ${process.platform} on ${process.arch}`)
+  const platform = `${process.platform}-${process.arch === 'x64' ? 'amd64' : process.arch}`
+  const ours = createRequire(import.meta.url)
+  const anvils = createRequire(ours.resolve('@foundry-rs/anvil/package.json'))
+  try {
+    const folder = dirname(anvils.resolve(`@foundry-rs/anvil-${platform}/package.json`))
+    const file = join(folder, 'bin', process.platform === 'win32' ? 'anvil.exe' : 'anvil')
+    await chmod(file, 0o755).catch(() => {})
+    return file
+  } catch (cause) {
+    throw new Error(`anvil has no binary for ${platform}`, { cause })
   }
-  const name = `@foundry-rs/anvil-${platform}`
-  const fromAnvil = createRequire(
-    createRequire(import.meta.url).resolve('@foundry-rs/anvil/package.json'),
-  )
-  const folder = dirname(fromAnvil.resolve(`${name}/package.json`))
-  const file = join(folder, 'bin', process.platform === 'win32' ? 'anvil.exe' : 'anvil')
-  await chmod(file, 0o755).catch(() => {})
-  return file
 }
 
 // The watcher's input closes when this process ends in any way. Then the watcher kills the chain.
@@ -94,13 +77,21 @@ const waitUntilListening = (child: ChildProcess, signal: AbortSignal): Promise<s
     signal.addEventListener('abort', () => fail('was not ready in time'), { once: true })
   })
 
-/** Starts a local chain on a free port and resolves when it listens. Throws with anvil's output if it cannot. */
-export const startAnvil = async (options: AnvilOptions = {}): Promise<Anvil> => {
-  const { chainId = 31337, port = 0, blockTime, signal } = options
+/**
+ * Starts a local chain, by default on a free port, and resolves when it listens. Every transaction gets its own block at once. Throws with
+ * anvil's output if it cannot.
+ */
+export const startAnvil = async (
+  options: {
+    readonly chainId?: number
+    readonly port?: number
+    readonly signal?: AbortSignal
+  } = {},
+): Promise<Anvil> => {
+  const { chainId = 31337, port = 0, signal } = options
   signal?.throwIfAborted()
   const args = ['--host', '127.0.0.1', '--port', String(port), '--chain-id', String(chainId)]
   args.push('--mnemonic', DEV_MNEMONIC, '--accounts', String(ACCOUNT_COUNT))
-  if (blockTime !== undefined) args.push('--block-time', String(blockTime))
   const child = spawn(await findBinary(), args, {
     stdio: ['ignore', 'pipe', 'pipe'],
     // Ctrl-C in a terminal must not end the chain before its clients.

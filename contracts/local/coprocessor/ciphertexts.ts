@@ -8,28 +8,23 @@ import { fingerprintOf } from './key-files.ts'
 const metadataBits = 16n
 
 /** Keeps ciphertexts in a folder, one file each, so that a restart loses none. */
-export type Ciphertexts = {
-  has(handle: bigint): boolean
-  /** Undefined when there is none. */
-  read(handle: bigint): Uint8Array | undefined
-  /** Writes a ciphertext. It is on disk when this returns. */
-  write(rawHash: Hex, bytes: Uint8Array): void
-}
-
-// Only the same keys can open what they have encrypted, so each public key has its own folder.
-const folderOf = (dataFolder: string, publicKey: Uint8Array): string =>
-  join(dataFolder, `ciphertexts-${fingerprintOf(publicKey)}`)
+export type Ciphertexts = ReturnType<typeof openCiphertexts>
 
 /** Opens the ciphertexts of a public key. Makes their folder if it is missing. */
-export const openCiphertexts = (dataFolder: string, publicKey: Uint8Array): Ciphertexts => {
-  const folder = folderOf(dataFolder, publicKey)
+export const openCiphertexts = (dataFolder: string, publicKey: Uint8Array) => {
+  // Only the same keys can open what they have encrypted, so each public key has its own folder.
+  const folder = join(dataFolder, `ciphertexts-${fingerprintOf(publicKey)}`)
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const pathOf = (handle: bigint) =>
     join(folder, toHex(handle >> metadataBits, { size: 30 }).slice('0x'.length))
   const has = (handle: bigint) => existsSync(pathOf(handle))
   return {
     has,
-    read: (handle) => (has(handle) ? readFileSync(pathOf(handle)) : undefined),
-    write: (rawHash, bytes) => writeWhole(pathOf(BigInt(rawHash)), bytes, ownerOnly),
+    /** Undefined when there is none. */
+    read: (handle: bigint): Uint8Array | undefined =>
+      has(handle) ? readFileSync(pathOf(handle)) : undefined,
+    /** Writes a ciphertext. It is on disk when this returns. */
+    write: (rawHash: Hex, bytes: Uint8Array): void =>
+      writeWhole(pathOf(BigInt(rawHash)), bytes, ownerOnly),
   }
 }

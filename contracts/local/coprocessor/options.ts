@@ -18,16 +18,6 @@ FOR DEVELOPMENT ONLY: it protects nothing.
   --keys FOLDER    keeps the keys, which take a minute to make (default ~/.cache/svc-tools/cofhe-keys-..., SVC_TOOLS_DIR)
 `
 
-/** The options of the local coprocessor. */
-export type CoprocessorOptions = {
-  readonly rpcUrl: string
-  readonly chainId: number
-  readonly host: string
-  readonly port: number
-  readonly dataFolder: string
-  readonly keysFolder: string
-}
-
 const mockChainId = 31_337
 
 const Flags = z.object({
@@ -45,11 +35,14 @@ const Flags = z.object({
 const wrong = (message: string): SvcError =>
   new SvcError('usage', message, { hint: 'Run it with --help.' })
 
+/** The options of the local coprocessor. */
+export type CoprocessorOptions = NonNullable<ReturnType<typeof parseCoprocessorOptions>>
+
 /** Parses the command line, undefined for help. Throws SvcError `usage`. */
 export const parseCoprocessorOptions = (
   args: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
-): CoprocessorOptions | undefined => {
+) => {
   const values = readOptions(args, Flags, wrong)
   if (values === undefined) return undefined
   const { host, port, data, keys, 'chain-id': chainId } = values

@@ -51,18 +51,10 @@ export const checkPermit = async (
   let allowed: boolean
   try {
     const abi = accessListAbi
-    const address = await publicClient.readContract({
-      address: taskManager,
-      abi,
-      functionName: 'acl',
-    })
-    const functionName = 'isAllowedWithPermission'
-    allowed = await publicClient.readContract({
-      address,
-      abi,
-      functionName,
-      args: [permit, handle],
-    })
+    const manager = { address: taskManager, abi }
+    const address = await publicClient.readContract({ ...manager, functionName: 'acl' })
+    const asked = { functionName: 'isAllowedWithPermission', args: [permit, handle] } as const
+    allowed = await publicClient.readContract({ address, abi, ...asked })
   } catch (error) {
     throw toServiceError(error)
   }

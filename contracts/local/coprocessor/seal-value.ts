@@ -3,15 +3,8 @@ import { type Hex, hexToBytes, numberToHex } from 'viem'
 
 const valueBytes = 16
 
-/** A value that only the holder of a permit's sealing key can open, as lists of bytes, which the SDK reads. */
-export type SealedValue = {
-  readonly data: readonly number[]
-  readonly public_key: readonly number[]
-  readonly nonce: readonly number[]
-}
-
-/** Seals a uint128 to a permit's X25519 key. */
-export const sealValue = (value: bigint, sealingKey: Hex): SealedValue => {
+/** Seals a uint128 to a permit's X25519 key, whose holder alone can open it. Returns lists of bytes, which the SDK reads. */
+export const sealValue = (value: bigint, sealingKey: Hex) => {
   const sender = nacl.box.keyPair()
   const nonce = nacl.randomBytes(nacl.box.nonceLength)
   const plain = hexToBytes(numberToHex(value, { size: valueBytes }))

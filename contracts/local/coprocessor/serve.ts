@@ -3,7 +3,6 @@ import { cors } from 'hono/cors'
 import type { z } from 'zod'
 import { isLoopback } from '../../../lib/ip-address.ts'
 import { readLimited } from '../../../lib/read-limited.ts'
-import { createAnswered } from './answered.ts'
 import { decryptOutput, type OperationDeps, sealOutput, verifyInputs } from './operations.ts'
 import {
   DecryptRequest,
@@ -28,6 +27,7 @@ export type ServeOptions = OperationDeps & {
 
 // Longer than a proof may take, including the wait for it.
 const idleTimeoutSeconds = 240
+const maxKept = 256
 
 const hexJson = (name: string, bytes: Uint8Array): Uint8Array<ArrayBuffer> =>
   new Uint8Array(Buffer.from(`{"${name}":"0x${Buffer.from(bytes).toString('hex')}"}`))
@@ -50,7 +50,8 @@ const asked = async <T extends z.ZodType>(schema: T, request: Request): Promise<
 
 const createApp = (options: ServeOptions): Hono => {
   const { chainId, verifier, tell } = options
-  const sealed = createAnswered<Awaited<ReturnType<typeof sealOutput>>>()
+  /** The last sealed answers, for clients that fetch one by its id. */
+  const sealed = new Map<string, Awaited<ReturnType<typeof sealOutput>>>()
   const app = new Hono()
   // Public coprocessors serve any page. This one serves only pages of this machine.
   const origin = (from: string) => (URL.canParse(from) && isLoopback(from) ? from : null)
@@ -69,10 +70,14 @@ const createApp = (options: ServeOptions): Hono => {
   )
   app.post('/v2/sealoutput', async ({ req, json }) => {
     const request = await asked(DecryptRequest, req.raw)
-    return json(sealed.keep(await sealOutput(options, request, req.raw.signal)))
+    const answer = await sealOutput(options, request, req.raw.signal)
+    sealed.set(answer.request_id, answer)
+    const [oldest] = sealed.keys()
+    if (sealed.size > maxKept && oldest !== undefined) sealed.delete(oldest)
+    return json(answer)
   })
   app.get('/v2/sealoutput/:id', ({ req, json }) => {
-    const answer = sealed.find(req.param('id'))
+    const answer = sealed.get(req.param('id'))
     return answer === undefined ? notFound() : json({ ...answer, status: 'COMPLETED' })
   })
   app.post('/v2/decrypt', async ({ req, json }) =>

@@ -3,19 +3,13 @@ import { createChainReader } from '../../../lib/chain/clients.ts'
 import { systemClock } from '../../../lib/system.ts'
 import { openCiphertexts } from './ciphertexts.ts'
 import { readKey } from './key-files.ts'
-import { type ProgressOutput, tellKeyProgress } from './key-progress.ts'
+import { tellKeyProgress } from './key-progress.ts'
 import type { CoprocessorOptions } from './options.ts'
 import { serveCoprocessor } from './serve.ts'
-import { startTfheProcess, type TfheProcess } from './tfhe-process.ts'
+import { startTfheProcess } from './tfhe-process.ts'
 import { createVerifier } from './verifier.ts'
 
 const rpcTimeoutMs = 5_000
-
-/** A running local coprocessor. */
-export type LocalCoprocessor = {
-  readonly url: string
-  readonly stop: () => Promise<void>
-}
 
 const checkChainId = async ({ rpcUrl, chainId }: CoprocessorOptions): Promise<void> => {
   const { publicClient } = createChainReader({ rpcUrl, chainId, timeoutMs: rpcTimeoutMs })
@@ -29,34 +23,23 @@ const checkChainId = async ({ rpcUrl, chainId }: CoprocessorOptions): Promise<vo
   )
 }
 
-const startComputing = async (
-  { keysFolder, dataFolder }: CoprocessorOptions,
-  output: ProgressOutput,
-): Promise<TfheProcess> => {
-  let endProgress = () => {}
-  try {
-    return await startTfheProcess({
-      keysFolder,
-      dataFolder,
-      onState: (state) => {
-        if (state === 'making-keys') endProgress = tellKeyProgress(output)
-        else endProgress()
-      },
-      onEnd: (how) => output.write(`${how}\n`),
-    })
-  } finally {
-    endProgress()
-  }
-}
-
 /** Starts the local coprocessor and resolves when it serves. Makes its keys first if there are none. */
 export const startLocalCoprocessor = async (
   options: CoprocessorOptions,
-  output: ProgressOutput,
-): Promise<LocalCoprocessor> => {
+  tell: (line: string) => void,
+): Promise<{ readonly url: string; readonly stop: () => Promise<void> }> => {
   const { keysFolder, dataFolder, chainId, rpcUrl, host, port } = options
   await checkChainId(options)
-  const tfhe = await startComputing(options, output)
+  let endProgress = () => {}
+  const tfhe = await startTfheProcess({
+    keysFolder,
+    dataFolder,
+    onState: (state) => {
+      endProgress()
+      endProgress = state === 'making-keys' ? tellKeyProgress(tell) : () => {}
+    },
+    onEnd: tell,
+  }).finally(() => endProgress())
   const publicKey = readKey(keysFolder, 'publicKey')
   const server = serveCoprocessor({
     chainId,
@@ -69,7 +52,7 @@ export const startLocalCoprocessor = async (
     port,
     publicKey,
     crs: readKey(keysFolder, 'crs'),
-    tell: (line) => output.write(`${line}\n`),
+    tell,
   })
   return {
     url: server.url.href.replace(/\/$/, ''),

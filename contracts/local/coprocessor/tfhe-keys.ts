@@ -12,11 +12,7 @@ import { readKey, writeKeys } from './key-files.ts'
 import { crsBits } from './parameters.ts'
 
 /** The keys, loaded in this thread. */
-export type TfheKeys = {
-  readonly clientKey: TfheClientKey
-  readonly publicKey: TfheCompactPublicKey
-  readonly crs: CompactPkeCrs
-}
+export type TfheKeys = ReturnType<typeof openKeys>
 
 /** Makes the keys of a coprocessor and writes them (more than a minute of computing). */
 export const makeKeys = (folder: string): void => {
@@ -24,15 +20,13 @@ export const makeKeys = (folder: string): void => {
 }
 
 /** Reads the keys, and makes the evaluation key for verification (a second). */
-export const openKeys = (folder: string): TfheKeys => {
+export const openKeys = (folder: string) => {
   const clientKey = TfheClientKey.safe_deserialize(readKey(folder, 'clientKey'), maxSerializedBytes)
+  const publicKey = readKey(folder, 'publicKey')
   setServerKey(TfheServerKey.new(clientKey))
   return {
     clientKey,
-    publicKey: TfheCompactPublicKey.safe_deserialize(
-      readKey(folder, 'publicKey'),
-      maxSerializedBytes,
-    ),
+    publicKey: TfheCompactPublicKey.safe_deserialize(publicKey, maxSerializedBytes),
     crs: CompactPkeCrs.safe_deserialize(readKey(folder, 'crs'), maxSerializedBytes),
   }
 }

@@ -11,17 +11,7 @@ const defaultWorkTimeoutMs = 120_000
 const workerFile = fileURLToPath(new URL('./tfhe-worker.ts', import.meta.url))
 
 /** Runs the computations, one at a time, in a process that is replaced when it dies. */
-export type TfheProcess = {
-  /** Throws ServiceError: 400 for invalid input, 429 when too many requests wait, 503 when the worker died or took too long. */
-  run<Kind extends keyof Work>(
-    kind: Kind,
-    input: Work[Kind]['input'],
-    signal: AbortSignal,
-  ): Promise<Work[Kind]['output']>
-  /** The process id of the worker, if there is one now. */
-  pid(): number | undefined
-  stop(): Promise<void>
-}
+export type TfheProcess = Awaited<ReturnType<typeof startTfheProcess>>
 
 /** The worker's folders, and callbacks for its state. */
 export type TfheProcessOptions = Omit<WorkerPlace, 'fingerprint'> & {
@@ -38,6 +28,7 @@ type Worker = {
   readonly ready: Promise<void>
   readonly exited: Promise<void>
   asked: Asked | undefined
+  wasReady: boolean
 }
 
 const unavailable = (why: string): ServiceError =>
@@ -49,12 +40,7 @@ const startChild = ({ keysFolder, dataFolder, fingerprint = '' }: WorkerPlace): 
   fork(workerFile, [keysFolder, dataFolder, fingerprint], {
     execArgv: ['--no-env-file'],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    env: Object.fromEntries(
-      inherited.flatMap((name) => {
-        const value = process.env[name]
-        return value === undefined ? [] : [[name, value]]
-      }),
-    ),
+    env: Object.fromEntries(inherited.map((name) => [name, process.env[name]])),
   })
 
 const startWorker = (options: TfheProcessOptions & WorkerPlace): Worker => {
@@ -80,11 +66,14 @@ const startWorker = (options: TfheProcessOptions & WorkerPlace): Worker => {
       child.once('error', end)
     }),
     asked: undefined,
+    wasReady: false,
   }
   child.on('message', (news: WorkerNews) => {
     if ('id' in news) return worker.asked?.settle(news)
-    if (news.state === 'ready') ready.resolve()
-    else if (news.state === 'failed') why = `the TFHE worker failed: ${news.why}`
+    if (news.state === 'ready') {
+      worker.wasReady = true
+      ready.resolve()
+    } else if (news.state === 'failed') why = `the TFHE worker failed: ${news.why}`
     else options.onState(news.state)
   })
   return worker
@@ -119,7 +108,7 @@ const ask = async <Kind extends keyof Work>(
 }
 
 /** Starts the worker, which makes keys when there are none, and resolves when it is ready. Throws its error if it fails. */
-export const startTfheProcess = async (options: TfheProcessOptions): Promise<TfheProcess> => {
+export const startTfheProcess = async (options: TfheProcessOptions) => {
   const { workTimeoutMs = defaultWorkTimeoutMs, onEnd } = options
   let stopped = false
   let worker: Worker | undefined
@@ -131,16 +120,10 @@ export const startTfheProcess = async (options: TfheProcessOptions): Promise<Tfh
   const start = (): Worker => {
     const mine = startWorker({ ...options, fingerprint })
     worker = mine
-    let wasReady = false
-    mine.ready.then(
-      () => {
-        wasReady = true
-      },
-      () => {},
-    )
     void mine.exited.then(() => {
       worker = undefined
       if (stopped) return
+      const { wasReady } = mine
       const { exitCode, signalCode } = mine.child
       const how = `the TFHE worker ended (${signalCode ?? exitCode ?? 'it did not start'})`
       // A worker that cannot even start would be restarted for ever. The next request tries again.
@@ -153,7 +136,12 @@ export const startTfheProcess = async (options: TfheProcessOptions): Promise<Tfh
   fingerprint = fingerprintOf(readKey(options.keysFolder, 'publicKey'))
 
   return {
-    run: async (kind, input, signal) => {
+    /** Throws ServiceError: 400 for invalid input, 429 when too many requests wait, 503 when the worker died or took too long. */
+    run: async <Kind extends keyof Work>(
+      kind: Kind,
+      input: Work[Kind]['input'],
+      signal: AbortSignal,
+    ): Promise<Work[Kind]['output']> => {
       if (waiting >= maxWaiting) {
         throw new ServiceError(429, 'too_many_requests', 'too many requests', retryAfterSeconds)
       }
@@ -171,8 +159,9 @@ export const startTfheProcess = async (options: TfheProcessOptions): Promise<Tfh
         turn.resolve()
       }
     },
-    pid: () => worker?.child.pid,
-    stop: async () => {
+    /** The process id of the worker, if there is one now. */
+    pid: (): number | undefined => worker?.child.pid,
+    stop: async (): Promise<void> => {
       stopped = true
       worker?.child.kill('SIGKILL')
       await worker?.exited

@@ -6,25 +6,16 @@ import type { Address } from '../../../lib/codecs.ts'
 export const uint128Type = 6
 
 /** Signs as the coprocessor's verifier. */
-export type Verifier = {
-  /** The signer that the task manager must expect. */
-  readonly address: Hex
-  /** Signs a ciphertext of an account. Returns r and s, and the recovery id (0 or 1). */
-  signInput(
-    rawHash: Hex,
-    zone: number,
-    account: Address,
-  ): Promise<{ readonly signature: Hex; readonly recid: number }>
-  /** Signs a decrypted value. */
-  signValue(value: bigint, handle: bigint): Promise<Hex>
-}
+export type Verifier = ReturnType<typeof createVerifier>
 
 /** Makes the verifier of a chain from its private key. */
-export const createVerifier = (key: Uint8Array, chainId: number): Verifier => {
+export const createVerifier = (key: Uint8Array, chainId: number) => {
   const privateKey = toHex(key)
   return {
+    /** The signer that the task manager must expect. */
     address: privateKeyToAddress(privateKey),
-    signInput: async (rawHash, zone, account) => {
+    /** Signs a ciphertext of an account. Returns r and s, and the recovery id (0 or 1). */
+    signInput: async (rawHash: Hex, zone: number, account: Address) => {
       const packed = encodePacked(
         ['uint256', 'uint8', 'uint8', 'address', 'uint256'],
         [BigInt(rawHash), uint128Type, zone, account, BigInt(chainId)],
@@ -33,7 +24,8 @@ export const createVerifier = (key: Uint8Array, chainId: number): Verifier => {
       const padded = [r, s].map((part) => numberToHex(BigInt(part), { size: 32 }))
       return { signature: concatHex(padded), recid: yParity ?? 0 }
     },
-    signValue: (value, handle) => {
+    /** Signs a decrypted value. */
+    signValue: (value: bigint, handle: bigint): Promise<Hex> => {
       const packed = encodePacked(
         ['uint256', 'uint32', 'uint64', 'uint256'],
         [value, uint128Type, BigInt(chainId), handle],
