@@ -1,4 +1,5 @@
 import { Abi } from 'ox'
+import { artifactOf } from './deployment-steps.ts'
 import type { Artifacts } from './solc.ts'
 
 /** The file under `lib/abi/` and the name of its constant, for each contract. */
@@ -13,9 +14,8 @@ const abiFiles = [
 export const renderAbiFiles = (artifacts: Artifacts): ReadonlyMap<string, string> => {
   const files = new Map<string, string>()
   for (const { contract, file, constant } of abiFiles) {
-    const artifact = artifacts[contract]
-    if (artifact === undefined) throw new Error(`no contract named ${contract} was compiled`)
-    const lines = Abi.format(artifact.abi).map((signature) => `  '${signature}',\n`)
+    const { abi } = artifactOf(artifacts, contract)
+    const lines = Abi.format(abi).map((signature) => `  '${signature}',\n`)
     files.set(
       file,
       `// Generated from contracts/${contract}.sol by contracts/build.ts; do not edit.\n\n` +

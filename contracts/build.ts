@@ -41,12 +41,12 @@ export const buildContracts = async (): Promise<Artifacts> => {
   return contracts
 }
 
-/** Returns the names of the files under `lib/abi/` that differ from the compiled contracts. */
-export const findStaleAbis = async (artifacts: Artifacts): Promise<readonly string[]> => {
-  const stale: string[] = []
+/** Returns what the files under `lib/abi/` that differ from the compiled contracts should contain, by file name. */
+export const findStaleAbis = async (artifacts: Artifacts): Promise<ReadonlyMap<string, string>> => {
+  const stale = new Map<string, string>()
   for (const [name, text] of renderAbiFiles(artifacts)) {
     const committed = await readFile(join(abiFolder, name), 'utf8').catch(() => '')
-    if (committed !== text) stale.push(name)
+    if (committed !== text) stale.set(name, text)
   }
   return stale
 }
@@ -56,10 +56,9 @@ const main = async (): Promise<void> => {
   const artifacts = await buildContracts()
   const stale = await findStaleAbis(artifacts)
   await mkdir(abiFolder, { recursive: true })
-  const texts = renderAbiFiles(artifacts)
-  for (const name of stale) writeWhole(join(abiFolder, name), texts.get(name) ?? '')
+  for (const [name, text] of stale) writeWhole(join(abiFolder, name), text)
   const deployable = Object.values(artifacts).filter((artifact) => artifact.bytecode !== '0x')
-  const abis = stale.length === 0 ? 'ABIs are current' : `wrote lib/abi/{${stale.join(',')}}`
+  const abis = stale.size === 0 ? 'ABIs are current' : `wrote lib/abi/{${[...stale.keys()]}}`
   const elapsedMs = Math.round(performance.now() - started)
   console.log(`contracts: ${deployable.length} ready in ${elapsedMs} ms; ${abis}`)
 }

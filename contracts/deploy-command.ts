@@ -1,4 +1,4 @@
-import { access } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { abortable } from '../lib/chain/abortable.ts'
 import { createChainReader, createChainWriter } from '../lib/chain/clients.ts'
@@ -15,7 +15,6 @@ import { ask, planDeployment, planJson, planLines, problemsOf } from './deploy-p
 import { type DeployProgress, openProgress } from './deploy-progress.ts'
 import { openDeployer } from './deployer.ts'
 import type { ContractName, Terms } from './deployment-steps.ts'
-import type { Artifacts } from './solc.ts'
 import { verifyDeployed } from './verify-deployed.ts'
 
 /** The command's access to its process. */
@@ -36,7 +35,7 @@ export async function runDeploy(command: DeployCommand, terminal: DeployTerminal
   const { environment, print, say, signal } = terminal
   const { address: deployer, account } = await openDeployer(command, environment)
   const terms = termsOf(command, deployer)
-  if (!isDryRun) await refuseOverwriting(file)
+  if (!isDryRun) refuseOverwriting(file)
   const endpoint = { rpcUrl, chainId: network.chainId }
   const reader = createChainReader(endpoint)
   await checkChainId(reader, command, signal)
@@ -61,14 +60,17 @@ export async function runDeploy(command: DeployCommand, terminal: DeployTerminal
   const { confirmations } = command
   const maxGasPrice = plan.gasPrice
   const context = { chain, account, progress, confirmations, maxGasPrice, say, signal }
-  const deployed = new Map<ContractName, Deployed>()
+  const deployed: Partial<Record<ContractName, Deployed>> = {}
   for (const sent of progress.sent.values()) {
-    if (earlier.has(sent.contract)) deployed.set(sent.contract, await settled(context, sent))
+    if (earlier.has(sent.contract)) deployed[sent.contract] = await settled(context, sent)
   }
   for (const planned of plan.contracts) {
-    deployed.set(planned.contract, await deployContract(context, planned))
+    deployed[planned.contract] = await deployContract(context, planned)
   }
-  const deployment = await finish(command, terms, artifacts, deployed, context)
+  // The plan has every contract that was not sent before.
+  const all = deployed as Record<ContractName, Deployed>
+  await verifyDeployed(chain, artifacts, terms, all, signal)
+  const deployment = deploymentOf(command, all)
   writeWhole(file, formatDeployment(deployment))
   await progress.forget()
   say(`Verified: code, roles and terms. The addresses are in ${file}`)
@@ -83,18 +85,13 @@ const termsOf = (command: DeployCommand, deployer: Address): Terms => {
   })
 }
 
-async function refuseOverwriting(file: string): Promise<void> {
-  const isThere = (path: string) =>
-    access(path).then(
-      () => true,
-      () => false,
-    )
-  if (await isThere(file)) {
+function refuseOverwriting(file: string): void {
+  if (existsSync(file)) {
     throw new SvcError('deployment-exists', `${file} holds a deployment already`, {
       hint: 'Give another --out, or move the file away.',
     })
   }
-  if (await isThere(dirname(file))) return
+  if (existsSync(dirname(file))) return
   throw new SvcError('usage', `the folder of ${file} does not exist`, { hint: 'Make it first.' })
 }
 
@@ -143,34 +140,20 @@ async function askFirst(
   throw new SvcError('declined', 'nothing was sent', { hint: 'Answer y to send.' })
 }
 
-async function finish(
+function deploymentOf(
   { network }: DeployCommand,
-  terms: Terms,
-  artifacts: Artifacts,
-  deployed: ReadonlyMap<ContractName, Deployed>,
-  { chain, signal }: Parameters<typeof deployContract>[0],
-): Promise<Deployment> {
-  const at = (name: ContractName): Address => {
-    const found = deployed.get(name)
-    if (found === undefined) throw new Error(`${name} was not deployed`)
-    return found.address
-  }
-  const addresses = {
-    NodeRegistry: at('NodeRegistry'),
-    PromptKeyStore: at('PromptKeyStore'),
-    ResultRegistry: at('ResultRegistry'),
-  }
-  await verifyDeployed(chain, artifacts, terms, addresses, signal)
+  deployed: Readonly<Record<ContractName, Deployed>>,
+): Deployment {
   return {
     network: network.name,
     chain_id: network.chainId,
     contracts: {
-      node_registry: addresses.NodeRegistry,
-      prompt_key_store: addresses.PromptKeyStore,
-      result_registry: addresses.ResultRegistry,
+      node_registry: deployed.NodeRegistry.address,
+      prompt_key_store: deployed.PromptKeyStore.address,
+      result_registry: deployed.ResultRegistry.address,
     },
     task_manager: taskManager,
-    block: Math.min(...[...deployed.values()].map(({ block }) => block)),
+    block: Math.min(...Object.values(deployed).map(({ block }) => block)),
     ...(network.coprocessor && { coprocessor: network.coprocessor }),
   }
 }

@@ -3,7 +3,6 @@ import {
   type Hex,
   type LocalAccount,
   TransactionNotFoundError,
-  type TransactionReceipt,
   TransactionReceiptNotFoundError,
 } from 'viem'
 import { abortable } from '../lib/chain/abortable.ts'
@@ -65,17 +64,11 @@ export async function deployContract(
 export async function settled(context: DeployContext, sent: SentContract): Promise<Deployed> {
   const { chain, confirmations, say, signal } = context
   const { contract, tx } = sent
-  let receipt: TransactionReceipt
-  try {
-    receipt = await waitForReceipt(chain, tx, {
-      confirmations,
-      timeoutMs: receiptTimeoutMs,
-      signal,
-    })
-  } catch (error) {
+  const options = { confirmations, timeoutMs: receiptTimeoutMs, signal }
+  const receipt = await waitForReceipt(chain, tx, options).catch((error: unknown) => {
     signal.throwIfAborted()
     throw failed(contract, shortMessageOf(error), error)
-  }
+  })
   if (receipt.status !== 'success' || receipt.contractAddress == null) {
     throw failed(contract, `transaction ${tx} reverted`)
   }

@@ -5,24 +5,7 @@ import { readOptions, WholeNumber } from '../lib/host/command-line.ts'
 import { type KnownNetwork, knownNetworks } from '../lib/known-networks.ts'
 import { SvcError } from '../lib/svc-error.ts'
 
-/** The options of `contracts:deploy`. A role that is not named is the deployer's. */
-export type DeployCommand = {
-  readonly network: KnownNetwork
-  readonly rpcUrl: string
-  readonly coordinator: Address | undefined
-  readonly arbiter: Address
-  readonly treasury: Address | undefined
-  /** Wei. */
-  readonly minStake: bigint
-  /** The deployer of a dry run without a key. */
-  readonly deployer: Address | undefined
-  readonly keystore: string | undefined
-  readonly file: string
-  readonly confirmations: number
-  readonly isDryRun: boolean
-  readonly isJson: boolean
-  readonly isYes: boolean
-}
+const names = knownNetworks.map(({ name }) => name).join(', ')
 
 /** The help text. */
 export const deployHelp = `Usage: npm run contracts:deploy -- --network NAME --arbiter ADDRESS [options]
@@ -31,7 +14,7 @@ Deploys NodeRegistry, PromptKeyStore and ResultRegistry, and writes their addres
 the ICL (SVC_ICL_DEPLOYMENT), nodes (SVC_DEPLOYMENT) and clients (parseDeployment) read. Started
 again after an interruption, with the same options, it continues.
 
-  --network NAME         ${knownNetworks.map(({ name }) => name).join(', ')}
+  --network NAME         ${names}
   --rpc-url URL          the chain's JSON-RPC (else SVC_RPC_URL, local: http://127.0.0.1:8545)
   --arbiter ADDRESS      who may cancel slashes, not the coordinator
   --coordinator ADDRESS  the ICL's account (else the deployer)
@@ -62,10 +45,7 @@ const Flags = z.object({
   network: z
     .string('is missing')
     .transform((name) => knownNetworks.find((network) => network.name === name))
-    .refine(
-      (network) => network !== undefined,
-      `must be one of ${knownNetworks.map(({ name }) => name).join(', ')}`,
-    ),
+    .pipe(z.custom<KnownNetwork>((network) => network !== undefined, `must be one of ${names}`)),
   'rpc-url': RpcUrl.optional(),
   coordinator: Account.optional(),
   arbiter: z.string('is missing: name an account that is not the coordinator').pipe(Account),
@@ -87,15 +67,17 @@ const Flags = z.object({
 const usage = (what: string): SvcError =>
   new SvcError('usage', what, { hint: '--help lists every option.' })
 
+/** The options of `contracts:deploy`. A role that is not named is the deployer's. */
+export type DeployCommand = NonNullable<ReturnType<typeof parseDeployCommand>>
+
 /** Parses the command line and SVC_RPC_URL, undefined for help. Throws SvcError `usage` that names every mistake. */
 export function parseDeployCommand(
   args: readonly string[],
   environment: Readonly<Record<string, string | undefined>>,
-): DeployCommand | undefined {
+) {
   const given = readOptions(args, Flags, usage)
   if (given === undefined) return undefined
   const { network, 'rpc-url': fromFlag, coordinator, arbiter, treasury, ...rest } = given
-  if (network === undefined) throw usage('--network is missing')
   const isLocal = network.name === 'local'
   const rpcUrl =
     fromFlag ?? (environment.SVC_RPC_URL || (isLocal ? 'http://127.0.0.1:8545' : undefined))
@@ -111,7 +93,9 @@ export function parseDeployCommand(
     coordinator,
     arbiter,
     treasury,
+    /** Wei. */
     minStake: rest['min-stake'],
+    /** The deployer of a dry run without a key. */
     deployer: rest.deployer,
     keystore: rest.keystore,
     file: rest.out ?? `svc-deployment.${network.name}.json`,

@@ -32,23 +32,14 @@ export type PlannedContract = {
 }
 
 /** All transactions of a deployment, and the facts that may prevent it. */
-export type DeployPlan = {
-  readonly deployer: Address
-  readonly balance: bigint
-  /** The highest price of a unit of gas in wei: twice the present one. */
-  readonly gasPrice: bigint
-  readonly contracts: readonly PlannedContract[]
-  /** The highest cost of the transactions in wei. */
-  readonly cost: bigint
-  readonly hasTaskManager: boolean
-}
+export type DeployPlan = Awaited<ReturnType<typeof planDeployment>>
 
 /** Runs a request to the chain. Throws SvcError `chain-unavailable` in place of the RPC library's error, which may show the URL. */
-export const ask = async <T>(doing: string, work: Promise<T>, signal?: AbortSignal): Promise<T> => {
+export const ask = async <T>(doing: string, work: Promise<T>, signal: AbortSignal): Promise<T> => {
   try {
     return await abortable(work, signal)
   } catch (error) {
-    signal?.throwIfAborted()
+    signal.throwIfAborted()
     if (error instanceof SvcError) throw error
     const why = isRateLimited(error) ? 'it has too many requests' : shortMessageOf(error)
     throw new SvcError('chain-unavailable', `${doing}: the chain RPC failed: ${why}`, {
@@ -66,8 +57,8 @@ export async function planDeployment(
   terms: Terms,
   deployer: Address,
   deployed: ReadonlyMap<ContractName, Address>,
-  signal?: AbortSignal,
-): Promise<DeployPlan> {
+  signal: AbortSignal,
+) {
   const [balance, firstNonce, fees, code] = await ask(
     'looking at the deployer',
     Promise.all([
@@ -92,9 +83,16 @@ export async function planDeployment(
     contracts.push({ contract, address, nonce, values, data, gas })
   }
   const gasPrice = priceMargin * fees.maxFeePerGas
-  const cost = contracts.reduce((sum, { gas }) => sum + gas * gasPrice, 0n)
-  const hasTaskManager = code !== undefined && code !== '0x'
-  return { deployer, balance, gasPrice, contracts, cost, hasTaskManager }
+  return {
+    deployer,
+    balance,
+    /** The highest price of a unit of gas in wei: twice the present one. */
+    gasPrice,
+    contracts: contracts as readonly PlannedContract[],
+    /** The highest cost of the transactions in wei. */
+    cost: contracts.reduce((sum, { gas }) => sum + gas * gasPrice, 0n),
+    hasTaskManager: code !== undefined && code !== '0x',
+  }
 }
 
 /** Returns what prevents the deployment. */

@@ -32,13 +32,7 @@ type Purpose = z.output<typeof Purpose>
 const Progress = z.strictObject({ purpose: Purpose, sent: z.array(SentContract).max(3) })
 
 /** The transactions of a deployment so far. The file is beside the address file until that is written. */
-export type DeployProgress = {
-  readonly file: string
-  readonly sent: ReadonlyMap<ContractName, SentContract>
-  /** Writes the transaction to disk before it is sent, so that a run after a kill finds it. */
-  readonly record: (sent: SentContract) => Promise<void>
-  readonly forget: () => Promise<void>
-}
+export type DeployProgress = Awaited<ReturnType<typeof openProgress>>
 
 /** Opens the progress of an earlier run, or starts a new one. Throws SvcError `deployment-unfinished` when it was for another purpose. */
 export async function openProgress(
@@ -47,24 +41,23 @@ export async function openProgress(
   deployer: Address,
   terms: Terms,
   artifacts: Artifacts,
-): Promise<DeployProgress> {
+) {
   const file = `${addressFile}.unfinished`
   const bytecodes = contractNames.map((name) => artifactOf(artifacts, name).bytecode)
+  const { minStake, ...roles } = terms
   const purpose: Purpose = {
     chain_id: chainId,
     deployer,
-    coordinator: terms.coordinator,
-    arbiter: terms.arbiter,
-    treasury: terms.treasury,
-    min_stake: String(terms.minStake),
+    ...roles,
+    min_stake: String(minStake),
     bytecode: keccak256Hex(utf8(bytecodes.join())),
   }
   const sent = new Map<ContractName, SentContract>()
   for (const entry of await readSent(file, purpose)) sent.set(entry.contract, entry)
   return {
-    file,
-    sent,
-    record: async (entry) => {
+    sent: sent as ReadonlyMap<ContractName, SentContract>,
+    /** Writes the transaction to disk before it is sent, so that a run after a kill finds it. */
+    record: async (entry: SentContract): Promise<void> => {
       const known = new Set([...sent.values()].map(({ tx }) => tx))
       if ((await readSent(file, purpose)).some(({ tx }) => !known.has(tx))) {
         throw unusable(file, 'was changed: another run is at it')
@@ -75,7 +68,7 @@ export async function openProgress(
       const progress = { purpose, sent: [...sent.values()] }
       writeWhole(file, `${JSON.stringify(progress, null, 2)}\n`)
     },
-    forget: () => rm(file, { force: true }),
+    forget: (): Promise<void> => rm(file, { force: true }),
   }
 }
 

@@ -9,27 +9,8 @@ import { buildContracts } from './build.ts'
 import { artifactOf, type ContractName } from './deployment-steps.ts'
 import type { Artifacts } from './solc.ts'
 
-/** The deployer, and the holders of the contracts' roles. */
-export type DeployOptions = {
-  readonly rpcUrl: string
-  readonly chainId: number
-  readonly deployer: LocalAccount
-  readonly coordinator: Hex
-  readonly arbiter: Hex
-  readonly treasury: Hex
-  /** Wei. */
-  readonly minStake: bigint
-  readonly signal?: AbortSignal
-}
-
 /** The contracts' addresses in lower case, and the block from which their events start. */
-export type DeployedContracts = {
-  readonly nodeRegistry: Address
-  readonly promptKeyStore: Address
-  readonly resultRegistry: Address
-  readonly taskManager: Address
-  readonly block: bigint
-}
+export type DeployedContracts = Awaited<ReturnType<typeof deployContracts>>
 
 const deployOne = async (
   chain: ChainWriter,
@@ -53,7 +34,17 @@ const deployOne = async (
 }
 
 /** Deploys the three contracts in order. Throws an error that names the contract and the reason. */
-export const deployContracts = async (options: DeployOptions): Promise<DeployedContracts> => {
+export const deployContracts = async (options: {
+  readonly rpcUrl: string
+  readonly chainId: number
+  readonly deployer: LocalAccount
+  readonly coordinator: Hex
+  readonly arbiter: Hex
+  readonly treasury: Hex
+  /** Wei. */
+  readonly minStake: bigint
+  readonly signal?: AbortSignal
+}) => {
   const { rpcUrl, chainId, deployer, coordinator, arbiter, treasury, minStake, signal } = options
   const artifacts = await buildContracts()
   const chain = createChainWriter({ rpcUrl, chainId, account: deployer })

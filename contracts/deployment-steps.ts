@@ -1,4 +1,4 @@
-import { concat, encodeAbiParameters, getContractAddress, type Hex } from 'viem'
+import { encodeDeployData, getContractAddress, type Hex } from 'viem'
 import { Address } from '../lib/codecs.ts'
 import type { Artifact, Artifacts } from './solc.ts'
 
@@ -43,17 +43,8 @@ export const artifactOf = (artifacts: Artifacts, name: string): Artifact => {
 }
 
 /** Returns the data of the transaction that creates a contract. */
-export const creationCode = (artifact: Artifact, values: Arguments): Hex => {
-  const item = artifact.abi.find((entry) => entry.type === 'constructor')
-  const inputs = item?.inputs ?? []
-  return concat([
-    artifact.bytecode,
-    encodeAbiParameters(
-      inputs,
-      values.map(([, value]) => value),
-    ),
-  ])
-}
+export const creationCode = ({ abi, bytecode }: Artifact, values: Arguments): Hex =>
+  encodeDeployData({ abi, bytecode, args: values.map(([, value]) => value) })
 
 /** Returns the address of a contract to create, in lower case. It depends only on the deployer and the transaction's nonce. */
 export const addressAt = (deployer: Address, nonce: number): Address =>

@@ -15,19 +15,11 @@ const fileOf = (path: string): string =>
     ? join(contractsFolder, path.slice('contracts/'.length))
     : require.resolve(path)
 
-const allSources = async (): Promise<readonly string[]> => {
-  const paths: string[] = []
-  for (const folder of ['', 'local/']) {
-    const names = await readdir(join(contractsFolder, folder))
-    const sources = names.filter((name) => name.endsWith('.sol')).sort()
-    paths.push(...sources.map((name) => `contracts/${folder}${name}`))
-  }
-  return paths
-}
-
 /** Reads every Solidity source of the project's contracts, libraries included, by import path. */
 export const readSources = async (): Promise<ReadonlyMap<string, string>> => {
-  const waiting = [...(await allSources())]
+  const names = await readdir(contractsFolder, { recursive: true })
+  const own = names.filter((name) => name.endsWith('.sol')).sort()
+  const waiting = own.map((name) => `contracts/${name.replaceAll('\\', '/')}`)
   const sources = new Map<string, string>()
   for (let path = waiting.shift(); path !== undefined; path = waiting.shift()) {
     if (sources.has(path)) continue

@@ -21,49 +21,40 @@ export async function verifyDeployed(
   { publicClient }: ChainReader,
   artifacts: Artifacts,
   terms: Terms,
-  addresses: Readonly<Record<ContractName, Hex>>,
-  signal?: AbortSignal,
+  deployed: Readonly<Record<ContractName, { readonly address: Hex }>>,
+  signal: AbortSignal,
 ): Promise<void> {
   for (const name of contractNames) {
-    const reading = publicClient.getCode({ address: addresses[name] })
-    const code = await ask(`reading the code of ${name}`, reading, signal)
-    if (!isCodeOf(artifactOf(artifacts, name), code)) {
-      throw differs(`the code at ${addresses[name]} is not ${name}'s`)
-    }
+    const { address } = deployed[name]
+    const code = await ask(`reading the code of ${name}`, publicClient.getCode({ address }), signal)
+    if (isCodeOf(artifactOf(artifacts, name), code)) continue
+    throw differs(`the code at ${address} is not ${name}'s`)
   }
-  const nodes = { address: addresses.NodeRegistry, abi: nodeRegistryAbi } as const
-  const results = { address: addresses.ResultRegistry, abi: resultRegistryAbi } as const
-  const keys = { address: addresses.PromptKeyStore, abi: promptKeyStoreAbi } as const
+  const { NodeRegistry, PromptKeyStore, ResultRegistry } = deployed
+  const nodes = { address: NodeRegistry.address, abi: nodeRegistryAbi } as const
+  const results = { address: ResultRegistry.address, abi: resultRegistryAbi } as const
+  const keys = { address: PromptKeyStore.address, abi: promptKeyStoreAbi } as const
+  const read = publicClient.readContract
   const holderOf = (name: string) =>
-    publicClient.readContract({ ...nodes, functionName: 'holderOf', args: [role(name)] })
-  const readings = Promise.all([
-    holderOf('coordinator'),
-    holderOf('arbiter'),
-    holderOf('treasury'),
-    publicClient.readContract({
-      ...results,
-      functionName: 'holderOf',
-      args: [role('coordinator')],
-    }),
-    publicClient.readContract({ ...nodes, functionName: 'minStake' }),
-    publicClient.readContract({ ...keys, functionName: 'nodeRegistry' }),
-  ])
-  const [coordinator, arbiter, treasury, committer, minStake, registry] = await ask(
-    'reading the roles',
-    readings,
-    signal,
-  )
-  const expected: readonly (readonly [string, string | bigint, string | bigint])[] = [
-    ['the coordinator of NodeRegistry', coordinator, terms.coordinator],
-    ['the arbiter', arbiter, terms.arbiter],
-    ['the treasury', treasury, terms.treasury],
+    read({ ...nodes, functionName: 'holderOf', args: [role(name)] })
+  const committer = read({ ...results, functionName: 'holderOf', args: [role('coordinator')] })
+  const checks = [
+    ['the coordinator of NodeRegistry', holderOf('coordinator'), terms.coordinator],
+    ['the arbiter', holderOf('arbiter'), terms.arbiter],
+    ['the treasury', holderOf('treasury'), terms.treasury],
     ['the coordinator of ResultRegistry', committer, terms.coordinator],
-    ['the smallest stake', minStake, terms.minStake],
-    ["PromptKeyStore's NodeRegistry", registry, addresses.NodeRegistry],
-  ]
-  for (const [what, found, wanted] of expected) {
-    if (String(found).toLowerCase() === String(wanted).toLowerCase()) continue
-    throw differs(`${what} is ${found}, and not ${wanted}`)
+    ['the smallest stake', read({ ...nodes, functionName: 'minStake' }), terms.minStake],
+    [
+      "PromptKeyStore's NodeRegistry",
+      read({ ...keys, functionName: 'nodeRegistry' }),
+      nodes.address,
+    ],
+  ] as const
+  const readings = Promise.all(checks.map(([, reading]) => reading))
+  const found = await ask('reading the roles', readings, signal)
+  for (const [index, [what, , wanted]] of checks.entries()) {
+    if (String(found[index]).toLowerCase() === String(wanted).toLowerCase()) continue
+    throw differs(`${what} is ${found[index]}, and not ${wanted}`)
   }
 }
 
