@@ -10,7 +10,7 @@ export const createMemoryReads = (state: MemoryState) => ({
   ...otherReads(state),
 })
 
-function jobReads({ records, active, changes }: MemoryState) {
+function jobReads({ records, active, occupied, changes }: MemoryState) {
   const jobs = () => [...records.job.values()].map(({ job }) => job)
   const activeJobs = () => [...active.values()]
   return {
@@ -25,8 +25,7 @@ function jobReads({ records, active, changes }: MemoryState) {
         .sort(byTime)
         .slice(0, limit)
         .map(({ id }) => id),
-    listJobsOfNode: async (address) =>
-      activeJobs().filter((job) => indexOfJob(job).occupied.some(({ node }) => node === address)),
+    listJobsOfNode: async (node) => [...(occupied.get(node)?.values() ?? [])],
     countOccupiedSlots: async () =>
       countSlots(activeJobs().flatMap((job) => indexOfJob(job).occupied)),
     listJobs: async ({ client, phase, before, limit }) =>

@@ -19,6 +19,8 @@ export const emptyState = () => ({
   },
   /** Jobs that have not settled, or have effects to deliver. */
   active: new Map<string, Job>(),
+  /** The jobs in which a node occupies a slot. Every poll asks for those of its node. */
+  occupied: new Map<Address, Map<string, Job>>(),
   eventsByNode: new Map<Address, ReputationEvent[]>(),
   /** The ids of the saves that made the records. */
   writeIds: new WeakMap<StoreRecord, string>(),
@@ -31,6 +33,7 @@ export type MemoryState = ReturnType<typeof emptyState>
 /** Stores a record, and replaces the one with its id. */
 export function put(state: MemoryState, record: StoreRecord, writeId?: string): void {
   const { records, active, eventsByNode, writeIds, changes } = state
+  if (record.kind === 'job') occupy(state, record.job)
   const ofKind: Map<string, StoreRecord> = records[record.kind]
   ofKind.set(idOf(record), record)
   if (writeId !== undefined) writeIds.set(record, writeId)
@@ -45,6 +48,17 @@ export function put(state: MemoryState, record: StoreRecord, writeId?: string): 
     if (isSettled(job.phase) && job.outbox.length === 0) active.delete(job.id)
     else active.set(job.id, job)
     changes.note(job, version)
+  }
+}
+
+/** Replaces a job in the slots of nodes; a settled job occupies none. */
+function occupy({ records, occupied }: MemoryState, job: Job): void {
+  const former = records.job.get(job.id)?.job
+  for (const { node } of former ? indexOfJob(former).occupied : [])
+    occupied.get(node)?.delete(job.id)
+  for (const { node } of indexOfJob(job).occupied) {
+    const jobs = occupied.get(node) ?? new Map<string, Job>()
+    occupied.set(node, jobs.set(job.id, job))
   }
 }
 
