@@ -7,7 +7,7 @@ export type ServerEvent = { readonly id: string | undefined; readonly data: stri
 
 const maxEventChars = 64 * 1024
 
-/** Yields a stream's events; throws SvcError `stream-silent` after `idleMs` without a byte, or for an event over 64 Ki characters. */
+/** Yields a stream's events; throws SvcError `stream-silent` after `idleMs` without a byte, and `event-too-long` for an event over 64 Ki characters. */
 export async function* readServerEvents(
   response: Response,
   options: {
@@ -29,7 +29,7 @@ export async function* readServerEvents(
       waiting = (waiting + decoder.decode(value, { stream: true })).replace(/\r\n|\r(?!$)/g, '\n')
       const blocks = waiting.split('\n\n')
       waiting = blocks.pop() ?? ''
-      if (waiting.length > maxEventChars) throw silent()
+      if (waiting.length > maxEventChars) throw tooLong()
       for (const block of blocks) {
         const event = parseBlock(block)
         if (event) yield event
@@ -56,4 +56,9 @@ const silent = (): SvcError =>
   new SvcError('stream-silent', 'The event stream brings no events', {
     hint: 'Look at the job itself instead.',
     retryable: true,
+  })
+
+const tooLong = (): SvcError =>
+  new SvcError('event-too-long', 'The event stream brings an event of more than 64 Ki characters', {
+    hint: 'Check that the address is that of an ICL. A job can be looked at without its events.',
   })

@@ -79,7 +79,7 @@ describe('event streams', () => {
         },
       }),
     )
-    await expect(eventsOf(endless)).rejects.toMatchObject({ code: 'stream-silent' })
+    await expect(eventsOf(endless)).rejects.toMatchObject({ code: 'event-too-long' })
     expect(sent).toBeLessThan(1_000_000)
   })
 })

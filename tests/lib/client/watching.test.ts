@@ -136,7 +136,11 @@ describe('a stream of events', () => {
     const most = `data: ${'x'.repeat(64 * 1024 - 6)}`
     expect(await read(most, '\n\n')).toHaveLength(1)
     await expect(read(`${most}x`)).rejects.toMatchObject({
-      ...{ code: 'stream-silent', retryable: true, hint: 'Look at the job itself instead.' },
+      ...{
+        code: 'event-too-long',
+        retryable: false,
+        hint: expect.stringContaining('without its events'),
+      },
     })
   })
 })
