@@ -8,6 +8,7 @@ import type { EncryptedInput } from './encrypted-input.ts'
 import { eventsOf, nothingDone, type Sent, sendToKeyStore, sentAs } from './key-store-call.ts'
 import { type StoredKey, storedKeyOf } from './prompt-key-store.ts'
 import { reading } from './reading.ts'
+import { searchBlocks } from './search-blocks.ts'
 
 /** A stored key of PromptKeyStore, and the wallet that calls. */
 type KeyCall = ChainWriter & {
@@ -111,16 +112,19 @@ export const listOf = async (
   return { commitment: isNone ? undefined : chainHash(commitment, doing), used, ended }
 }
 
-/** The members (by position) that the owner itself let read a key when it committed to its list, in a block or later; undefined where there is no list. Throws what viem throws. */
+/** The members (by position) that the owner itself let read a key when it committed to its list, in a block or in the day after it; undefined where there is no list. Throws what viem throws. */
 export async function firstReaders(
-  { publicClient }: ChainReader,
+  chain: ChainReader,
   contract: Hex,
   [highHandle, lowHandle]: readonly [bigint, bigint],
   fromBlock: bigint,
 ): Promise<number | undefined> {
-  const [committed] = await publicClient.getContractEvents({
-    ...{ address: contract, abi: promptKeyStoreAbi, eventName: 'ListCommitted' },
-    ...{ args: { highHandle }, fromBlock, toBlock: 'latest', strict: true },
+  const committed = await searchBlocks(chain, fromBlock, async (range) => {
+    const [event] = await chain.publicClient.getContractEvents({
+      ...{ address: contract, abi: promptKeyStoreAbi, eventName: 'ListCommitted', ...range },
+      ...{ args: { highHandle }, strict: true },
+    })
+    return event
   })
   return committed?.args.lowHandle === lowHandle ? committed.args.mask : undefined
 }

@@ -2,6 +2,7 @@ import type { Hex } from 'viem'
 import { promptKeyStoreAbi } from '../abi/prompt-key-store.ts'
 import { Address } from '../codecs.ts'
 import type { ChainReader } from './clients.ts'
+import { searchBlocks } from './search-blocks.ts'
 
 /** An output key's origin and readers. */
 export type OutputKey = {
@@ -13,29 +14,28 @@ export type OutputKey = {
   readonly readers: readonly Address[]
 }
 
-/** Reads an output key that was stored in a block or later, from events; undefined when there is none. Throws what viem throws. */
-export async function outputKeyOf(
-  { publicClient }: ChainReader,
+/** Reads an output key that was stored in a block or in the day after it, from events; undefined when there is none. Throws what viem throws. */
+export const outputKeyOf = (
+  chain: ChainReader,
   promptKeyStore: Hex,
   [highHandle, lowHandle]: readonly [bigint, bigint],
   fromBlock: bigint,
-): Promise<OutputKey | undefined> {
-  const about = {
-    address: promptKeyStore,
-    abi: promptKeyStoreAbi,
-    args: { highHandle },
-    fromBlock,
-    toBlock: 'latest',
-    strict: true,
-  } as const
-  const [[stored], granted] = await Promise.all([
-    publicClient.getContractEvents({ ...about, eventName: 'OutputKeyStored' }),
-    publicClient.getContractEvents({ ...about, eventName: 'AccessGranted' }),
-  ])
-  if (!stored || !granted.some(({ args }) => args.lowHandle === lowHandle)) return undefined
-  return {
-    promptHighHandle: stored.args.promptHighHandle,
-    self: stored.args.self,
-    readers: granted.map(({ args }) => Address.parse(args.reader)),
-  }
-}
+): Promise<OutputKey | undefined> =>
+  searchBlocks(chain, fromBlock, async (range) => {
+    const { publicClient } = chain
+    const about = {
+      ...{ address: promptKeyStore, abi: promptKeyStoreAbi, args: { highHandle } },
+      ...{ strict: true as const, ...range },
+    }
+    // One transaction stores the key and names its readers, for good.
+    const [[stored], granted] = await Promise.all([
+      publicClient.getContractEvents({ ...about, eventName: 'OutputKeyStored' }),
+      publicClient.getContractEvents({ ...about, eventName: 'AccessGranted' }),
+    ])
+    if (!stored || !granted.some(({ args }) => args.lowHandle === lowHandle)) return undefined
+    return {
+      promptHighHandle: stored.args.promptHighHandle,
+      self: stored.args.self,
+      readers: granted.map(({ args }) => Address.parse(args.reader)),
+    }
+  })

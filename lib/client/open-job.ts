@@ -8,7 +8,7 @@
  * `maxOutputTokens` the receipt's own number is taken.
  *
  * Failure cases: the ICL deletes a job 30 days after it has settled, and with it the answer. A node that signed may withdraw its stake after
- * 7 days, and some chain RPCs search few blocks for the key's events: then the answer is refused, or cannot be checked there.
+ * 7 days: then the answer is refused.
  */
 
 import type { JobId } from '../codecs.ts'

@@ -1,7 +1,14 @@
-import { type Hex, keccak256 } from 'viem'
+import { type Hex, keccak256, toHex } from 'viem'
 import { afterAll, describe, expect, it } from 'vitest'
 import { promptKeyStoreAbi } from '../../../lib/abi/prompt-key-store.ts'
-import { commitList, endList, listOf, storeOutputKey } from '../../../lib/chain/key-lists.ts'
+import { createChainWriter } from '../../../lib/chain/clients.ts'
+import {
+  commitList,
+  endList,
+  firstReaders,
+  listOf,
+  storeOutputKey,
+} from '../../../lib/chain/key-lists.ts'
 import { outputKeyOf } from '../../../lib/chain/output-key-of.ts'
 import { ownerOf, storeKey } from '../../../lib/chain/prompt-key-store.ts'
 import { Address, Hash32 } from '../../../lib/codecs.ts'
@@ -10,6 +17,7 @@ import { SvcError } from '../../../lib/svc-error.ts'
 import { ACTIVATOR, createListedKeys, NODES, OWNER } from '../../contracts/listed-keys.ts'
 import { createKeyActions } from '../../contracts/stored-keys.ts'
 import { eventsOf, startTestChain } from '../../contracts/test-chain.ts'
+import { answerJson, startServer } from '../../local-server.ts'
 
 const termsHash = Hash32.parse(keccak256('0x01'))
 
@@ -123,5 +131,56 @@ describe('a key with a list', () => {
       'commit-list-reverted',
       'commitList reverted: no list was committed. Check the PromptKeyStore address.',
     ])
+  })
+
+  // The last, because it sets the chain's clock ahead.
+  it('is found with its output key weeks later, by an RPC that searches 7 blocks at once', async () => {
+    const { key, terms } = await storeListed(0b11)
+    const [node] = NODES
+    const output = await storeOutputKey({
+      ...{ ...by(node), ...(await keys.encryptAs(node)) },
+      ...{ promptHighHandle: key.highHandle, terms, self: 0, mask: 0b10 },
+    })
+    const { publicClient } = chain.wallet(0)
+    const from = (await publicClient.getBlockNumber({ cacheTime: 0 })) - 10n
+    const mine = (count: number, seconds: number) =>
+      publicClient.request({
+        method: 'anvil_mine',
+        params: [toHex(count), toHex(seconds)],
+      } as never)
+    const ranges: number[] = []
+    const rpc = await startServer(async (response, { body }) => {
+      const call = JSON.parse(body)
+      if (call.method === 'eth_getLogs') {
+        const [{ fromBlock, toBlock }] = call.params
+        const last = toBlock === 'latest' ? await publicClient.getBlockNumber() : Number(toBlock)
+        ranges.push(Number(last) - Number(fromBlock) + 1)
+        if (ranges.at(-1)! > 7) {
+          const error = { code: -32_000, message: 'query exceeds max block range 7' }
+          return answerJson(response, 200, { jsonrpc: '2.0', id: call.id, error })
+        }
+      }
+      const headers = { 'content-type': 'application/json' }
+      const answer = await fetch(chain.anvil.rpcUrl, { method: 'POST', body, headers })
+      answerJson(response, 200, await answer.json())
+    })
+    try {
+      await mine(100, 86_400)
+      const reader = createChainWriter({
+        ...{ rpcUrl: rpc.url, chainId: chain.anvil.chainId },
+        account: chain.wallet(0).walletClient.account,
+      })
+      const store = chain.promptKeyStore
+      const handles = [key.highHandle, key.lowHandle] as const
+      expect(await firstReaders(reader, store, handles, from)).toBe(0b11)
+      const outputs = [output.highHandle, output.lowHandle] as const
+      expect(await outputKeyOf(reader, store, outputs, from)).toMatchObject({ self: 0 })
+      // The search ends a day after the key was stored.
+      ranges.length = 0
+      expect(await firstReaders(reader, store, [1n, 2n], from)).toBeUndefined()
+      expect(ranges.length).toBeLessThan(20)
+    } finally {
+      await rpc.close()
+    }
   })
 })

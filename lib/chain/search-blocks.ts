@@ -1,0 +1,48 @@
+import { HttpRequestError, RpcRequestError } from 'viem'
+import { causesOf, isRateLimited } from './chain-error.ts'
+import type { ChainReader } from './clients.ts'
+
+const mostBlocks = 5_000n
+// What belongs to a job happens within the hour in which its key was stored.
+const searchedSeconds = 86_400n
+
+/** Blocks, both ends included. */
+export type BlockRange = { readonly fromBlock: bigint; readonly toBlock: bigint | 'latest' }
+
+/**
+ * Searches the blocks of a day from `first` on, the oldest first, until something is found. RPC servers limit how many blocks they search
+ * at once: a range that is refused is halved. Throws what `search` and viem throw.
+ */
+export async function searchBlocks<T>(
+  { publicClient }: ChainReader,
+  first: bigint,
+  search: (range: BlockRange) => Promise<T | undefined>,
+): Promise<T | undefined> {
+  const latest = await publicClient.getBlockNumber({ cacheTime: 0 })
+  const timeOf = async (blockNumber: bigint) =>
+    (await publicClient.getBlock({ blockNumber })).timestamp
+  let endsAt: bigint | undefined
+  let size = mostBlocks
+  for (let fromBlock = first; ; ) {
+    const last = fromBlock + size - 1n
+    try {
+      const found = await search({ fromBlock, toBlock: last < latest ? last : 'latest' })
+      if (found !== undefined || last >= latest) return found
+    } catch (error) {
+      if (size === 1n || !isRefused(error)) throw error
+      size /= 2n
+      continue
+    }
+    endsAt ??= (await timeOf(first)) + searchedSeconds
+    if ((await timeOf(last)) > endsAt) return undefined
+    fromBlock = last + 1n
+  }
+}
+
+/** Whether the RPC answered that it does not do what it was asked. */
+const isRefused = (error: unknown): boolean =>
+  causesOf(error).some(
+    (cause) =>
+      cause instanceof RpcRequestError ||
+      (cause instanceof HttpRequestError && !isRateLimited(cause) && (cause.status ?? 500) < 500),
+  )
