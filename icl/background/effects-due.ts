@@ -16,7 +16,8 @@
  * - Effects that are under way, fail, or wait for the chain stay due in the store. The look asks for that many more,
  *   so that they do not hide the others, as long as no more than 5,000 jobs wait for the chain.
  * - What was done but is not noted is forgotten with the term: the saves of a term may be lost with it.
- * - A job with an effect that waits for the chain is looked at again after 5 s: others of its effects may be due.
+ * - A job with an effect that waits for the chain is looked at again after 5 s, because others of its effects may be due: the
+ *   longest unseen first, and 64 in a look, so that many do not stay in step after a pause.
  *
  * Failure cases: a replica that dies leaves its effects due, and the next holder of the lease starts them. A
  * replica that was frozen may still do what its successor does: contracts skip what they have, and scores have
@@ -31,6 +32,7 @@ import { createKeyedMutex } from '../async/mutex.ts'
 import { createWork } from '../async/work.ts'
 import type { Dependencies } from '../dependencies.ts'
 import type { PendingEffect } from '../rules/effects.ts'
+import { isSettled, type Job } from '../rules/job.ts'
 import { createCommits } from './commits-due.ts'
 import { deliverEffects } from './deliver-effects.ts'
 import type { Leadership } from './leadership.ts'
@@ -52,9 +54,17 @@ export type Effects = {
 const nameOf = (id: JobId, ...effectIds: readonly number[]): string =>
   `effect ${effectIds.join(', ')} of ${id}`
 
-/** Whether a try asks the chain, which may take its time. */
-const asksChain = ({ effect: { type } }: PendingEffect): boolean =>
-  type === 'ensure-access' || type === 'slash-node'
+/** Whether a try asks the chain, which may take its time. A settled job needs no grants any more. */
+const asksChain = ({ phase }: Job, { effect: { type } }: PendingEffect): boolean =>
+  (type === 'ensure-access' && !isSettled(phase)) || type === 'slash-node'
+
+/** All jobs that no look has seen, and some of those that wait. */
+function toLookAt(due: readonly JobId[], unseenMs: (id: JobId) => number): readonly JobId[] {
+  const isNew = (id: JobId) => unseenMs(id) === Number.POSITIVE_INFINITY
+  const again = due.filter((id) => !isNew(id) && unseenMs(id) >= lookAgainMs)
+  const byUnseen = again.toSorted((one, other) => unseenMs(other) - unseenMs(one))
+  return [...due.filter(isNew), ...byUnseen.slice(0, batchSize)]
+}
 
 /** Delivers effects while this replica leads; results go on chain many at a time. */
 export function createEffects(deps: Dependencies, leadership: Leadership): Effects {
@@ -71,26 +81,27 @@ export function createEffects(deps: Dependencies, leadership: Leadership): Effec
 
   const startJob = async (id: JobId, now: number, term: AbortSignal) => {
     const job = (await deps.store.findJob(id))?.document
+    if (!job) return void putOff.delete(id)
     const lookedAt = deps.clock.monotonic()
     const together: PendingEffect[] = []
     let result: number | undefined
     let isPutOff = false
-    for (const pending of job?.outbox ?? []) {
+    for (const pending of job.outbox) {
       const { id: effectId, effect, dueAt } = pending
       if (dueAt > now || commits.isDone(id, effectId) || underWay.has(nameOf(id, effectId)))
         continue
       if (effect.type === 'commit-result') result = effectId
-      else if (effect.type === 'notify') {
-        if (job) notices.add(job, effectId, term)
-      } else if (asksChain(pending) && chainWork.size >= maxUnderWay) isPutOff = true
+      else if (effect.type === 'notify') notices.add(job, effectId, term)
+      else if (asksChain(job, pending) && chainWork.size >= maxUnderWay) isPutOff = true
       else together.push(pending)
     }
     if (!isPutOff) putOff.delete(id)
     else if (putOff.has(id) || putOff.size < maxPutOff) putOff.set(id, lookedAt)
-    const others = together.length === 0 ? Promise.resolve() : deliver(id, together, term)
+    const others = together.length === 0 ? Promise.resolve() : deliver(job, together, term)
     if (result !== undefined) commits.add(id, { effectId: result, others, lookedAt })
   }
-  const deliver = (id: JobId, together: readonly PendingEffect[], term: AbortSignal) => {
+  const deliver = (job: Job, together: readonly PendingEffect[], term: AbortSignal) => {
+    const { id } = job
     const effectIds = together.map((pending) => pending.id)
     const { noteLater } = commits
     // One that was let go may be under way again, in another piece of work.
@@ -98,7 +109,7 @@ export function createEffects(deps: Dependencies, leadership: Leadership): Effec
     const letGo = (some: readonly number[]) => {
       for (const effectId of some) if (held.delete(effectId)) underWay.delete(nameOf(id, effectId))
     }
-    return (together.some(asksChain) ? chainWork : work).start(
+    return (together.some((one) => asksChain(job, one)) ? chainWork : work).start(
       nameOf(id, ...effectIds),
       async () => {
         for (const effectId of effectIds) underWay.add(nameOf(id, effectId))
@@ -110,8 +121,8 @@ export function createEffects(deps: Dependencies, leadership: Leadership): Effec
       },
     )
   }
-  const rests = (id: JobId): boolean =>
-    elapsedSince(deps.clock, commits.lookedAt(id) ?? putOff.get(id)) < lookAgainMs
+  const unseenMs = (id: JobId): number =>
+    elapsedSince(deps.clock, commits.lookedAt(id) ?? putOff.get(id))
   const takeUpPutOff = () => {
     const room = Math.max(0, maxUnderWay - chainWork.size)
     for (const id of [...putOff.keys()].slice(0, room)) putOff.delete(id)
@@ -134,9 +145,9 @@ export function createEffects(deps: Dependencies, leadership: Leadership): Effec
       const due = await deps.store.listDue('effect', now, batchSize + started + held)
       // A job that cannot be read must not hold up the others.
       await Promise.all(
-        due
-          .filter((id) => !rests(id))
-          .map((id) => looks.start(`effects of ${id}`, () => startJob(id, now, term))),
+        toLookAt(due, unseenMs).map((id) =>
+          looks.start(`effects of ${id}`, () => startJob(id, now, term)),
+        ),
       )
       commits.start(term)
     },

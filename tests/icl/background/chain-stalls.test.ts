@@ -119,16 +119,24 @@ describe('while the chain puts nothing into a block', () => {
     }
   })
 
-  it('what needs no chain is done, while 700 grants wait', async () => {
-    const { clock, chain, store, sent } = await begin()
+  /** Adds 700 jobs whose grants wait. */
+  async function beginWithGrants() {
+    const begun = await begin()
+    const { clock, chain, store } = begun
     chain.listOf = () => new Promise(() => {})
-    const add = (count: number, changes: (job: Job) => Partial<Job>) => {
+    const add = async (count: number, changes: (job: Job) => Partial<Job>) => {
       const id: JobId = aJobId(`0x${String(count).padStart(64, '0')}`)
       const now = clock.now()
       const job = sampleJob({ id, createdAt: now, deadline: now + 600_000 })
-      return store.save({ kind: 'job', job: { ...job, ...changes(job) }, base: 0 })
+      await store.save({ kind: 'job', job: { ...job, ...changes(job) }, base: 0 })
+      return id
     }
     for (let count = 0; count < 700; count++) await add(count, () => ({}))
+    return { ...begun, add }
+  }
+
+  it('what needs no chain is done, while 700 grants wait', async () => {
+    const { clock, sent, add } = await beginWithGrants()
     await clock.advance(10_000)
     const effect = { type: 'notify', afterMs: 0 } as const
     await add(700, () => ({
@@ -137,6 +145,35 @@ describe('while the chain puts nothing into a block', () => {
     }))
     await clock.advance(1_000)
     expect(sent).toEqual([url])
+  })
+
+  it('grants that a settled job does not need any more leave it, while 700 wait', async () => {
+    const { clock, store, add } = await beginWithGrants()
+    await clock.advance(10_000)
+    const id = await add(700, () => ({ phase: 'expired', tickAt: undefined }))
+    await clock.advance(1_000)
+    expect((await store.findJob(id))!.document.outbox).toEqual([])
+  })
+
+  it('jobs that wait are not looked at all at once after a pause of the store', async () => {
+    const { clock, store } = await beginWithGrants()
+    await clock.advance(10_000)
+    const { listDue, findJob } = store
+    store.listDue = async () => {
+      throw new Error('the store is away')
+    }
+    await clock.advance(10_000)
+    Object.assign(store, { listDue })
+    const looks = new Map<number, Set<JobId>>()
+    store.findJob = (id) => {
+      const now = clock.now()
+      looks.set(now, (looks.get(now) ?? new Set()).add(id))
+      return findJob(id)
+    }
+    await clock.advance(10_000)
+    // Those whose grants are under way, and 64 of the others.
+    for (const looked of looks.values()) expect(looked.size).toBeLessThan(256 + 64 + 10)
+    expect(new Set([...looks.values()].flatMap((ids) => [...ids])).size).toBe(700)
   })
 })
 
