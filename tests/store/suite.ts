@@ -581,6 +581,8 @@ export function describeStore(
       )
       const other = await open()
       try {
+        await other.save({ kind: 'key', key: 'k', value: 'w', now: 0, expiresAt: 10 })
+        await other.save({ kind: 'release-key', key: 'k', value: 'w' })
         for (const record of records) expect(await other.restore(record)).toBe(true)
         const byKind = (a: StoreRecord, b: StoreRecord) => (a.kind < b.kind ? -1 : 1)
         expect([...(await recordsOf(other))].sort(byKind)).toEqual([...records].sort(byKind))

@@ -237,10 +237,12 @@ async function saveBlob(
 }
 
 /** Inserts a record unless there is one with its id; also true when the save with this write id inserted that one. */
-export const restoreOnce = (
+export function restoreOnce(
   collections: MongoCollections,
   record: StoreRecord,
   writeId: string,
-): Promise<boolean> =>
-  // The filter finds only a row of this write id. Beside any other row the upsert fails, because its id is taken.
-  putRow(collections, record, writeId, { _id: idOf(record), writeId }, true)
+): Promise<boolean> {
+  // Finds only a row of this write id, or that of a released key. Beside any other the upsert fails, because its id is taken.
+  const own = record.kind === 'key' ? { $or: [{ writeId }, { value: null }] } : { writeId }
+  return putRow(collections, record, writeId, { _id: idOf(record), ...own }, true)
+}
