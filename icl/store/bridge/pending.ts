@@ -105,11 +105,17 @@ export const encodeWrites = (writes: readonly Write[]): string =>
     ) as never,
   )
 
-/** Decodes writes; throws SyntaxError or SvcError `store-corrupt` when `encodeWrites` did not make the text. */
+/** Decodes writes; throws SvcError `store-corrupt` when `encodeWrites` did not make the text. */
 export function decodeWrites(text: string): readonly Write[] {
-  const parsed = Saved.safeParse(decodeDocument(text))
-  if (!parsed.success) throw corrupt('a save that waits', parsed.error)
-  return parsed.data.map(({ bytes, ...write }) =>
+  return savedIn(text).map(({ bytes, ...write }) =>
     bytes === undefined ? write : { ...write, bytes: fromBase64Url(bytes) },
   ) as unknown as Write[]
+}
+
+function savedIn(text: string): z.output<typeof Saved> {
+  try {
+    return Saved.parse(decodeDocument(text))
+  } catch (error) {
+    throw corrupt('a save that waits', error)
+  }
 }

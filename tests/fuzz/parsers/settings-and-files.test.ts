@@ -186,5 +186,8 @@ describe('files', () => {
       if (Array.isArray(value) && value.length === 0) return
       expect(() => decodeWrites(JSON.stringify(value))).toThrow()
     })
+    for (const text of ['[{"kind":"job"', 'no JSON', '']) {
+      expect(() => decodeWrites(text)).toThrow(/holds a save that waits that cannot be read/)
+    }
   })
 })
