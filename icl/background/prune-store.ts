@@ -18,8 +18,8 @@ export async function keepPruned(
   await every(deps, lookMs, signal, 'pruning', async () => {
     const mayPrune = () => !signal.aborted && leadership.term() !== undefined
     if (!mayPrune() || elapsedSince(deps.clock, prunedAt) < hourMs) return
-    prunedAt = deps.clock.monotonic()
     const pruned = await prune(deps, mayPrune)
+    if (mayPrune()) prunedAt = deps.clock.monotonic()
     if (pruned > 0) deps.log.info('pruned', { records: pruned })
   })
 }
