@@ -73,7 +73,8 @@ export async function askForList(
       checkPasses(signed, positions)
       leaving = await findInactive(context, chosen, namesAt(list, positions), signal)
       if (leaving === undefined) {
-        const now = Math.max(await chain.time(signal), unixSeconds(clock))
+        // The chain's latest block may be old. A clock that is ahead would let the ICL activate members for longer.
+        const now = Math.max(await chain.time(signal), Math.min(unixSeconds(clock), signed.body.at))
         const until = now + context.network.limits.job_seconds + graceSeconds
         return { signed, positions, until }
       }

@@ -41,6 +41,16 @@ describe('a list of the ICL', () => {
     ])
   })
 
+  it('ends in time although the clock of this client is a day ahead', async () => {
+    const { context, callsOf } = await createFakeWorld()
+    const { clock } = context
+    const ahead = { ...clock, now: () => clock.now() + 86_400_000 }
+    await infer({ ...context, clock: ahead }, 'Why?', { model })
+    const { until } = callsOf('submitJob')[0]!.input as SubmitJob
+    const lastsSeconds = until - clock.now() / 1000
+    expect(lastsSeconds).toBeLessThanOrEqual(context.network.limits.job_seconds + 600)
+  })
+
   it('must be the one that chain and pool give, in that order', async () => {
     const changes: readonly ((list: ListStatement) => ListStatement['list'])[] = [
       ({ list }) => list.toReversed(),

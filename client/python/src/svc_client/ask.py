@@ -166,7 +166,7 @@ class _Service:
         self._post(f"/v1/blobs?{urllib.parse.urlencode(key.query())}", sealed)
         job_id = job_id_of(self.chain_id, self.wallet.address, prompt_cid, key.high, key.low, nonce)
         latest = int(self.rpc.call("eth_getBlockByNumber", "latest", False)["timestamp"], 16)
-        until = max(int(time.time()), latest) + self.job_s + _grace_s
+        until = max(min(int(time.time()), body["at"]), latest) + self.job_s + _grace_s
         mask = sum(1 << seat for seat in seats)
         committed = abi_encode([key.high, key.low, job_id, body["list"], mask, body["coordinator"], until])
         self._send("commitList(uint256,uint256,bytes32,address[],uint16,address,uint64)", committed)
