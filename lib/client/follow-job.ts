@@ -3,6 +3,7 @@ import type { JobId } from '../codecs.ts'
 import type { JobEvent, JobPhase, JobView } from '../schemas/jobs.ts'
 import { SvcError } from '../svc-error.ts'
 import { createBell } from './bell.ts'
+import { toClientError } from './client-error.ts'
 import type { ClientContext } from './context.ts'
 import { isPassing, longestOutageMs } from './outlast.ts'
 import { stuckJobError } from './stuck-job.ts'
@@ -69,7 +70,7 @@ export async function followJob(context: ClientContext, follow: Follow): Promise
         }
         const givenMs = Math.min((view.deadline - view.created_at) * 1000, jobMs + mostOutageMs)
         allowedMs = Math.max(allowedMs, givenMs + graceMs)
-        if (elapsedSince(clock, beganAt) > allowedMs) throw overdue()
+        if (elapsedSince(clock, beganAt) > allowedMs) throw overdue(follow.jobId)
       }
       const patient = streaming && isPatient
       await bell.wait(patient ? relaxedPollMs : pollMs, follow.signal)
@@ -80,11 +81,24 @@ export async function followJob(context: ClientContext, follow: Follow): Promise
   }
 }
 
-const overdue = (): SvcError =>
+const overdue = (jobId: JobId): SvcError =>
   new SvcError('job-overdue', 'The ICL has not settled the job within the time it allows', {
-    hint: 'Run it again, or use another ICL.',
+    hint: `${opening(jobId)} Or use another ICL.`,
     retryable: true,
   })
+
+/** A job may have been accepted while this client heard nothing of it. */
+const opening = (jobId: JobId): string =>
+  `The job ${jobId} may have an answer all the same, and is then paid for: \`open\` of the client, or \`--open\` of the command, fetches it. Another run pays again.`
+
+/** The error with which an ICL stayed away, which says how to come to the answer. */
+function lost(error: unknown, jobId: JobId): unknown {
+  const told = toClientError(error)
+  if (!(told instanceof SvcError)) return told
+  const { code, message, retryable } = told
+  const hint = `${told.hint} ${opening(jobId)}`
+  return new SvcError(code, message, { hint, retryable, cause: error })
+}
 
 /** Polls the job; undefined when the ICL cannot be reached and the job may still be running. */
 async function look(
@@ -97,7 +111,8 @@ async function look(
     return await api.getJob({ params: { jobId } }, { readToken, signal })
   } catch (error) {
     signal?.throwIfAborted()
-    if (!isPassing(error) || elapsedSince(clock, beganAt) > patienceMs) throw error
+    if (!isPassing(error)) throw error
+    if (elapsedSince(clock, beganAt) > patienceMs) throw lost(error, jobId)
     return undefined
   }
 }

@@ -240,13 +240,21 @@ describe('following a job', () => {
     const limitMs = network.limits.job_seconds * 1_000 + 30_000
     const { outcome, tookMs } = await follow([view({})])
     expect(outcome).toMatchObject({
-      ...{ code: 'job-overdue', retryable: true, hint: 'Run it again, or use another ICL.' },
+      ...{ code: 'job-overdue', retryable: true, hint: expect.stringContaining('`--open`') },
       message: 'The ICL has not settled the job within the time it allows',
     })
     expect(tookMs).toBeGreaterThan(limitMs)
     expect(tookMs).toBeLessThan(limitMs + 2_000)
-    const away = new SvcError('icl-unreachable', 'Away', { hint: '', retryable: true })
-    expect((await follow([away])).outcome).toBe(away)
+  })
+
+  it('may have an answer that was paid for, which is told when the ICL stays away', async () => {
+    const away = new SvcError('icl-unreachable', 'Away', { hint: 'Wait.', retryable: true })
+    expect((await follow([away])).outcome).toMatchObject({
+      ...{ code: 'icl-unreachable', message: 'Away', retryable: true, cause: away },
+      hint: expect.stringMatching(
+        new RegExp(`^Wait\\. The job ${jobId} may have an answer .*\`--open\`.* pays again`),
+      ),
+    })
   })
 
   it('heeds that the ICL was away and has given the job as much more time', async () => {
