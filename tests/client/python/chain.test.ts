@@ -16,7 +16,7 @@ import { anAddress } from '../../branded.ts'
 import { createKeyActions } from '../../contracts/stored-keys.ts'
 import { send, startTestChain, type TestChain } from '../../contracts/test-chain.ts'
 import { makeReceipt, sampleList } from '../../lib/make-receipt.ts'
-import { type LocalServer, startServer } from '../../local-server.ts'
+import { answerJson, type LocalServer, startServer } from '../../local-server.ts'
 import { cannot, runPython, skipped } from './python.ts'
 
 const clientIndex = 2
@@ -122,6 +122,20 @@ describe.skipIf(cannot)(`svc-receipt verify --rpc${skipped}`, () => {
       ['draw', 'receipt-differs'],
     ]
     expect(await verify(other)).toEqual({ code: 1, verdict: 'invalid', failed: differs })
+  })
+
+  it('asks again an RPC that fails for a moment', async () => {
+    const rpc = await startServer(async (response, { body }, count) => {
+      if (count === 1) return void response.writeHead(500).end()
+      const headers = { 'content-type': 'application/json' }
+      const answer = await fetch(chain.anvil.rpcUrl, { method: 'POST', body, headers })
+      answerJson(response, 200, await answer.json())
+    })
+    try {
+      expect(await verify(receipt, rpc.url)).toMatchObject({ verdict: 'valid' })
+    } finally {
+      await rpc.close()
+    }
   })
 
   it('does not take another server or none for the chain', async () => {

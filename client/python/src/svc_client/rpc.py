@@ -64,7 +64,7 @@ def request(
                 raise SvcError("answer-too-large", f"{host} sent more than {most_bytes} bytes", "Ask another.")
             return read
         except urllib.error.HTTPError as error:
-            if error.code not in (429, 502, 503, 504):
+            if error.code not in (429, 500, 502, 503, 504):
                 raise SvcError("http-refused", _told(host, error), "Correct the request.") from error
             why: Exception = error
             wait = error.headers.get("retry-after", "")
