@@ -87,6 +87,7 @@ function createCaller({ baseUrl, fetch, clock, random, signer }: ApiOptions) {
     input: Record<string, unknown>,
     options: CallOptions,
     signal: AbortSignal,
+    onSigned: () => void,
   ): Promise<unknown> => {
     const url = urlOf(endpoint, input, baseUrl)
     const headers = new Headers()
@@ -100,6 +101,7 @@ function createCaller({ baseUrl, fetch, clock, random, signer }: ApiOptions) {
             created: toSeconds(clock.now()) + offsetSeconds,
             nonce: random.bytes(16),
           })
+    onSigned()
     const response = await fetch(
       new Request(url, {
         method: endpoint.method,
@@ -122,20 +124,25 @@ function createCaller({ baseUrl, fetch, clock, random, signer }: ApiOptions) {
     const isSigned = endpoint.auth !== 'none' && options.readToken === undefined
     const signingMs = isSigned && signer?.kind === 'wallet' ? (signer.signingMs ?? 0) : 0
     const timeoutMs = (options.timeoutMs ?? defaultTimeoutMs) + signingMs
-    const once = () =>
-      withDeadline(
+    const once = () => {
+      let isSent = signingMs === 0
+      const send = () => {
+        isSent = true
+      }
+      return withDeadline(
         clock,
         timeoutMs,
         options.signal,
-        () => unreachable(baseUrl, 'timed out'),
+        () => (isSent ? unreachable(baseUrl, 'timed out') : unsigned()),
         (signal) =>
-          attempt(endpoint, input, options, signal).catch((error: unknown) => {
+          attempt(endpoint, input, options, signal, send).catch((error: unknown) => {
             if (signal.aborted) throw signal.reason
             if (error instanceof ProblemError || error instanceof SvcError) throw error
             if (error instanceof z.core.$ZodError) throw unfit(endpoint, error)
             throw unreachable(baseUrl, 'failed', error)
           }),
       )
+    }
     const inTime = async () => {
       try {
         return await once()
@@ -262,6 +269,12 @@ const unfit = (endpoint: Endpoint, cause: z.core.$ZodError): SvcError =>
     `The request ${endpoint.method} ${endpoint.path} was not sent: ${z.prettifyError(cause)}`,
     { hint: 'Correct what was given.', cause },
   )
+
+/** A retry would ask the wallet's user once more. */
+const unsigned = (): SvcError =>
+  new SvcError('wallet-silent', 'The wallet did not sign a request in time', {
+    hint: 'Try again, and approve the request in the wallet within a minute.',
+  })
 
 const unreachable = (baseUrl: string, how: string, cause?: unknown): SvcError =>
   new SvcError('icl-unreachable', `The call to the ICL at ${baseUrl} ${how}`, {

@@ -318,11 +318,22 @@ describe('an ICL that does not answer', () => {
     }
     expect(await timesOut(undefined)).toEqual([15_000])
     expect(await timesOut(wallet, { timeoutMs: 300 })).toEqual([300])
-    expect(await timesOut({ ...wallet, signingMs: 40_000 })).toEqual([55_000])
     expect(await timesOut({ ...wallet, signingMs: 40_000 }, { readToken: 't' })).toEqual([15_000])
     const { api, waits } = apiOf([json(live)], { ...wallet, signingMs: 40_000 }, 0)
     await api.getLiveness()
     expect(waits).toEqual([15_000])
+  })
+
+  it('is not blamed for a wallet whose user does not sign', async () => {
+    const idle: RequestSigner = {
+      ...wallet,
+      signingMs: 40_000,
+      signMessage: () => new Promise(() => {}),
+    }
+    const { api, requests, waits } = apiOf([json(live)], idle, 100_000)
+    const error = await failureOf(api.submitJob({ body: submission }, { attempts: 3 }))
+    expect(error).toMatchObject({ code: 'wallet-silent', retryable: false })
+    expect([requests, waits]).toEqual([[], [55_000]])
   })
 
   it('is asked as often as the call says, with waits that double or that it asked for', async () => {
