@@ -2,12 +2,13 @@
  * Problem: an accepted job is paid for, and its answer is still at the ICL, on a gateway and under the coprocessor. Each of them, and the
  * chain, may be away at that moment.
  *
- * Idea: each of the last steps outlasts what passes. What is left over is an error that can collect the answer later.
+ * Idea: the last steps outlast what passes, with one time for all of them. What is left over is an error that can collect the answer later.
  *
  * Failure cases: an answer that fails a check is never handed out. One that is only not on chain yet comes with its error.
  */
 
 import { isStructured, readAnswer } from '../answer.ts'
+import { elapsedSince } from '../clock.ts'
 import type { JobId } from '../codecs.ts'
 import type { JobView } from '../schemas/jobs.ts'
 import type { PromptDocument } from '../schemas/prompt.ts'
@@ -25,7 +26,7 @@ import {
   UncommittedError,
   type UncommittedInference,
 } from './inference.ts'
-import { outlast } from './outlast.ts'
+import { longestOutageMs, outlast } from './outlast.ts'
 import { checkOutput, decryptOutput } from './read-output.ts'
 import type { InferenceStep, StepRunner } from './steps.ts'
 
@@ -84,9 +85,12 @@ async function check(
   { context, jobId, readToken, checks, proof, options, steps, view }: Collecting,
   signal: AbortSignal | undefined,
 ): Promise<Checked> {
+  const { clock } = context
+  const { collectTimeoutMs = longestOutageMs } = options
+  const beganAt = clock.monotonic()
   const late = <T>(step: InferenceStep, body: () => Promise<T>): Promise<T> =>
     steps.run(step, (progress) =>
-      outlast(context.clock, progress, signal, body, options.collectTimeoutMs),
+      outlast(clock, progress, signal, body, collectTimeoutMs - elapsedSince(clock, beganAt)),
     )
   const { receipt, hash, prompt, promptKey } = await late('receipt', async () => {
     const { expected, ...opening } = await checks()

@@ -54,7 +54,7 @@ export type InferOptions = Omit<TermsOptions, 'needs'> & {
   readonly onEvent?: (event: JobEvent) => void
   /** Cancels the job once a lack of nodes has lasted this long, or once its list is used up. */
   readonly giveUpWhenStuckMs?: number
-  /** How long each step that fetches, decrypts or checks the answer of an accepted job is tried again; 5 min when left out. */
+  /** How long fetching, decrypting and checking the answer of an accepted job are tried again, all together; 5 min when left out. */
   readonly collectTimeoutMs?: number
   /** How long the result may take to appear on chain; 60 s when left out. */
   readonly commitTimeoutMs?: number

@@ -71,7 +71,7 @@ export class UncommittedError extends SvcError {
 }
 
 /**
- * An accepted answer that could not be fetched, decrypted or checked in `collectTimeoutMs` a step, or for which a wallet did not sign. It
+ * An accepted answer that could not be fetched, decrypted and checked in `collectTimeoutMs`, or for which a wallet did not sign. It
  * is paid for. `collect` tries again, and throws as `infer` does. In another process the client's `open` does, with the wallet and `jobId`.
  */
 export class UncollectedError extends SvcError {

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { infer } from '../../../lib/client/infer.ts'
 import { UncollectedError } from '../../../lib/client/inference.ts'
 import type { StepNews } from '../../../lib/client/steps.ts'
+import { elapsedSince } from '../../../lib/clock.ts'
 import { ProblemError } from '../../../lib/problem.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { createFakeWorld } from './fake-world.ts'
@@ -35,6 +36,24 @@ describe('the answer of a job that was accepted', () => {
     )
     const options = { model, collectTimeoutMs: 1_800_000 }
     expect(await infer(context, 'Why?', options)).toMatchObject({ status: 'accepted' })
+  })
+
+  it('has one time for all steps that fetch it', async () => {
+    const { context, callsOf } = await worldWhere('receipt', (elapsedMs) =>
+      elapsedMs < 200_000 ? passing('icl-unreachable') : undefined,
+    )
+    const { clock, blobs } = context
+    const beganAt = clock.monotonic()
+    const tries: number[] = []
+    const download: typeof blobs.download = async (...args) => {
+      if (callsOf('submitJob').length === 0) return await blobs.download(...args)
+      tries.push(elapsedSince(clock, beganAt))
+      throw passing('blob-unavailable')
+    }
+    await expect(
+      infer({ ...context, blobs: { ...blobs, download } }, 'Why?', { model }),
+    ).rejects.toMatchObject({ code: 'blob-unavailable', hint: expect.stringContaining('paid for') })
+    expect(tries.at(-1)).toBeLessThan(320_000)
   })
 
   it('has its commitment looked for until the time for it is over', async () => {
