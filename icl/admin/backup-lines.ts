@@ -33,10 +33,11 @@ type RecordLine = z.output<typeof RecordLine>
 /** The first line of a backup. */
 export const BackupHeader = z.object({
   format: z.literal('svc-icl-backup'),
-  version: z.literal(1),
+  version: z.int(),
   madeAt: z.string(),
   madeBy: z.string(),
 })
+export type BackupHeader = z.output<typeof BackupHeader>
 
 /** The last line of a backup: how many records it has, and the SHA-256 of all lines before, in hex. */
 export const BackupTrailer = z.object({

@@ -15,6 +15,7 @@ import {
 import type { Store, StoreRecord } from '../store/store.ts'
 import { version } from '../version.ts'
 
+const formatVersion = 1
 const bytesPerWrite = 1024 * 1024
 // The longest line so far is a blob of 1 MiB in base64url. Jobs may grow larger.
 const longestLine = 16 * 1024 * 1024
@@ -28,7 +29,8 @@ export async function writeBackup(store: Store, file: string, now: Date): Promis
   const handle = await open(partial, 'wx', 0o600).catch(cannotWrite(file))
   try {
     const lines = createLineWriter(handle)
-    const header = { format: 'svc-icl-backup', version: 1, madeAt: now.toISOString() } as const
+    const madeAt = now.toISOString()
+    const header = { format: 'svc-icl-backup', version: formatVersion, madeAt } as const
     await lines.add(JSON.stringify({ ...header, madeBy: version }))
     let records = 0
     for await (const record of store.scan()) {
@@ -49,7 +51,7 @@ export async function writeBackup(store: Store, file: string, now: Date): Promis
   }
 }
 
-/** Reads a whole backup without using it. Returns the number of its records. Throws SvcError `backup-damaged` or `backup-missing`. */
+/** Reads a whole backup without using it. Returns the number of its records. Throws SvcError `backup-damaged`, `backup-format-differs` or `backup-missing`. */
 export async function verifyBackup(file: string): Promise<number> {
   let records = 0
   for await (const _ of readBackup(file)) records++
@@ -93,11 +95,12 @@ const unfinished = (file: string, cause: unknown): SvcError =>
     `The database may hold only a part of the backup ${file}: ${errorMessage(cause)}`,
     {
       hint: 'Do not start the ICL. Restore again into an empty database, or with --merge once the cause has gone.',
+      retryable: cause instanceof SvcError && cause.retryable,
       cause,
     },
   )
 
-/** Yields the records of a backup. Throws SvcError `backup-damaged` for any changed byte, at the end at the latest. */
+/** Yields the records of a backup. Throws SvcError `backup-format-differs`, or `backup-damaged` for any changed byte, at the end at the latest. */
 async function* readBackup(file: string): AsyncGenerator<StoreRecord> {
   const hash = createHash('sha256')
   let number = 0
@@ -121,8 +124,10 @@ async function* readBackup(file: string): AsyncGenerator<StoreRecord> {
       continue
     }
     hash.update(`${line}\n`)
-    if (number === 1) parse(() => BackupHeader.parse(JSON.parse(line)))
-    else {
+    if (number === 1) {
+      const header = parse(() => BackupHeader.parse(JSON.parse(line)))
+      if (header.version !== formatVersion) throw otherFormat(file, header)
+    } else {
       yield parse(() => decodeRecord(line))
       records++
     }
@@ -150,6 +155,13 @@ async function* readLines(file: string): AsyncGenerator<string> {
   }
   if (rest !== '') throw damaged(file, 'its last line does not end')
 }
+
+const otherFormat = (file: string, { version: found, madeBy }: BackupHeader): SvcError =>
+  new SvcError(
+    'backup-format-differs',
+    `The backup ${file} has format ${found}, and this program reads format ${formatVersion}`,
+    { hint: `Restore it with the version that made it, ${madeBy}.` },
+  )
 
 const damaged = (file: string, why: string, cause?: unknown): SvcError =>
   new SvcError('backup-damaged', `The backup ${file} is not whole: ${why}`, {
