@@ -7,9 +7,7 @@ import { columns } from './admin-text.ts'
 /** The commands about clients. */
 export const clientCommands: readonly AdminCommand[] = [
   {
-    name: 'clients erase',
-    args: ['<address>'],
-    flags: ['[--yes]'],
+    usage: 'clients erase <address> [--yes]',
     summary: 'Show what is kept of a client, and erase it (--yes)',
     prepare: ([text], { yes = false }) => {
       const address = typedAs(Address, text, 'An address')

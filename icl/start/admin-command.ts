@@ -1,21 +1,25 @@
+import type { parseArgs } from 'node:util'
 import { z } from 'zod'
 import { SvcError } from '../../lib/svc-error.ts'
 import { recordCommand } from '../admin/audit.ts'
 import type { AdminContext } from '../admin/context.ts'
 
+/** The flags of all commands, for `parseArgs`. */
+export const adminOptions = {
+  json: { type: 'boolean' },
+  help: { type: 'boolean' },
+  reason: { type: 'string' },
+  ek: { type: 'string' },
+  ak: { type: 'string' },
+  jti: { type: 'string' },
+  merge: { type: 'boolean' },
+  yes: { type: 'boolean' },
+  days: { type: 'string' },
+  limit: { type: 'string' },
+} as const
+
 /** The flags of a command line. */
-export type AdminFlags = {
-  readonly json?: boolean | undefined
-  readonly help?: boolean | undefined
-  readonly reason?: string | undefined
-  readonly ek?: string | undefined
-  readonly ak?: string | undefined
-  readonly jti?: string | undefined
-  readonly merge?: boolean | undefined
-  readonly yes?: boolean | undefined
-  readonly days?: string | undefined
-  readonly limit?: string | undefined
-}
+export type AdminFlags = ReturnType<typeof parseArgs<{ options: typeof adminOptions }>>['values']
 
 /** The result of a command: data for programs, lines for people. */
 export type Outcome = { readonly json: unknown; readonly lines: readonly string[] }
@@ -29,11 +33,8 @@ export type AdminTerminal = {
 
 /** One of the operator's commands. */
 export type AdminCommand = {
-  readonly name: string
-  /** The arguments after the name: `<needed>` or `[optional]`. */
-  readonly args: readonly string[]
-  /** The flags besides --json and --help, as `--reason TEXT`, in brackets when optional. */
-  readonly flags: readonly string[]
+  /** Its name, its arguments (`<needed>` or `[optional]`), and its flags besides --json and --help. */
+  readonly usage: string
   readonly summary: string
   /** True when no ICL may use the database at the same time. */
   readonly alone?: boolean

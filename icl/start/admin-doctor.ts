@@ -13,9 +13,7 @@ const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: ()
 
 /** The command that checks everything that an ICL needs, whether or not one runs. */
 export const doctorCommand: AdminCommand = {
-  name: 'doctor',
-  args: [],
-  flags: [],
+  usage: 'doctor',
   summary: 'Check settings, database, chain, coordinator, coprocessor, blobs and addresses',
   examine: async (flags, { environment, print }) =>
     reportChecks(await checkAll(environment), flags, print),

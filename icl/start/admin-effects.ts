@@ -7,9 +7,7 @@ import { columns, time } from './admin-text.ts'
 /** The commands about effects that are not delivered yet. */
 export const effectCommands: readonly AdminCommand[] = [
   {
-    name: 'effects list',
-    args: [],
-    flags: ['[--limit N]'],
+    usage: 'effects list [--limit N]',
     summary: 'Effects that are not delivered yet: grants, scores, results to commit',
     prepare: (_, flags) => {
       const limit = typedAs(Whole(1), flags.limit ?? '100', '--limit')
@@ -43,9 +41,7 @@ export const effectCommands: readonly AdminCommand[] = [
     },
   },
   {
-    name: 'effects retry',
-    args: ['[job]'],
-    flags: [],
+    usage: 'effects retry [job]',
     summary: 'Deliver the effects of a job, or of all jobs, now',
     prepare: ([text]) => {
       const job = text === undefined ? undefined : typedAs(JobId, text, 'A job')

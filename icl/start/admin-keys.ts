@@ -7,9 +7,7 @@ import { columns, time } from './admin-text.ts'
 /** The commands about signing keys. */
 export const keyCommands: readonly AdminCommand[] = [
   {
-    name: 'keys list',
-    args: [],
-    flags: [],
+    usage: 'keys list',
     summary: 'Show the generations of signing keys, and every published public key',
     prepare: () => async (context) => {
       const { store, clock } = context
@@ -50,9 +48,7 @@ export const keyCommands: readonly AdminCommand[] = [
     },
   },
   {
-    name: 'keys rotate',
-    args: [],
-    flags: [],
+    usage: 'keys rotate',
     summary: 'Make new signing keys. They are published at once and sign a minute later',
     prepare: () => (context) =>
       recorded(context, 'keys rotate', async () => {
@@ -69,9 +65,7 @@ export const keyCommands: readonly AdminCommand[] = [
       }),
   },
   {
-    name: 'keys withdraw',
-    args: ['<key>'],
-    flags: [],
+    usage: 'keys withdraw <key>',
     summary: 'Withdraw a stolen key: nothing that it ever signed counts',
     prepare: ([text]) => {
       const kid = typedAs(Base64Url32, text, 'A key')

@@ -12,9 +12,7 @@ const Reason = z.string().trim().min(1).max(500)
 /** The commands about nodes. */
 export const nodeCommands: readonly AdminCommand[] = [
   {
-    name: 'nodes list',
-    args: [],
-    flags: [],
+    usage: 'nodes list',
     summary: 'List every node that ever attested, and every banned address',
     prepare: () => async (context) => {
       const nodes = await listAllNodes(context)
@@ -30,9 +28,7 @@ export const nodeCommands: readonly AdminCommand[] = [
     },
   },
   {
-    name: 'nodes show',
-    args: ['<address>'],
-    flags: [],
+    usage: 'nodes show <address>',
     summary: 'Show all that the ICL knows of a node',
     prepare: ([text]) => {
       const wanted = address(text)
@@ -47,9 +43,7 @@ export const nodeCommands: readonly AdminCommand[] = [
     },
   },
   {
-    name: 'ban',
-    args: ['<address>'],
-    flags: ['--reason TEXT'],
+    usage: 'ban <address> --reason TEXT',
     summary: 'End the certificate of a node and refuse to attest it. The node gets the reason',
     prepare: ([text], flags) => {
       const node = address(text)
@@ -63,9 +57,7 @@ export const nodeCommands: readonly AdminCommand[] = [
     },
   },
   {
-    name: 'unban',
-    args: ['<address>'],
-    flags: [],
+    usage: 'unban <address>',
     summary: 'Let a banned node attest again',
     prepare: ([text]) => {
       const node = address(text)

@@ -23,13 +23,12 @@ const EndorsementKey = Hex(/^(0x)?[0-9a-f]{64}$/i)
 // A name is the id of a hash, then its 32 or 48 bytes.
 const AttestationKey = Hex(/^(0x)?([0-9a-f]{68}|[0-9a-f]{100})$/i)
 const CertificateId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/)
+const ids = { ek: EndorsementKey, ak: AttestationKey, jti: CertificateId }
 
 /** The commands that revoke certificates, TPMs and attestation keys, and release TPMs. */
 export const revokeCommands: readonly AdminCommand[] = [
   {
-    name: 'revoke',
-    args: ['[address]'],
-    flags: ['[--ek HASH]', '[--ak NAME]', '[--jti ID]'],
+    usage: 'revoke [address] [--ek HASH] [--ak NAME] [--jti ID]',
     summary:
       "End a node's certificate now. The node attests again by itself. --ek refuses a TPM from now on, --ak an attestation key. --jti ends one certificate",
     prepare: ([text], flags) => {
@@ -46,16 +45,13 @@ export const revokeCommands: readonly AdminCommand[] = [
       return (context) =>
         recorded(context, `revoke ${node}`, async () => {
           const revoked = await revokeCertificate({ ...context, pool: noPool }, node)
-          if (revoked)
-            return done(`${node} has no certificate any more`, { address: node, revoked })
-          return done(`${node} had no certificate`, { address: node, revoked })
+          const told = revoked ? 'has no certificate any more' : 'had no certificate'
+          return done(`${node} ${told}`, { address: node, revoked })
         })
     },
   },
   {
-    name: 'unrevoke',
-    args: [],
-    flags: ['[--ek HASH]', '[--ak NAME]'],
+    usage: 'unrevoke [--ek HASH] [--ak NAME]',
     summary: 'Let a TPM or an attestation key that was revoked attest again',
     prepare: (_, flags) => {
       const thing = thingIn(undefined, flags)
@@ -73,9 +69,7 @@ export const revokeCommands: readonly AdminCommand[] = [
     },
   },
   {
-    name: 'release-ek',
-    args: ['<ek or address>'],
-    flags: [],
+    usage: 'release-ek <ek or address>',
     summary:
       'Let the TPM with this endorsement key (its SHA-256), or of this node, enrol with another address',
     prepare: ([text]) => {
@@ -101,16 +95,9 @@ export const revokeCommands: readonly AdminCommand[] = [
 
 /** The single thing that a flag names; undefined for an address. Throws SvcError `usage` unless exactly one thing is named. */
 function thingIn(address: string | undefined, flags: AdminFlags): Revocable | undefined {
-  const things: Revocable[] = []
-  if (flags.ek !== undefined) {
-    things.push({ kind: 'ek', id: typedAs(EndorsementKey, flags.ek, 'The --ek') })
-  }
-  if (flags.ak !== undefined) {
-    things.push({ kind: 'ak', id: typedAs(AttestationKey, flags.ak, 'The --ak') })
-  }
-  if (flags.jti !== undefined) {
-    things.push({ kind: 'jti', id: typedAs(CertificateId, flags.jti, 'The --jti') })
-  }
+  const things = (['ek', 'ak', 'jti'] as const)
+    .filter((kind) => flags[kind] !== undefined)
+    .map((kind) => ({ kind, id: typedAs(ids[kind], flags[kind], `The --${kind}`) }))
   const count = things.length + (address === undefined ? 0 : 1)
   if (count !== 1) throw usageError('Name one thing: an address, --ek, --ak or --jti')
   return things[0]

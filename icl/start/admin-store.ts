@@ -17,9 +17,7 @@ const pruneBatch = 200
 /** The commands about the store as a whole. */
 export const storeCommands: readonly AdminCommand[] = [
   {
-    name: 'backup',
-    args: ['<file>'],
-    flags: [],
+    usage: 'backup <file>',
     summary: 'Write everything to a new file. The ICL may keep running',
     prepare: ([text]) => {
       const file = typedAs(FileName, text, 'A file')
@@ -31,9 +29,7 @@ export const storeCommands: readonly AdminCommand[] = [
     },
   },
   {
-    name: 'restore',
-    args: ['<file>'],
-    flags: ['[--merge]'],
+    usage: 'restore <file> [--merge]',
     summary: 'Read a backup into an empty database, or add what is missing (--merge)',
     alone: true,
     prepare: ([text], { merge = false }) => {
@@ -42,9 +38,7 @@ export const storeCommands: readonly AdminCommand[] = [
     },
   },
   {
-    name: 'unlock',
-    args: [],
-    flags: [],
+    usage: 'unlock',
     summary: 'Free the database of an ICL that will not come back with its local copy',
     prepare: () => (context) =>
       recorded(context, 'unlock', async () => {
@@ -54,9 +48,7 @@ export const storeCommands: readonly AdminCommand[] = [
       }),
   },
   {
-    name: 'prune',
-    args: [],
-    flags: ['[--days N]'],
+    usage: 'prune [--days N]',
     summary: 'Delete jobs that settled so many days ago (30), and expired keys and blobs',
     prepare: (_, flags) => {
       const days = typedAs(Whole(1), flags.days ?? '30', '--days')
@@ -68,16 +60,12 @@ export const storeCommands: readonly AdminCommand[] = [
     },
   },
   {
-    name: 'stats',
-    args: [],
-    flags: [],
+    usage: 'stats',
     summary: 'Show how many records there are of each kind',
     prepare: () => stats,
   },
   {
-    name: 'audit',
-    args: [],
-    flags: ['[--limit N]'],
+    usage: 'audit [--limit N]',
     summary: 'List the commands that changed something, when, and by whom',
     prepare: (_, flags) => {
       const limit = typedAs(Whole(1), flags.limit ?? '100', '--limit')

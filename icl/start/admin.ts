@@ -16,6 +16,7 @@ import {
   type AdminCommand,
   type AdminFlags,
   type AdminTerminal,
+  adminOptions as options,
   usageError,
 } from './admin-command.ts'
 import { doctorCommand } from './admin-doctor.ts'
@@ -37,18 +38,8 @@ const adminCommands: readonly AdminCommand[] = [
   doctorCommand,
 ]
 
-const options = {
-  json: { type: 'boolean' },
-  help: { type: 'boolean' },
-  reason: { type: 'string' },
-  ek: { type: 'string' },
-  ak: { type: 'string' },
-  jti: { type: 'string' },
-  merge: { type: 'boolean' },
-  yes: { type: 'boolean' },
-  days: { type: 'string' },
-  limit: { type: 'string' },
-} as const
+const nameOf = ({ usage }: AdminCommand): string => usage.split(/ (?=[-<[])/, 1)[0] ?? ''
+const names = adminCommands.map(nameOf)
 
 /** Runs an admin command. Returns its exit code: 0 done, 1 refused or failed, 2 wrong usage, 75 when doctor says to try again later. */
 export async function runAdmin(args: readonly string[], terminal: AdminTerminal): Promise<number> {
@@ -72,9 +63,9 @@ export async function runAdmin(args: readonly string[], terminal: AdminTerminal)
 function parse(args: readonly string[]) {
   // Unlike cac, this parser keeps an address after a switch as text.
   const { values: flags, positionals } = parseStrictly(args)
-  const words = adminCommands.some(({ name }) => name === positionals.slice(0, 2).join(' ')) ? 2 : 1
+  const words = names.includes(positionals.slice(0, 2).join(' ')) ? 2 : 1
   const name = positionals.slice(0, words).join(' ')
-  const command = adminCommands.find((known) => known.name === name)
+  const command = adminCommands[names.indexOf(name)]
   if (name !== '' && !command) throw unknownCommand(positionals.slice(0, 2))
   const given = positionals.slice(words)
   if (command && !flags.help) checkUsage(command, given, flags)
@@ -82,7 +73,6 @@ function parse(args: readonly string[]) {
 }
 
 function unknownCommand(typed: readonly string[]): SvcError {
-  const names = adminCommands.map((command) => command.name)
   // Names have one or two words, and either may be meant.
   const near = nearestName(typed.join(' '), names) ?? nearestName(typed[0] ?? '', names)
   return usageError(
@@ -109,15 +99,14 @@ function guardIds(args: readonly string[]): string[] {
 }
 
 function checkUsage(command: AdminCommand, given: readonly string[], flags: AdminFlags): void {
-  const needed = command.args.filter((arg) => arg.startsWith('<')).length
-  const missing = command.args[given.length]
-  if (given.length < needed) throw usageError(`${command.name} needs ${missing}`)
-  if (given.length > command.args.length) {
-    throw usageError(`${command.name} takes no ${given[command.args.length]}`)
-  }
-  const takes = command.flags.map((flag) => flag.match(/--[a-z]+/)?.[0])
-  const unknown = Object.keys(flags).find((flag) => flag !== 'json' && !takes.includes(`--${flag}`))
-  if (unknown !== undefined) throw usageError(`${command.name} has no --${unknown}`)
+  const name = nameOf(command)
+  const args = command.usage.match(/<[^>]+>|\[\w+\]/g) ?? []
+  const missing = args[given.length]
+  if (missing?.startsWith('<')) throw usageError(`${name} needs ${missing}`)
+  if (given.length > args.length) throw usageError(`${name} takes no ${given[args.length]}`)
+  const takes = ['--json', ...(command.usage.match(/--[a-z]+/g) ?? [])]
+  const unknown = Object.keys(flags).find((flag) => !takes.includes(`--${flag}`))
+  if (unknown !== undefined) throw usageError(`${name} has no --${unknown}`)
 }
 
 async function perform(
@@ -191,18 +180,14 @@ function explain(error: unknown, { complain }: AdminTerminal): number {
   return 1
 }
 
-const typed = ({ name, args, flags }: AdminCommand): string => [name, ...args, ...flags].join(' ')
-
 function help(): string {
-  const width = Math.max(...adminCommands.map((command) => typed(command).length))
+  const width = Math.max(...adminCommands.map(({ usage }) => usage.length))
   return [
     'Usage: npm run icl -- admin COMMAND [--json] [--help]',
     '',
     'Works on the database that SVC_ICL_DATABASE_URL names, while the ICL runs.',
     '',
-    ...adminCommands.map((command) =>
-      fitHelp(`  ${typed(command).padEnd(width)}  ${command.summary}`),
-    ),
+    ...adminCommands.map(({ usage, summary }) => fitHelp(`  ${usage.padEnd(width)}  ${summary}`)),
     '',
     'Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 75 doctor: try again later.',
   ].join('\n')
@@ -210,7 +195,7 @@ function help(): string {
 
 const helpOf = (command: AdminCommand): string =>
   [
-    `Usage: npm run icl -- admin ${typed(command)} [--json]`,
+    `Usage: npm run icl -- admin ${command.usage} [--json]`,
     '',
     command.summary,
     ...(command.alone ? ['The ICL has to be stopped.'] : []),
