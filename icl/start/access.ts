@@ -1,5 +1,6 @@
 import { Address } from '../../lib/codecs.ts'
 import { errorMessage } from '../../lib/error-message.ts'
+import { RateName } from '../../lib/schemas/network.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { Access } from '../rules/access.ts'
 import type { ReadText } from './deployment-settings.ts'
@@ -8,16 +9,9 @@ import type { Settings } from './settings.ts'
 /** Who may use the ICL, by its settings. Reads the list of clients if it is a file. Throws SvcError `settings-invalid`. */
 export const accessOf = (settings: Settings, readText: ReadText): Access => ({
   rates: Object.fromEntries(
-    Object.entries({
-      address: settings.SVC_ICL_RATE_ADDRESS,
-      preview: settings.SVC_ICL_RATE_PREVIEW,
-      attestation: settings.SVC_ICL_RATE_ATTESTATION,
-      upload: settings.SVC_ICL_RATE_UPLOAD,
-      failure: settings.SVC_ICL_RATE_FAILURE,
-      wallet: settings.SVC_ICL_RATE_WALLET,
-      node: settings.SVC_ICL_RATE_NODE,
-      reader: settings.SVC_ICL_RATE_READER,
-    }).filter(([, rate]) => rate !== undefined),
+    RateName.options
+      .map((name) => [name, settings[`SVC_ICL_RATE_${upper(name)}`]] as const)
+      .filter(([, rate]) => rate !== undefined),
   ),
   clients: clientsOf(settings.SVC_ICL_CLIENT_ALLOW_LIST, readText),
   jobsPerDay: settings.SVC_ICL_JOBS_PER_DAY,
@@ -25,6 +19,8 @@ export const accessOf = (settings: Settings, readText: ReadText): Access => ({
   metricsToken: settings.SVC_ICL_METRICS_TOKEN,
   console: settings.SVC_ICL_CONSOLE,
 })
+
+const upper = <Name extends string>(name: Name) => name.toUpperCase() as Uppercase<Name>
 
 function clientsOf(text: string | undefined, readText: ReadText): Access['clients'] {
   if (text === undefined) return undefined

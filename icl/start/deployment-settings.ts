@@ -25,10 +25,10 @@ const coprocessorOf = ({ coprocessor }: Deployment): Given => {
 }
 
 /** Adds the settings of the file that SVC_ICL_DEPLOYMENT names. Throws SvcError `settings-invalid` or `deployment-invalid`. */
-export function withDeployment(given: Given, readText: ReadText | undefined): Given {
+export function withDeployment(given: Given, readText: ReadText): Given {
   const file = given[setting]
   if (file === undefined) return given
-  const deployment = parseDeployment(textOf(file, readText), file)
+  const deployment = parseDeployment(textOf(setting, file, readText, deploymentHint), file)
   const fromFile = stated(deployment)
   const mistakes = Object.entries(fromFile).flatMap(([name, value]) => {
     const explicit = given[name]
@@ -41,14 +41,14 @@ export function withDeployment(given: Given, readText: ReadText | undefined): Gi
   })
 }
 
-function textOf(file: string, readText: ReadText | undefined): string {
+const deploymentHint = 'Name the file that `npm run contracts:deploy` wrote.'
+
+/** Reads the text that a setting names. Throws SvcError `settings-invalid`. */
+export function textOf(name: string, file: string, readText: ReadText, hint: string): string {
   try {
-    if (readText === undefined) throw new Error('there are no files here')
     return readText(file)
   } catch (error) {
     const why = errorMessage(error)
-    throw new SvcError('settings-invalid', `${setting} cannot be read: ${why}`, {
-      hint: 'Name the file that `npm run contracts:deploy` wrote.',
-    })
+    throw new SvcError('settings-invalid', `${name} cannot be read: ${why}`, { hint })
   }
 }

@@ -44,6 +44,8 @@ const RateText = z
 const rate = (fallback: string, meaning: string) =>
   RateText.prefault(fallback).describe(`${meaning}, as REQUESTS/SECONDS or off`)
 
+const optionalText = (meaning: string) => z.string().optional().describe(meaning)
+
 const curveOrder = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
 
 /** Checked here, because the library that would refuse a wrong key later shows the key in its error. */
@@ -93,12 +95,9 @@ export const Settings = z.object({
     .describe(
       'How many ICLs share the MongoDB. One that is alone locks it, and goes on while it is away',
     ),
-  SVC_ICL_LOCAL_COPY: z
-    .string()
-    .optional()
-    .describe(
-      'File of an ICL that is alone for its copy of MongoDB, or off. ~/.svc-icl/copy.db when unset',
-    ),
+  SVC_ICL_LOCAL_COPY: optionalText(
+    'File of an ICL that is alone for its copy of MongoDB, or off. ~/.svc-icl/copy.db when unset',
+  ),
   SVC_ICL_BLOBS: BlobLocation.prefault('store').describe(
     'Where blobs go: store, or kubo:RPC_URL[,GATEWAY_URL]',
   ),
@@ -108,12 +107,9 @@ export const Settings = z.object({
   SVC_ICL_RPC_URL: HttpUrl.refine((text) => !isExposed(text), mustNotBeExposed).describe(
     "The chain's JSON-RPC",
   ),
-  SVC_ICL_DEPLOYMENT: z
-    .string()
-    .optional()
-    .describe(
-      'Address file of `npm run contracts:deploy`. Gives the chain id and the three contracts',
-    ),
+  SVC_ICL_DEPLOYMENT: optionalText(
+    'Address file of `npm run contracts:deploy`. Gives the chain id and the three contracts',
+  ),
   SVC_ICL_CHAIN_ID: Whole(1, Number.MAX_SAFE_INTEGER).describe('The chain id'),
   SVC_ICL_COORDINATOR_KEY: PrivateKey.describe(
     'Private key of the account that sends grants and results',
@@ -146,26 +142,21 @@ export const Settings = z.object({
   SVC_ICL_TPM_MODELS: TpmModels.optional().describe(
     'TPMs that are accepted, as MANUFACTURER or MANUFACTURER/MODEL with commas. All when unset',
   ),
-  SVC_ICL_TPM_POLICY: z
-    .string()
-    .optional()
-    .describe('JSON file: which PCRs are quoted and what they may hold. PCRs 0 to 7 when unset'),
-  SVC_ICL_TPM_REVOKED: z
-    .string()
-    .optional()
-    .describe(
-      'File of endorsement key hashes and attestation key names that are refused, one a line',
-    ),
+  SVC_ICL_TPM_POLICY: optionalText(
+    'JSON file: which PCRs are quoted and what they may hold. PCRs 0 to 7 when unset',
+  ),
+  SVC_ICL_TPM_REVOKED: optionalText(
+    'File of endorsement key hashes and attestation key names that are refused, one a line',
+  ),
   SVC_ICL_TIERS: Tiers.prefault('tpm=0,mock=0').describe(
     'The highest tier that each attestation backend may serve. mock stays at 0',
   ),
   SVC_ICL_DEFAULT_COMPARATOR: ComparatorId.default(defaultComparator).describe(
     'Comparator of jobs that name none: exact or similar/2',
   ),
-  SVC_ICL_CLIENT_ALLOW_LIST: z
-    .string()
-    .optional()
-    .describe('Clients that may submit: addresses with commas, or a file with one a line'),
+  SVC_ICL_CLIENT_ALLOW_LIST: optionalText(
+    'Clients that may submit: addresses with commas, or a file with one a line',
+  ),
   SVC_ICL_JOBS_AT_ONCE: Whole(1, 1_000)
     .default(8)
     .describe('Jobs of one client that run at the same time'),
@@ -202,10 +193,9 @@ export const Settings = z.object({
     .transform((text) => text === 'true')
     .prefault('false')
     .describe('Lets webhooks go to private addresses and over plain http. For development'),
-  SVC_ICL_PLAYGROUND: z
-    .string()
-    .optional()
-    .describe('Folder of the page of `npm run build:playground`, to serve at /playground'),
+  SVC_ICL_PLAYGROUND: optionalText(
+    'Folder of the page of `npm run build:playground`, to serve at /playground',
+  ),
   SVC_ICL_PLAYGROUND_RPC_URL: HttpUrl.optional().describe(
     "The chain's JSON-RPC for those who use that page: everybody can see it",
   ),
@@ -218,10 +208,14 @@ export const Settings = z.object({
 })
 export type Settings = z.output<typeof Settings>
 
+const readNothing = () => {
+  throw new Error('there are no files here')
+}
+
 /** Reads the settings, and the address file if they name one. Throws SvcError `settings-invalid` (all mistakes) or `deployment-invalid`. */
 export function parseSettings(
   environment: Record<string, string | undefined>,
-  readText?: ReadText,
+  readText: ReadText = readNothing,
 ): Settings {
   const set = Object.fromEntries(
     Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''),

@@ -4,7 +4,7 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { PcrPolicy } from '../attestation/pcr-policy.ts'
 import type { TpmTrust } from '../attestation/tpm-trust.ts'
 import { type Certificate, readPemCertificates } from '../attestation/x509.ts'
-import type { ReadText } from './deployment-settings.ts'
+import { type ReadText, textOf } from './deployment-settings.ts'
 import type { Settings } from './settings.ts'
 
 /** The TPMs that the settings trust; undefined when they name no roots. Reads the files. Throws SvcError `settings-invalid`. */
@@ -31,7 +31,7 @@ export function revokedTpmsOf(settings: Settings, readText: ReadText): ReadonlyS
   const file = settings[name]
   if (file === undefined) return new Set()
   const revoked = new Set<string>()
-  for (const [index, line] of textOf(name, file, readText).split('\n').entries()) {
+  for (const [index, line] of textOf(name, file, readText, hint).split('\n').entries()) {
     const entry = line.replace(/#.*/, '').trim().replace(/^0x/, '').toLowerCase()
     if (entry === '') continue
     // A hash has 32 bytes. A name has two bytes before its hash, which has 32 or 48.
@@ -48,7 +48,7 @@ export function revokedTpmsOf(settings: Settings, readText: ReadText): ReadonlyS
 
 function rootsIn(file: string, readText: ReadText): readonly Certificate[] {
   const name = 'SVC_ICL_TPM_ROOTS'
-  const text = textOf(name, file, readText)
+  const text = textOf(name, file, readText, hint)
   let roots: readonly Certificate[]
   try {
     roots = readPemCertificates(text)
@@ -62,7 +62,7 @@ function rootsIn(file: string, readText: ReadText): readonly Certificate[] {
 function policyOf(file: string | undefined, readText: ReadText): PcrPolicy {
   const name = 'SVC_ICL_TPM_POLICY'
   if (file === undefined) return PcrPolicy.parse({})
-  const content = parseJson(textOf(name, file, readText))
+  const content = parseJson(textOf(name, file, readText, hint))
   if (content === undefined) throw unusable(name, `${file} is not JSON`)
   const parsed = PcrPolicy.safeParse(content)
   if (parsed.success) return parsed.data
@@ -70,15 +70,6 @@ function policyOf(file: string | undefined, readText: ReadText): PcrPolicy {
   throw unusable(name, `${file}: ${[...(issue?.path ?? []), ''].join(' ')}${issue?.message}`)
 }
 
-function textOf(name: string, file: string, readText: ReadText): string {
-  try {
-    return readText(file)
-  } catch (error) {
-    throw unusable(name, `cannot be read: ${errorMessage(error)}`)
-  }
-}
-
+const hint = 'docs/operations.md shows what it has to be.'
 const unusable = (name: string, why: string): SvcError =>
-  new SvcError('settings-invalid', `${name} is not usable: ${why}`, {
-    hint: 'docs/operations.md shows what it has to be.',
-  })
+  new SvcError('settings-invalid', `${name} is not usable: ${why}`, { hint })
