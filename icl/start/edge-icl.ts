@@ -31,7 +31,6 @@ async function start(bindings: Bindings, write: Host['write']): Promise<Served> 
     readText,
     openStore: openEdgeStore,
     openWebhooks: undefined,
-    figures: undefined,
   })
   for (const warning of settingsWarnings(settings, texts)) deps.log.warn(warning)
   // An edge host ends its objects without notice, so there is nothing to drain.
@@ -73,16 +72,14 @@ export function createEdgeIcl(bindings: Bindings, write: Host['write']) {
     })
     return starting
   }
-  return {
-    fetch: async (request: Request): Promise<Response> => {
-      let app: Served
-      try {
-        app = await startOnce()
-      } catch {
-        return unavailable()
-      }
-      return app.fetch(request, {})
-    },
+  return async (request: Request): Promise<Response> => {
+    let app: Served
+    try {
+      app = await startOnce()
+    } catch {
+      return unavailable()
+    }
+    return app.fetch(request, {})
   }
 }
 

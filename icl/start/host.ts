@@ -31,5 +31,5 @@ export type Host = {
   /** Calls back once the input that has already arrived is handled. Undefined when the host cannot tell. */
   readonly defer?: Defer
   /** Undefined when the host provides none. */
-  readonly figures: ProcessFigures | undefined
+  readonly figures?: ProcessFigures
 }

@@ -1,4 +1,4 @@
-import type { ListenAddress, Listening, Served } from './listening.ts'
+import { type ListenAddress, type Listening, type Served, urlOf } from './listening.ts'
 
 type NetworkAddress = { readonly hostname: string; readonly port: number }
 
@@ -29,9 +29,7 @@ export function listen(app: Served, { hostname, port }: ListenAddress): Listenin
     isFinished = true
   })
   return {
-    url: new URL(
-      `http://${hostname.includes(':') ? `[${hostname}]` : hostname}:${server.addr.port}/`,
-    ),
+    url: urlOf(hostname, server.addr.port),
     stop: async (cutOff = false) => {
       // Deno fails when a stopped server is stopped again.
       if (isFinished) return

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import { maxHeaderBytes } from '../../lib/endpoints.ts'
-import type { ListenAddress, Listening, Served } from './listening.ts'
+import { type ListenAddress, type Listening, type Served, urlOf } from './listening.ts'
 
 const requestMs = 60_000
 const idleMs = 10_000
@@ -41,7 +41,7 @@ export async function listen(
   const { port: taken } = server.address() as AddressInfo
   const closed = new Promise<void>((resolve) => server.once('close', resolve))
   return {
-    url: new URL(`http://${hostname.includes(':') ? `[${hostname}]` : hostname}:${taken}/`),
+    url: urlOf(hostname, taken),
     stop: (cutOff = false) => {
       if (server.listening) server.close()
       if (cutOff) server.closeAllConnections()

@@ -25,12 +25,25 @@ const remedies: Readonly<Record<string, string>> = {
     'Set SVC_ICL_HOST to an address of this machine, or to 0.0.0.0 or :: for all of them.',
 }
 
-/** The error for a failed listen, with its cause and its remedy. */
-export function notListening(error: unknown, { hostname, port }: ListenAddress): SvcError {
-  const { code, message } = error as { readonly code?: string; readonly message?: string }
-  return new SvcError(
-    'listen-failed',
-    `The ICL cannot listen on port ${port} of ${hostname} (${code ?? message ?? String(error)})`,
-    { hint: remedies[code ?? ''] ?? 'Check SVC_ICL_HOST and SVC_ICL_PORT.', cause: error },
-  )
+/** Serves the application. Throws SvcError `listen-failed` with the cause and its remedy. */
+export async function listenAt(
+  listen: Listen,
+  app: Served,
+  address: ListenAddress,
+): Promise<Listening> {
+  try {
+    return await listen(app, address)
+  } catch (error) {
+    const { code, message } = error as { readonly code?: string; readonly message?: string }
+    const { hostname, port } = address
+    throw new SvcError(
+      'listen-failed',
+      `The ICL cannot listen on port ${port} of ${hostname} (${code ?? message ?? String(error)})`,
+      { hint: remedies[code ?? ''] ?? 'Check SVC_ICL_HOST and SVC_ICL_PORT.', cause: error },
+    )
+  }
 }
+
+/** The URL of a server. */
+export const urlOf = (hostname: string, port: number): URL =>
+  new URL(`http://${hostname.includes(':') ? `[${hostname}]` : hostname}:${port}/`)

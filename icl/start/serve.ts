@@ -1,14 +1,9 @@
+import { once } from 'node:events'
 import { listenForStop } from '../../lib/host/stop-signals.ts'
 import { createApp } from '../app.ts'
 import { runWorkers } from '../background/workers.ts'
 import { createDependencies } from './dependencies.ts'
-import {
-  type Listen,
-  type ListenAddress,
-  type Listening,
-  notListening,
-  type Served,
-} from './listening.ts'
+import { type Listen, listenAt } from './listening.ts'
 import { createMachine, readFolder } from './machine.ts'
 import { readPlayground, servePlayground } from './playground.ts'
 import { type Settings, settingsWarnings } from './settings.ts'
@@ -64,16 +59,6 @@ export async function serve(
   deps.log.info('ICL stopped')
 }
 
-async function listenAt(listen: Listen, app: Served, address: ListenAddress): Promise<Listening> {
-  try {
-    return await listen(app, address)
-  } catch (error) {
-    throw notListening(error, address)
-  }
+async function aborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, 'abort')
 }
-
-const aborted = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal.aborted) resolve()
-    else signal.addEventListener('abort', () => resolve(), { once: true })
-  })

@@ -1,10 +1,8 @@
 import { type Clock, elapsedSince } from '../../lib/clock.ts'
 
 /**
- * The clock by which the ICL measures deadlines: the machine's time at the start, plus what a monotonic clock adds. So a step of the
- * machine's clock moves no deadline. The ICL cannot know which side of a step is right, so service time follows a step of up to 10 minutes
- * by 1 % of the passing time, which no lease notices. That takes 8 hours for 5 minutes, and a restart takes the step over at once. A larger
- * step is taken over at once: the machine slept, or was hours off, and service time must not stay wrong.
+ * The clock by which the ICL measures deadlines. A step of the machine's clock moves no deadline: of a step of up to 10 minutes, which may
+ * be wrong, service time follows 1 % of the passing time, and a restart takes it over. A larger step is taken over at once: the machine slept.
  */
 export type SteadyClock = Clock & {
   /** How far the machine's clock is ahead of service time, in milliseconds. */

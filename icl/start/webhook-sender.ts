@@ -34,6 +34,7 @@ export type WebhookSenderOptions = {
  */
 export function createWebhookSender(options: WebhookSenderOptions): Webhooks {
   const { allowPrivate, resolve = resolveName, timeoutMs = usualTimeoutMs } = options
+  const late = new Error(`no answer within ${timeoutMs} ms`)
   const send = async (message: WebhookMessage, signal: AbortSignal): Promise<WebhookAnswer> => {
     const url = new URL(message.url)
     if (whyRefused(message.url, allowPrivate)) return { error: 'address-refused' }
@@ -50,15 +51,9 @@ export function createWebhookSender(options: WebhookSenderOptions): Webhooks {
   return {
     allowPrivate,
     send: async (message, signal) => {
-      const late = new Error(`no answer within ${timeoutMs} ms`)
+      const body = (limited: AbortSignal) => send(message, limited)
       try {
-        return await withDeadline(
-          systemClock,
-          timeoutMs,
-          signal,
-          () => late,
-          (limited) => send(message, limited),
-        )
+        return await withDeadline(systemClock, timeoutMs, signal, () => late, body)
       } catch (error) {
         signal.throwIfAborted()
         return { error: error === late ? 'timeout' : 'unreachable' }
@@ -93,6 +88,7 @@ function post(
   const isTls = url.protocol === 'https:'
   const host = hostOf(url)
   const { promise, resolve, reject } = Promise.withResolvers<number | undefined>()
+  const end = () => (signal.aborted ? reject(signal.reason) : resolve(undefined))
   const request = (isTls ? requestHttps : requestHttp)({
     method: 'POST',
     host: address,
@@ -102,21 +98,19 @@ function post(
     // No agent, so that no earlier connection is reused, whatever address it has.
     agent: false,
     maxHeaderSize: maxHeaderBytes,
+    signal,
     ...(isTls && { ...(!parseIpAddress(host) && { servername: host }), ...(ca && { ca }) }),
   })
-  const stop = () => request.destroy()
-  signal.addEventListener('abort', stop, { once: true })
   request.on('response', (response) => {
     resolve(response.statusCode)
     // Only the status counts, and a body may have no end.
     response.on('error', () => {})
     request.destroy()
   })
-  request.on('error', () => (signal.aborted ? reject(signal.reason) : resolve(undefined)))
-  request.on('close', () => (signal.aborted ? reject(signal.reason) : resolve(undefined)))
-  if (signal.aborted) stop()
-  else request.end(message.body)
-  return promise.finally(() => signal.removeEventListener('abort', stop))
+  request.on('error', end)
+  request.on('close', end)
+  request.end(message.body)
+  return promise
 }
 
 function headersOf({ id, sentAt, body, secret }: WebhookMessage, host: string) {

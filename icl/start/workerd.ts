@@ -16,24 +16,24 @@ type WorkerBindings = Bindings & { readonly ICL: Namespace }
 /** The one object that holds the ICL, so that one request can wake another. The host requires a class. */
 export class Icl {
   readonly #state: ObjectState
-  readonly #icl: ReturnType<typeof createEdgeIcl>
+  readonly #answer: ReturnType<typeof createEdgeIcl>
   #alarmAt = 0
 
   constructor(state: ObjectState, bindings: Bindings) {
     this.#state = state
-    this.#icl = createEdgeIcl(bindings, (line) => console.log(line.trimEnd()))
+    this.#answer = createEdgeIcl(bindings, (line) => console.log(line.trimEnd()))
   }
 
   async fetch(request: Request): Promise<Response> {
     await this.#stayAwake()
-    return this.#icl.fetch(request)
+    return this.#answer(request)
   }
 
   /** Makes the host restart the object after it has ended it, so that due work is done without a request. */
   async alarm(): Promise<void> {
     this.#alarmAt = 0
     await this.#stayAwake()
-    await this.#icl.fetch(new Request('http://icl/livez'))
+    await this.#answer(new Request('http://icl/livez'))
   }
 
   async #stayAwake(): Promise<void> {
