@@ -1,6 +1,6 @@
 // Runs the whole service on this machine at fixed ports, for development: npm run dev
+import { once } from 'node:events'
 import { tmpdir } from 'node:os'
-import { Interrupted } from '../lib/host/stop-signals.ts'
 import { wholeOutput } from '../lib/host/whole-output.ts'
 import { SvcError } from '../lib/svc-error.ts'
 import { checkDisk, checkPorts } from './check-machine.ts'
@@ -8,7 +8,7 @@ import { checkProvider } from './check-provider.ts'
 import { tellGuide } from './dev-guide.ts'
 import { type DevOptions, devPorts, devUsage, parseDevOptions } from './dev-options.ts'
 import { chooseProvider } from './options.ts'
-import { exitCodeOf, sentenceOf } from './result.ts'
+import { tellError } from './result.ts'
 import { readScript } from './standin-script.ts'
 import { demoStopSignal } from './stop-signals.ts'
 import { createStory } from './story.ts'
@@ -32,12 +32,7 @@ async function main(): Promise<number> {
     await serve(options)
     return 0
   } catch (error) {
-    if (error instanceof Interrupted) {
-      story.say(`${error.message}. Everything that it started has ended.`)
-      return error.exitCode
-    }
-    story.say(sentenceOf(error))
-    return exitCodeOf(error)
+    return tellError(story, error)
   }
 }
 
@@ -54,7 +49,7 @@ async function serve(options: DevOptions): Promise<void> {
   await checkPorts([chain, icl, ...(provider.standIn ? [standIn] : []), webhooks])
   await checkDisk(tmpdir())
   if (provider.probe) await checkProvider(provider.probe, signal)
-  story.title(`The service with ${model}, all on this machine`)
+  story.say(`The service with ${model}, all on this machine`)
   story.say(provider.description)
   const world = await startWorld({
     models: [model],
@@ -77,10 +72,7 @@ async function serve(options: DevOptions): Promise<void> {
     })
     const receiver = startWebhookReceiver(webhooks.port, story.say)
     await tellGuide(story, world, { model, provider, webhookUrl: receiver.url })
-    await new Promise((resolve) => {
-      if (signal.aborted) resolve(undefined)
-      signal.addEventListener('abort', resolve, { once: true })
-    })
+    if (!signal.aborted) await once(signal, 'abort')
     await receiver.stop()
   } finally {
     await world.stop()

@@ -5,6 +5,7 @@ import { type Anvil, type DevAccount, startAnvil } from '../contracts/local/anvi
 import { placeLocalCofhe, placeLocalTaskManager } from '../contracts/local/cofhe.ts'
 import { localFheChainId } from '../lib/known-networks.ts'
 import type { CoprocessorUrls } from '../lib/schemas/coprocessor-urls.ts'
+import type { Deployment } from '../lib/schemas/deployment.ts'
 import type { CoprocessorProcess } from './coprocessor-process.ts'
 
 /** The stake of a node in wei. */
@@ -17,6 +18,8 @@ export type LocalChain = {
   readonly contracts: DeployedContracts
   /** Undefined for a mock coprocessor, which is on the chain itself. */
   readonly coprocessor: CoprocessorUrls | undefined
+  /** What its address file says. */
+  readonly deployment: Deployment
   readonly coordinator: Hex
   readonly coordinatorKey: Hex
   /** Submits jobs. */
@@ -39,10 +42,9 @@ const accountOf = ({ accounts }: Anvil, index: number): { key: Hex; account: Loc
 }
 
 /** Starts the coprocessor of a chain as a process. */
-type StartCoprocessor = (chain: {
-  readonly rpcUrl: string
-  readonly chainId: number
-}) => Promise<CoprocessorProcess>
+type StartCoprocessor = (
+  chain: Pick<LocalChain, 'rpcUrl' | 'chainId'>,
+) => Promise<CoprocessorProcess>
 
 async function placeCoprocessor(
   { rpcUrl, chainId }: Anvil,
@@ -90,6 +92,18 @@ export async function startLocalChain(
       chainId,
       contracts,
       coprocessor,
+      deployment: {
+        network: 'local',
+        chain_id: chainId,
+        contracts: {
+          node_registry: contracts.nodeRegistry,
+          prompt_key_store: contracts.promptKeyStore,
+          result_registry: contracts.resultRegistry,
+        },
+        task_manager: contracts.taskManager,
+        block: 0,
+        ...(coprocessor && { coprocessor }),
+      },
       coordinator: coordinator.account.address,
       coordinatorKey: coordinator.key,
       client: client.account,

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -8,7 +9,6 @@ import { type StepNews, stepLabels } from '../lib/client/steps.ts'
 import { Interrupted } from '../lib/host/stop-signals.ts'
 import { wholeOutput } from '../lib/host/whole-output.ts'
 import { SvcError } from '../lib/svc-error.ts'
-import { systemClock } from '../lib/system.ts'
 import { currentBinary } from '../scripts/build-node/current-binary.ts'
 import { ask } from './ask.ts'
 import { findBlobsInKubo } from './blobs-in-kubo.ts'
@@ -17,12 +17,11 @@ import { checkProvider } from './check-provider.ts'
 import { clientEnvironment } from './client-environment.ts'
 import { kuboPath } from './kubo-process.ts'
 import { chooseProvider, type DemoOptions, ngramModel, parseDemoOptions, usage } from './options.ts'
-import { exitCodeOf, jsonFailure, jsonResult, sentenceOf, tellBlobs, tellResult } from './result.ts'
+import { jsonFailure, jsonResult, tellBlobs, tellError, tellResult } from './result.ts'
 import { demoStopSignal } from './stop-signals.ts'
 import { createStory, type Story } from './story.ts'
 import { startWorld, type World } from './world.ts'
 
-const foreverMs = 2 ** 31 - 1
 const coprocessorNote =
   'Ciphertexts and proofs are real. The local coprocessor that decrypts them is for development and protects nothing.'
 
@@ -48,14 +47,10 @@ async function main(): Promise<number> {
     }
     return await runDemo(options)
   } catch (error) {
-    if (error instanceof Interrupted) {
-      story.say(`${error.message}. Everything that it started has ended.`)
-      return error.exitCode
-    }
-    story.say(sentenceOf(error))
-    if (options?.json ?? args.includes('--json'))
+    const isJson = options?.json ?? args.includes('--json')
+    if (isJson && !(error instanceof Interrupted))
       printJson(jsonFailure(options?.model ?? '', error))
-    return exitCodeOf(error)
+    return tellError(story, error)
   }
 }
 
@@ -66,7 +61,7 @@ async function runDemo(options: DemoOptions): Promise<number> {
   if (prompt !== undefined) checkPrompt(prompt, maxPromptBytes)
   const provider = chooseProvider(model, process.env)
   const began = performance.now()
-  story.title(`Confidential inference with ${model}, all on this machine`)
+  story.say(`Confidential inference with ${model}, all on this machine`)
   story.say(provider.description)
   if (options.fhe === 'real') story.say(coprocessorNote)
   story.say()
@@ -175,7 +170,7 @@ async function stayUp(
   for (const [name, value] of Object.entries(await clientEnvironment(world)))
     story.say(`  export ${name}=${value}`)
   story.say('  npm run infer -- "What is a lighthouse for?"')
-  await systemClock.sleep(foreverMs, signal).catch(() => {})
+  if (!signal.aborted) await once(signal, 'abort')
 }
 
 function printJson(value: unknown): void {

@@ -1,6 +1,7 @@
 import { describeAgreed } from '../lib/client/agreed.ts'
 import { type Inference, inferenceError } from '../lib/client/inference.ts'
 import { errorMessage } from '../lib/error-message.ts'
+import { Interrupted } from '../lib/host/stop-signals.ts'
 import { SvcError } from '../lib/svc-error.ts'
 import { describeAttested } from '../lib/teacher.ts'
 import type { BlobsInKubo } from './blobs-in-kubo.ts'
@@ -9,7 +10,7 @@ import type { Story } from './story.ts'
 const oneLine = (text: string): string => text.replace(/\s+/g, ' ').trim()
 
 /** Formats an error and its remedy as one sentence. */
-export const sentenceOf = (error: unknown): string => {
+const sentenceOf = (error: unknown): string => {
   if (!(error instanceof SvcError)) return errorMessage(error)
   const { message, hint } = error
   if (/[.?!]$/.test(message)) return oneLine(`${message} ${hint}`)
@@ -18,9 +19,15 @@ export const sentenceOf = (error: unknown): string => {
 
 const mistakes: readonly string[] = ['usage', 'model-unknown', 'prompt-empty', 'prompt-too-long']
 
-/** Returns the exit code for an error: 2 for wrong input, else 1. */
-export const exitCodeOf = (error: unknown): number =>
-  error instanceof SvcError && mistakes.includes(error.code) ? 2 : 1
+/** Tells an error. Returns the exit code for it: that of the signal that stopped the command, 2 for wrong input, else 1. */
+export function tellError({ say }: Pick<Story, 'say'>, error: unknown): number {
+  if (error instanceof Interrupted) {
+    say(`${error.message}. Everything that it started has ended.`)
+    return error.exitCode
+  }
+  say(sentenceOf(error))
+  return error instanceof SvcError && mistakes.includes(error.code) ? 2 : 1
+}
 
 /** Prints the outcome of an inference. */
 export function tellResult(story: Story, inference: Inference): void {
@@ -52,26 +59,24 @@ export function tellResult(story: Story, inference: Inference): void {
   }
 }
 
-const proofOf = ({ proof }: Inference) =>
-  proof === undefined ? null : { bytes: proof.bytes, steps_ms: proof.stepsMs }
-
-/** The line of `--json` for an inference. */
-export const jsonResult = (inference: Inference) => {
-  const accepted = inference.status === 'accepted' ? inference : undefined
+/** The line of `--json` for an inference, or for a failure that left none. */
+export const jsonResult = (inference?: Inference) => {
+  const accepted = inference?.status === 'accepted' ? inference : undefined
+  const proof = inference?.proof
   return {
-    jobId: inference.jobId,
-    status: inference.status,
-    model: inference.model,
+    jobId: inference?.jobId ?? null,
+    status: inference?.status ?? 'failed',
+    model: inference?.model ?? '',
     output: accepted?.output ?? null,
     answers: accepted?.agreed.answers ?? null,
     agreed: accepted?.agreed.agreed ?? null,
-    deliverer: inference.deliverer ?? null,
-    verdicts: inference.verdicts.map(({ node, verdict }) => ({ node, verdict })),
+    deliverer: inference?.deliverer ?? null,
+    verdicts: (inference?.verdicts ?? []).map(({ node, verdict }) => ({ node, verdict })),
     attested: accepted?.attested ?? null,
     commit_tx: accepted?.commitTx ?? null,
     receipt_hash: accepted?.receiptHash ?? null,
-    timings_ms: inference.timingsMs,
-    proof: proofOf(inference),
+    timings_ms: inference?.timingsMs ?? {},
+    proof: proof === undefined ? null : { bytes: proof.bytes, steps_ms: proof.stepsMs },
   }
 }
 
@@ -83,18 +88,7 @@ export function tellBlobs(story: Story, { prompt_cid, output_cid }: BlobsInKubo)
 
 /** The line of `--json` for a failure. */
 export const jsonFailure = (model: string, error: unknown) => ({
-  jobId: null,
-  status: 'failed',
+  ...jsonResult(),
   model,
-  output: null,
-  answers: null,
-  agreed: null,
-  deliverer: null,
-  verdicts: [],
-  attested: null,
-  commit_tx: null,
-  receipt_hash: null,
-  timings_ms: {},
-  proof: null,
   error: { code: error instanceof SvcError ? error.code : 'failed', message: sentenceOf(error) },
 })

@@ -9,7 +9,6 @@ export type StoryOutput = {
 
 /** Prints progress step by step, with times. */
 export type Story = Reporter & {
-  readonly title: (text: string) => void
   readonly say: (text?: string) => void
   /** Begins a step explicitly. One step runs at a time. */
   readonly begin: (label: string) => void
@@ -57,7 +56,6 @@ export function createStory(output: StoryOutput, now: () => number): Story {
     if (running !== undefined) running.detail = detail
   }
   return {
-    title: (text) => output.write(`${text}\n`),
     say: (text = '') => output.write(`${text}\n`),
     begin,
     progress,
