@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { defaultKeysFolder } from '../contracts/local/coprocessor/parameters.ts'
 import { Address } from '../lib/codecs.ts'
-import { systemClock } from '../lib/system.ts'
-import { lastLogLines, type Processes, type Running } from './processes.ts'
+import type { Processes, Running } from './processes.ts'
+import { untilReady } from './until-ready.ts'
 
 /** A running local coprocessor. */
 export type CoprocessorProcess = {
@@ -15,8 +15,7 @@ export type CoprocessorProcess = {
 }
 
 // A user's first coprocessor makes its keys, which takes minutes on a busy machine.
-const readyTimeoutMs = 15 * 60_000
-const pollMs = 100
+const waiting = { timeoutMs: 15 * 60_000, pollMs: 100 }
 const main = join(import.meta.dirname, '..', 'contracts', 'local', 'coprocessor', 'main.ts')
 
 const Introduction = z.object({ verifier: Address })
@@ -39,17 +38,12 @@ export async function startCoprocessor(options: {
   const running = processes.start({ name: 'coprocessor', args })
   // An earlier start may have written to the same file.
   const before = (await readFile(running.logFile, 'utf8').catch(() => '')).length
-  const untilMs = systemClock.now() + readyTimeoutMs
-  for (;;) {
+  const url = await untilReady(running, { ...waiting, signal }, async () => {
     const told = (await readFile(running.logFile, 'utf8')).slice(before)
-    const url = /\bat (http:\S+)\n/.exec(told)?.[1]
-    if (url !== undefined) return { url, verifier: await verifierOf(url), process: running }
-    if (running.hasExited() || systemClock.now() > untilMs) {
-      throw new Error(`The coprocessor did not start:\n${await lastLogLines(running.logFile)}`)
-    }
     progress?.(told.match(/making keys: \d+ s/g)?.at(-1) ?? '')
-    await systemClock.sleep(pollMs, signal)
-  }
+    return /\bat (http:\S+)\n/.exec(told)?.[1]
+  })
+  return { url, verifier: await verifierOf(url), process: running }
 }
 
 const verifierOf = async (url: string): Promise<Address> => {

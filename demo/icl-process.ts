@@ -1,11 +1,11 @@
 import { join } from 'node:path'
-import { systemClock } from '../lib/system.ts'
 import { freePort } from './free-port.ts'
 import { iclCommand } from './icl-command.ts'
 import type { LocalChain } from './local-chain.ts'
-import { lastLogLines, type Processes, type Running } from './processes.ts'
+import type { Processes, Running } from './processes.ts'
 import { randomHex } from './random-hex.ts'
 import type { IclRuntime } from './runtime-programs.ts'
+import { respondsAt, untilReady } from './until-ready.ts'
 
 /** A running ICL. */
 export type IclProcess = {
@@ -17,17 +17,7 @@ export type IclProcess = {
 }
 
 // An ICL that ends is noticed at once. The limit is for a busy machine.
-const readyTimeoutMs = 180_000
-const pollMs = 50
-
-const answersReady = async (url: string): Promise<boolean> => {
-  try {
-    const { ok } = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(2_000) })
-    return ok
-  } catch {
-    return false
-  }
-}
+const waiting = { timeoutMs: 180_000, pollMs: 50 }
 
 /** Starts the ICL on a free port and resolves when it is ready. Ends it and throws if it is not ready within three minutes. */
 export async function startIcl(options: {
@@ -68,17 +58,12 @@ export async function startIcl(options: {
   const command = await iclCommand(runtime, given, folder)
   const { SVC_ICL_DATABASE_URL: databaseUrl = '' } = command.env
   const process = processes.start({ name, ...command })
-  const untilMs = systemClock.now() + readyTimeoutMs
-  while (!(await answersReady(own))) {
-    signal?.throwIfAborted()
-    if (process.hasExited() || systemClock.now() > untilMs) {
-      const how = process.hasExited() ? `ended with ${await process.exited}` : 'is not ready'
-      const lines = await lastLogLines(process.logFile)
-      // Left running, a late ICL would hold a lock for which its caller has to wait.
-      await processes.stop([process], 0)
-      throw new Error(`The ICL ${how}:\n${lines}`)
-    }
-    await systemClock.sleep(pollMs, signal)
+  try {
+    await untilReady(process, { ...waiting, signal }, () => respondsAt(`${own}/readyz`))
+  } catch (error) {
+    // Left running, a late ICL would hold a lock for which its caller has to wait.
+    await processes.stop([process], 0)
+    throw error
   }
   return { url, process, databaseUrl, env: command.env }
 }

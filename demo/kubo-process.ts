@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SvcError } from '../lib/svc-error.ts'
-import { systemClock } from '../lib/system.ts'
 import { freePort } from './free-port.ts'
-import { lastLogLines, type Processes, type Running } from './processes.ts'
+import type { Processes, Running } from './processes.ts'
+import { respondsAt, untilReady } from './until-ready.ts'
 
 /** A running Kubo that has no connections to other machines. */
 export type KuboProcess = {
@@ -16,8 +16,7 @@ export type KuboProcess = {
   readonly restart: () => Promise<void>
 }
 
-const readyTimeoutMs = 60_000
-const pollMs = 50
+const waiting = { timeoutMs: 60_000, pollMs: 50 }
 
 type Tools = { readonly kubo: () => { readonly path: string; readonly version: string } }
 
@@ -59,7 +58,8 @@ export async function startKubo(options: {
   const start = async (): Promise<Running> => {
     const args = ['daemon', '--offline']
     const running = processes.start({ name: 'kubo', program, args, env })
-    await untilReady(rpcUrl, running, signal)
+    const look = () => respondsAt(`${rpcUrl}/api/v0/version`, 'POST')
+    await untilReady(running, { ...waiting, signal }, look)
     return running
   }
   let process = await start()
@@ -82,30 +82,6 @@ async function setPorts(file: string, rpcPort: number, gatewayPort: number): Pro
   const at = (port: number) => `/ip4/127.0.0.1/tcp/${port}`
   const Addresses = { ...config.Addresses, API: at(rpcPort), Gateway: at(gatewayPort) }
   await writeFile(file, JSON.stringify({ ...config, Addresses }), { mode: 0o600 })
-}
-
-async function untilReady(
-  rpcUrl: string,
-  running: Running,
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  const untilMs = systemClock.now() + readyTimeoutMs
-  while (!(await answers(rpcUrl))) {
-    if (running.hasExited() || systemClock.now() > untilMs) {
-      throw new Error(`Kubo did not start:\n${await lastLogLines(running.logFile)}`)
-    }
-    await systemClock.sleep(pollMs, signal)
-  }
-}
-
-async function answers(rpcUrl: string): Promise<boolean> {
-  try {
-    const signal = AbortSignal.timeout(2_000)
-    const { ok } = await fetch(`${rpcUrl}/api/v0/version`, { method: 'POST', signal })
-    return ok
-  } catch {
-    return false
-  }
 }
 
 /** Whether a Kubo has a block itself, according to its RPC. */

@@ -1,15 +1,9 @@
 /*
  * Problem: to try whether the scores of `teacher/1` tell models apart takes log-probabilities, and no large model runs here.
- *
- * Idea: a small but real language model: counts of the tokens that follow a context in a text, mixed over the lengths of the context by the
- * rule of Witten and Bell. It answers greedily, as a hosted model does at temperature 0, and gives a probability to every token of any
- * text. Two runs differ as those of hosted models do: each adds its own small noise to the logarithms, so that they diverge at near ties.
- *
- * Invariants: the noise depends on the run's name and the context only, so a run always repeats itself. The tokens of a text join to that
- * text.
- *
- * A greedy model of counts would repeat itself in a circle. So a token becomes less likely with each time that it followed the same token
- * before in the answer.
+ * Idea: count the tokens that follow a context in a text, and mix the lengths of the context by the rule of Witten and Bell. The model answers
+ * greedily. Each run adds its own small noise to the logarithms, so that runs diverge at near ties as those of hosted models do. A token
+ * becomes less likely each time that it followed the same token, because a greedy model would go round in a circle.
+ * Invariants: a run always repeats itself: its noise depends on its name and the context only. The tokens of a text join to that text.
  */
 
 import { readFile } from 'node:fs/promises'

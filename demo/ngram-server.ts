@@ -61,25 +61,25 @@ type Ask = {
 /** The tokens of a chat template around a conversation. */
 const template = { before: ['<|user|>'], between: ['<|assistant|>'], after: ['<|end|>'] }
 
-/** The state of a server. */
 type Served = {
   readonly models: Models
   readonly kind: AnswerKind
   /** The noise between runs, in nats. */
   readonly noise: number
-  /** For each text, the name of the run that first asked for its numbers. */
-  readonly lazy: Map<string, string>
 }
 
 /** Serves OpenAI's protocol, with vLLM's `prompt_logprobs` and with `echo`. The API key is the name of the run. */
-export function createNgrams(
-  options: Omit<Served, 'lazy'>,
-): (request: Request) => Promise<Response> {
-  const served = { ...options, lazy: new Map() }
-  return (request) => serve(request, served)
+export function createNgrams(served: Served): (request: Request) => Promise<Response> {
+  const lazy = new Map<string, string>()
+  return (request) => serve(request, served, lazy)
 }
 
-async function serve(request: Request, { models, kind, noise, lazy }: Served): Promise<Response> {
+/** `lazy` has, for each text, the name of the run that first asked for its numbers. */
+async function serve(
+  request: Request,
+  { models, kind, noise }: Served,
+  lazy: Map<string, string>,
+): Promise<Response> {
   const { pathname } = new URL(request.url)
   if (request.method === 'GET' && pathname === '/v1/models') {
     return Response.json({ object: 'list', data: [{ id: 'ngram', object: 'model' }] })
@@ -190,7 +190,6 @@ if (import.meta.main) {
     options: {
       port: { type: 'string', default: '0' },
       answers: { type: 'string', default: 'honest' },
-      noise: { type: 'string', default: '0.02' },
     },
   })
   const kind = answerKinds.find((known) => known === values.answers)
@@ -199,7 +198,7 @@ if (import.meta.main) {
   const server = Bun.serve({
     hostname: '127.0.0.1',
     port: Number(values.port),
-    fetch: createNgrams({ models, kind, noise: Number(values.noise) }),
+    fetch: createNgrams({ models, kind, noise: 0.02 }),
   })
   console.log(`A small n-gram model (${kind} answers) at ${server.url.origin} `)
 }

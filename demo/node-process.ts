@@ -43,6 +43,19 @@ const svcNode = (
 ): { readonly program?: string; readonly args: readonly string[] } =>
   binary === undefined ? { args: [main, ...args] } : { program: binary, args }
 
+/** Runs a command of a node to its end. Its log has the name of both. */
+const run = (
+  environment: NodeEnvironment,
+  { name, env }: Command,
+  args: readonly [string, ...string[]],
+  signal: AbortSignal | undefined,
+): Promise<string> =>
+  environment.processes.run(
+    { name: `${name}-${args[0]}`, ...svcNode(environment, args), env },
+    signal,
+  )
+type Command = Pick<PreparedNode, 'name' | 'env'>
+
 const scryptN = '4096'
 const allowance = stake + parseEther('10')
 
@@ -53,7 +66,7 @@ export async function prepareNode(
   providerEnv: Readonly<Record<string, string>>,
   signal?: AbortSignal,
 ): Promise<PreparedNode> {
-  const { processes, chain, iclUrl, models, mockAttestationKey, gatewayUrl } = environment
+  const { chain, iclUrl, models, mockAttestationKey, gatewayUrl } = environment
   const folder = join(environment.folder, name)
   await mkdir(folder, { mode: 0o700 })
   const privateKey: Hex = `0x${randomHex()}`
@@ -69,18 +82,18 @@ export async function prepareNode(
     ...(gatewayUrl !== undefined && { SVC_IPFS_GATEWAY: gatewayUrl }),
     ...providerEnv,
   }
-  const args = ['init', '--icl-endpoint', iclUrl, '--cofhe-endpoint', chain.rpcUrl]
+  const args = ['init', '--icl-endpoint', iclUrl, '--cofhe-endpoint', chain.rpcUrl] as const
   // The password is random, so stretching it would only take time.
-  args.push('--models', models.join(','), '--attestation-backend', 'mock', '--scrypt-n', scryptN)
-  args.push('--json')
-  const output = await processes.run(
-    {
-      name: `${name}-init`,
-      ...svcNode(environment, args),
-      env: { ...env, SVC_IMPORT_PRIVATE_KEY: privateKey },
-    },
-    signal,
-  )
+  const more = [
+    '--models',
+    models.join(','),
+    '--attestation-backend',
+    'mock',
+    '--scrypt-n',
+    scryptN,
+  ]
+  const own = { name, env: { ...env, SVC_IMPORT_PRIVATE_KEY: privateKey } }
+  const output = await run(environment, own, [...args, ...more, '--json'], signal)
   const expected = Address.parse(privateKeyToAccount(privateKey).address)
   const made = JSON.parse(output.trim().split('\n').at(-1) ?? '') as { address?: string }
   if (made.address?.toLowerCase() !== expected) {
@@ -90,33 +103,25 @@ export async function prepareNode(
 }
 
 /** Sends the node's wallet its gas money and stake. */
-export async function fundNode(funder: ChainWriter, { address }: PreparedNode): Promise<void> {
-  await fundWallet(funder, address, allowance)
-}
+export const fundNode = (funder: ChainWriter, { address }: PreparedNode): Promise<void> =>
+  fundWallet(funder, address, allowance)
 
 /** `svc-node register`: stakes the minimum, for tier 0. */
 export const stakeNode = (
   environment: NodeEnvironment,
-  { name, env }: PreparedNode,
+  node: PreparedNode,
   signal?: AbortSignal,
 ): Promise<string> => {
-  const args = ['register', '--yes', '--node-registry', environment.chain.contracts.nodeRegistry]
-  return environment.processes.run(
-    { name: `${name}-register`, ...svcNode(environment, args), env },
-    signal,
-  )
+  const registry = environment.chain.contracts.nodeRegistry
+  return run(environment, node, ['register', '--yes', '--node-registry', registry], signal)
 }
 
 /** `svc-node attest --mock`. */
 export const attestNode = (
   environment: NodeEnvironment,
-  { name, env }: PreparedNode,
+  node: PreparedNode,
   signal?: AbortSignal,
-): Promise<string> =>
-  environment.processes.run(
-    { name: `${name}-attest`, ...svcNode(environment, ['attest', '--mock']), env },
-    signal,
-  )
+): Promise<string> => run(environment, node, ['attest', '--mock'], signal)
 
 /** `svc-node run`: starts the daemon. */
 export const runNode = (environment: NodeEnvironment, node: PreparedNode): LocalNode => {

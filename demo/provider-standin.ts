@@ -23,9 +23,7 @@ const played = Object.entries(builtIn).flatMap(([name, { models, api }]) =>
 )
 
 /** The models that the stand-in plays. */
-export const standInModels: readonly string[] = played
-  .filter(({ protocol }) => protocol !== undefined)
-  .map(({ id }) => id)
+export const standInModels: readonly string[] = played.map(({ id }) => id)
 
 const maxEchoChars = 400
 

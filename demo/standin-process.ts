@@ -1,21 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { systemClock } from '../lib/system.ts'
 import type { AnswerKind } from './ngram-server.ts'
-import { lastLogLines, type Processes, type Running } from './processes.ts'
-
-const timeoutMs = 60_000
-const pollMs = 25
+import type { Processes, Running } from './processes.ts'
+import { untilReady } from './until-ready.ts'
 
 /** Starts the stand-in for the hosted providers, and resolves when it listens. */
 export async function startStandIn(
   processes: Processes,
-  {
-    signal,
-    port = 0,
-    script,
-    ngrams,
-  }: {
+  options: {
     readonly signal?: AbortSignal | undefined
     readonly port?: number | undefined
     /** The file with its answers, in place of the usual ones (`readScript`). */
@@ -24,6 +16,7 @@ export async function startStandIn(
     readonly ngrams?: AnswerKind | undefined
   } = {},
 ): Promise<{ readonly url: string; readonly process: Running }> {
+  const { signal, port = 0, script, ngrams } = options
   const process = processes.start({
     name: 'provider-standin',
     args: [
@@ -33,13 +26,11 @@ export async function startStandIn(
       ...(script === undefined ? [] : ['--script', resolve(script)]),
     ],
   })
-  const untilMs = systemClock.now() + timeoutMs
-  for (;;) {
-    const url = /\bat (http:\S+)\s/.exec(await readFile(process.logFile, 'utf8'))?.[1]
-    if (url !== undefined) return { url, process }
-    if (process.hasExited() || systemClock.now() > untilMs) {
-      throw new Error(`The stand-in did not start:\n${await lastLogLines(process.logFile)}`)
-    }
-    await systemClock.sleep(pollMs, signal)
-  }
+  const waiting = { timeoutMs: 60_000, pollMs: 25, signal }
+  const url = await untilReady(
+    process,
+    waiting,
+    async () => /\bat (http:\S+)\s/.exec(await readFile(process.logFile, 'utf8'))?.[1],
+  )
+  return { url, process }
 }

@@ -37,7 +37,7 @@ export type World = {
   readonly mockAttestationKey: string
   /** The folder of configurations, keystores and logs. `stop` removes it. */
   readonly folder: string
-  /** Returns the last lines of the ICL's and the nodes' logs. */
+  /** Returns the last lines of the ICL's, the stand-in's and the nodes' logs. */
   readonly lastLogs: () => Promise<string>
   /** Calls `onEnd` when the chain, the ICL, the stand-in or a node ends, with its name and last lines. */
   readonly watch: (onEnd: (told: string) => void) => void
@@ -86,12 +86,8 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   const processes = createProcesses(folder)
   const parts: Parts = { folder, processes, mockAttestationKey: randomHex(), nodes: [] }
   try {
-    await build(parts, options)
-    const { chain, icl } = parts
-    if (chain === undefined || icl === undefined) throw new TypeError('The world is incomplete')
     return {
-      chain,
-      icl,
+      ...(await build(parts, options)),
       nodes: parts.nodes,
       kubo: parts.kubo,
       standInUrl: parts.standIn?.url,
@@ -118,7 +114,7 @@ type Parts = {
   nodes: readonly LocalNode[]
 }
 
-async function build(parts: Parts, options: WorldOptions): Promise<void> {
+async function build(parts: Parts, options: WorldOptions): Promise<Pick<World, 'chain' | 'icl'>> {
   const { processes, folder, mockAttestationKey } = parts
   const { models, nodes: count = 3, iclEnv, signal, reporter = silentReporter } = options
   const { nodeBinary: binary, iclRuntime: runtime } = options
@@ -174,6 +170,7 @@ async function build(parts: Parts, options: WorldOptions): Promise<void> {
   await reporter.step('Waiting until they are in the active pool', (progress) =>
     waitForPool(icl.url, parts.nodes, progress, signal),
   )
+  return { chain, icl }
 }
 
 /** Starts Kubo if it keeps the blobs. Returns the ICL's settings for it. */
@@ -209,18 +206,13 @@ async function startChain(
   { processes, folder }: Parts,
   { fhe = 'mock', reporter = silentReporter, ports, signal }: WorldOptions,
 ): Promise<LocalChain> {
-  if (fhe === 'mock') {
-    return await reporter.step('Starting a chain and deploying the contracts', () =>
-      startLocalChain(signal, undefined, ports?.chain),
-    )
-  }
-  return await reporter.step('Starting a chain and its coprocessor, and deploying', (progress) =>
-    startLocalChain(
-      signal,
-      (chain) => startCoprocessor({ processes, dataFolder: folder, ...chain, progress, signal }),
-      ports?.chain,
-    ),
-  )
+  const isMock = fhe === 'mock'
+  const parts = isMock ? 'a chain' : 'a chain and its coprocessor'
+  return await reporter.step(`Starting ${parts}, and deploying the contracts`, (progress) => {
+    const start = (chain: Pick<LocalChain, 'rpcUrl' | 'chainId'>) =>
+      startCoprocessor({ processes, dataFolder: folder, ...chain, progress, signal })
+    return startLocalChain(signal, isMock ? undefined : start, ports?.chain)
+  })
 }
 
 async function waitForPool(
@@ -252,23 +244,24 @@ async function waitForPool(
   }
 }
 
-function watch({ chain, icl, standIn, nodes }: Parts, onEnd: (told: string) => void): void {
-  void chain?.exited.then(() => onEnd('The chain has ended.'))
-  const running = [icl?.process, standIn?.process, ...nodes.map((node) => node.process)]
-  for (const process of running) {
-    void process?.exited.then(async (how) => {
+const runningIn = ({ icl, standIn, nodes }: Parts): readonly Running[] =>
+  [icl, standIn, ...nodes].flatMap((part) => part?.process ?? [])
+
+function watch(parts: Parts, onEnd: (told: string) => void): void {
+  void parts.chain?.exited.then(() => onEnd('The chain has ended.'))
+  for (const process of runningIn(parts)) {
+    void process.exited.then(async (how) => {
       const words = await lastLogLines(process.logFile)
       onEnd(`${process.name} has ended with ${how}. The end of ${process.logFile}:\n${words}`)
     })
   }
 }
 
-async function lastLogs({ icl, nodes }: Parts): Promise<string> {
-  const running = [icl?.process, ...nodes.map((node) => node.process)]
-  const parts = running.map(async (process) =>
-    process === undefined ? '' : `--- ${process.name}\n${await lastLogLines(process.logFile)}`,
+async function lastLogs(parts: Parts): Promise<string> {
+  const logs = runningIn(parts).map(
+    async ({ name, logFile }) => `--- ${name}\n${await lastLogLines(logFile)}`,
   )
-  return (await Promise.all(parts)).filter((part) => part !== '').join('\n')
+  return (await Promise.all(logs)).join('\n')
 }
 
 async function stop({ folder, processes, chain, icl, nodes }: Parts): Promise<void> {
