@@ -10,4 +10,7 @@ if (file === undefined) {
 }
 // Bun swallows a `--` directly after the file.
 const kept = args[0] === '--' ? ['--', ...args] : args
-process.exitCode = await runBun(await ensureSetup(), [file, ...kept])
+process.exitCode = await runBun(await ensureSetup(), [file, ...kept], {
+  // The demo ends when this process does.
+  env: { ...process.env, SVC_STOP_WITH_PARENT: '1' },
+})

@@ -6,7 +6,8 @@ import { builtBinary, inEmptyFolder, root } from './executable.ts'
 it('npm run demo -- --binary runs a job with executables as the nodes and says so', async () => {
   await builtBinary()
   await inEmptyFolder(async (folder) => {
-    const demo = ['node', join(root, 'scripts', 'demo.mjs'), '--binary', '--json', 'Hello'] as const
+    const script = join(root, 'scripts', 'bun.mjs')
+    const demo = ['node', script, 'demo/main.ts', '--binary', '--json', 'Hello'] as const
     const env = { PATH: process.env.PATH, HOME: folder, TMPDIR: folder }
     const { code, stdout, stderr } = await runCommand(demo, {
       cwd: root,

@@ -8,7 +8,8 @@ import { maxPromptBytes } from '../../lib/client/prompt-text.ts'
 import { type ProviderCall, type ProviderServer, startProviderServer } from './provider-server.ts'
 
 const patienceMs = 240_000
-const script = join(import.meta.dirname, '..', '..', 'scripts', 'demo.mjs')
+const root = join(import.meta.dirname, '..', '..')
+const script = [join(root, 'scripts', 'bun.mjs'), join(root, 'demo', 'main.ts')]
 
 let provider: ProviderServer
 let answer: (call: ProviderCall) => string | undefined = () => ''
@@ -40,7 +41,7 @@ async function demo(
   options: { input?: string; interruptAt?: RegExp; killParent?: boolean } = {},
 ): Promise<Run> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-demo-test-'))
-  const child = spawn('node', [script, ...args], {
+  const child = spawn('node', [...script, ...args], {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, TMPDIR: folder, ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
   })

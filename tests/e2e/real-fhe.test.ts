@@ -14,9 +14,9 @@ describe('npm run demo -- --fhe real', () => {
   inLongForm(
     `runs a job with real proofs, and tells how long each part of one took${isLong ? '' : ': runs with SVC_LONG_TESTS=1'}`,
     async () => {
-      const demo = join(root, 'scripts', 'demo.mjs')
+      const script = join(root, 'scripts', 'bun.mjs')
       const { code, stdout, stderr } = await runCommand(
-        ['node', demo, '--fhe', 'real', '--json', 'Hello'],
+        ['node', script, 'demo/main.ts', '--fhe', 'real', '--json', 'Hello'],
         {
           cwd: root,
           env: {
