@@ -3,7 +3,7 @@
 // scripts/install-tools.mjs [ferretdb|kubo|python|swtpm|chromium|cc ...]
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { runProcess } from './run-process.mjs'
 import { ferretDb, kubo, pythonClient } from './tools.mjs'
 
@@ -13,74 +13,64 @@ const run = (command, args, options) =>
     return 1
   })
 
-/** Builds a Go program unless this very build exists. Returns the exit code. */
-const installGoTool = async (
-  { name, source, version, folder, path, target, ldflags },
-  duration,
-) => {
-  if (existsSync(path)) {
-    console.error(`${name} ${version}: ${path}`)
-    return 0
+/** Has `build` fill a new folder, which then gets the tool's name: it appears whole or not at all. Returns the exit code. */
+const installTool = async ({ name, folder, path }, how, build) => {
+  if (!existsSync(path)) {
+    console.error(`${how} ...`)
+    mkdirSync(join(folder, '..'), { recursive: true })
+    const building = mkdtempSync(`${folder}.`)
+    try {
+      const code = await build(building)
+      if (code !== 0) return code
+      renameSync(building, folder)
+    } finally {
+      rmSync(building, { recursive: true, force: true })
+    }
   }
-  console.error(`Building ${name} ${version} with Go (${duration}) ...`)
-  mkdirSync(join(folder, '..'), { recursive: true })
-  const building = mkdtempSync(`${folder}.`)
-  try {
-    const built = join(building, 'program')
-    const args = ['build', '-p', '2', '-trimpath', '-ldflags', ldflags, '-o', built, target]
-    const env = { ...process.env, CGO_ENABLED: '0', GOFLAGS: '-mod=readonly', GOWORK: 'off' }
-    const code = await run('go', args, { cwd: source, env })
-    if (code !== 0) return code
-    mkdirSync(folder, { recursive: true })
-    // The rename makes the program appear whole or not at all.
-    renameSync(built, path)
-    console.error(`${name} ${version}: ${path}`)
-    return 0
-  } finally {
-    rmSync(building, { recursive: true, force: true })
-  }
+  console.error(`${name}: ${path}`)
+  return 0
 }
 
-/** Makes a virtual environment with the pinned packages, unless it exists. Returns the exit code. */
-const installPython = async ({ name, source, folder, path }) => {
-  if (existsSync(path)) {
-    console.error(`${name}: ${path}`)
-    return 0
-  }
-  if (!isInstalled('python3')) {
-    console.error(`${name} missing: install python3 and its module venv`)
-    return process.env.CI === 'true' ? 1 : 0
-  }
-  console.error(`Installing ${name} ...`)
-  mkdirSync(join(folder, '..'), { recursive: true })
-  const building = mkdtempSync(`${folder}.`)
-  try {
+const installGoTool = (tool, duration) => {
+  const { name, source, folder, path, target, ldflags } = tool
+  const env = { ...process.env, CGO_ENABLED: '0', GOFLAGS: '-mod=readonly', GOWORK: 'off' }
+  return installTool(tool, `Building ${name} with Go (${duration})`, (building) => {
+    const built = join(building, relative(folder, path))
+    const args = ['build', '-p', '2', '-trimpath', '-ldflags', ldflags, '-o', built, target]
+    return run('go', args, { cwd: source, env })
+  })
+}
+
+/** Makes a virtual environment with the pinned packages. */
+const installPython = (tool) => {
+  const { name, source, folder, path } = tool
+  if (!isInstalled('python3'))
+    return missing(`${name} missing: install python3 and its module venv`)
+  return installTool(tool, `Installing ${name}`, async (building) => {
     const made = await run('python3', ['-m', 'venv', building])
-    if (made !== 0) return made
-    const python = join(building, path.slice(folder.length))
     const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--only-binary']
-    const code = await run(python, [...pip, ':all:', '--requirement', source])
-    if (code !== 0) return code
-    renameSync(building, folder)
-    console.error(`${name}: ${path}`)
-    return 0
-  } finally {
-    rmSync(building, { recursive: true, force: true })
-  }
+    const args = [...pip, ':all:', '--requirement', source]
+    return made === 0 ? await run(join(building, relative(folder, path)), args) : made
+  })
 }
 
 const isInstalled = (program) =>
   spawnSync(program, ['--version'], { stdio: 'ignore' }).error === undefined
 
-/** Returns the exit code. If it cannot install, it says so, and the tests name what they skip. */
-const installDebianPrograms = async ({ name, programs, packages }) => {
+/** Says what cannot be installed here: the tests name what they skip for it. */
+const missing = (what) => {
+  console.error(what)
+  return process.env.CI === 'true' ? 1 : 0
+}
+
+/** Installs Debian packages unless their programs are there. Returns the exit code. */
+const installDebianPrograms = async (name, programs, packages) => {
   if (programs.every(isInstalled)) {
     console.error(`${name}: installed`)
     return 0
   }
   if (process.getuid?.() !== 0 || !isInstalled('apt-get')) {
-    console.error(`${name} missing: install the packages ${packages.join(', ')}`)
-    return process.env.CI === 'true' ? 1 : 0
+    return missing(`${name} missing: install the packages ${packages.join(', ')}`)
   }
   console.error(`Installing ${packages.join(', ')} ...`)
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
@@ -92,31 +82,18 @@ const installDebianPrograms = async ({ name, programs, packages }) => {
   return await install()
 }
 
-const softwareTpm = {
-  name: 'swtpm and tpm2-tools',
-  programs: ['swtpm', 'swtpm_setup', 'swtpm_localca', 'tpm2_quote', 'tpm2_checkquote'],
-  packages: ['swtpm', 'swtpm-tools', 'tpm2-tools'],
-}
-const chromium = {
-  name: 'Chromium',
-  // If CHROMIUM names a browser, no other is needed.
-  programs: [process.env.CHROMIUM || 'chromium'],
-  packages: ['chromium'],
-}
-
-const compiler = {
-  name: 'A C compiler',
-  programs: ['cc'],
-  packages: ['gcc', 'libc6-dev'],
-}
+const tpmPrograms = ['swtpm', 'swtpm_setup', 'swtpm_localca', 'tpm2_quote', 'tpm2_checkquote']
+const tpmPackages = ['swtpm', 'swtpm-tools', 'tpm2-tools']
+// If CHROMIUM names a browser, no other is needed.
+const browser = process.env.CHROMIUM || 'chromium'
 
 const tools = {
   ferretdb: () => installGoTool(ferretDb(), 'a minute or two'),
   kubo: () => installGoTool(kubo(), 'two to five minutes'),
   python: () => installPython(pythonClient()),
-  swtpm: () => installDebianPrograms(softwareTpm),
-  chromium: () => installDebianPrograms(chromium),
-  cc: () => installDebianPrograms(compiler),
+  swtpm: () => installDebianPrograms('swtpm and tpm2-tools', tpmPrograms, tpmPackages),
+  chromium: () => installDebianPrograms('Chromium', [browser], ['chromium']),
+  cc: () => installDebianPrograms('A C compiler', ['cc'], ['gcc', 'libc6-dev']),
 }
 
 const named = process.argv.slice(2)
