@@ -26,7 +26,7 @@ export const hereName: string = process.platform === 'win32' ? 'svc-node.exe' : 
 
 /** Builds for a target, or for this machine. The file appears whole or not at all. A failure removes an older one. */
 export async function build(options: BuildOptions, target?: Target): Promise<Built> {
-  const { root, folder, facts } = options
+  const { folder } = options
   const name = target?.file ?? hereName
   const path = join(folder, name)
   await mkdir(folder, { recursive: true })
@@ -34,15 +34,13 @@ export async function build(options: BuildOptions, target?: Target): Promise<Bui
   const clean = () => rmSync(scratch, { recursive: true, force: true })
   process.once('exit', clean)
   try {
-    const runtime = target && (await runtimeOf(target, options, scratch))
+    const compileTarget = target && {
+      target: target.bunTarget,
+      executablePath: await runtimeOf(target, options, scratch),
+    }
     // The executable contains its name: under another name it would have other bytes.
     const outfile = join(scratch, name)
-    await compile({
-      root,
-      outfile,
-      facts,
-      ...(target && runtime && { target: { target, runtime } }),
-    })
+    await compile(options, outfile, compileTarget)
     const bytes = await readFile(outfile)
     await rename(outfile, path)
     const sha256 = createHash('sha256').update(bytes).digest('hex')

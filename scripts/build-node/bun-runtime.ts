@@ -1,18 +1,11 @@
 import { createHash } from 'node:crypto'
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { z } from 'zod'
 import { runCommand } from '../../lib/host/run-command.ts'
+import { readLock } from './lock.ts'
 import type { Target } from './targets.ts'
 
 const downloadTimeoutMs = 300_000
-
-const Lock = z.object({
-  packages: z.record(
-    z.string(),
-    z.object({ version: z.string().optional(), integrity: z.string().optional() }),
-  ),
-})
 
 /** The source of a target's runtime. */
 export type RuntimeSource = {
@@ -34,7 +27,8 @@ export async function runtimeOf(
   const name = target.bunTarget.includes('windows') ? 'bun.exe' : 'bun'
   const installed = join(source.root, 'node_modules', target.runtimePackage, 'bin', name)
   if (await Bun.file(installed).exists()) return installed
-  const cached = join(source.cacheFolder, `${fileNameOf(target.runtimePackage)}-${version}.tgz`)
+  const fileName = target.runtimePackage.replace('@', '').replace('/', '-')
+  const cached = join(source.cacheFolder, `${fileName}-${version}.tgz`)
   const bytes =
     (await readFile(cached).catch(() => undefined)) ??
     (await download(`${target.runtimePackage}@${version}`, cached, source))
@@ -58,11 +52,8 @@ export function checkIntegrity(bytes: Uint8Array, integrity: string): void {
   if (found !== integrity) throw new Error(`it is not what package-lock.json names: ${found}`)
 }
 
-const fileNameOf = (packageName: string): string => packageName.replace('@', '').replace('/', '-')
-
 async function lockedPackage(root: string, name: string) {
-  const text = await readFile(join(root, 'package-lock.json'), 'utf8')
-  const { version, integrity } = Lock.parse(JSON.parse(text)).packages[`node_modules/${name}`] ?? {}
+  const { version, integrity } = (await readLock(root)).packages[`node_modules/${name}`] ?? {}
   if (version === undefined || integrity === undefined) {
     throw new Error(`package-lock.json does not name ${name}`)
   }
@@ -78,18 +69,11 @@ async function download(spec: string, path: string, source: RuntimeSource): Prom
   await mkdir(dirname(path), { recursive: true })
   const folder = await mkdtemp(`${path}.`)
   try {
-    const pack = [
-      'pack',
-      spec,
-      '--pack-destination',
-      folder,
-      '--ignore-scripts',
-      '--loglevel=error',
-    ]
+    const options = ['--pack-destination', folder, '--ignore-scripts', '--loglevel=error']
     const { npm_node_execpath: node, npm_execpath: cli } = process.env
     const npm: readonly [string, ...string[]] =
       node !== undefined && cli?.endsWith('.js') ? [node, cli] : ['npm']
-    const { code, stderr } = await runCommand([...npm, ...pack], {
+    const { code, stderr } = await runCommand([...npm, 'pack', spec, ...options], {
       timeoutMs: downloadTimeoutMs,
       env: { ...process.env, npm_config_json: 'false', npm_config_dry_run: 'false' },
       signal: source.signal,

@@ -1,23 +1,24 @@
 import { runCommand } from '../../lib/host/run-command.ts'
+import { sourceFiles, sourceFolders } from './source-hash.ts'
 
-const timeoutMs = 10_000
-const sources = [
-  ...['lib', 'node', 'scripts/build-node'],
-  ...['package.json', 'package-lock.json', 'tsconfig.json'],
-]
+/** Returns a function that runs git in a folder. Throws an Error with git's message. */
+export const gitIn =
+  (root: string) =>
+  async (...args: readonly string[]): Promise<string> => {
+    const options = { cwd: root, timeoutMs: 30_000 }
+    const { code, stdout, stderr } = await runCommand(['git', ...args], options)
+    if (code === 0) return stdout.trim()
+    throw new Error(`git ${args[0]} ended with ${code}: ${stderr.trim()}`)
+  }
 
 /** Returns the commit of `root`, with `-dirty` when sources have changed since, or `unknown` outside a repository. */
 export async function commitOf(root: string): Promise<string> {
-  const git = async (...args: string[]): Promise<string | undefined> => {
-    try {
-      const { code, stdout } = await runCommand(['git', ...args], { cwd: root, timeoutMs })
-      return code === 0 ? stdout.trim() : undefined
-    } catch {
-      return undefined
-    }
+  const git = gitIn(root)
+  try {
+    const head = await git('rev-parse', 'HEAD')
+    const changed = await git('status', '--porcelain', '--', ...sourceFolders, ...sourceFiles)
+    return changed === '' ? head : `${head}-dirty`
+  } catch {
+    return 'unknown'
   }
-  const head = await git('rev-parse', 'HEAD')
-  if (head === undefined || head === '') return 'unknown'
-  const changed = await git('status', '--porcelain', '--', ...sources)
-  return changed === '' ? head : `${head}-dirty`
 }

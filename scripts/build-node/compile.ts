@@ -1,20 +1,16 @@
 import { chmod } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Target } from './targets.ts'
+import { errorMessage } from '../../lib/error-message.ts'
 
 /** The facts that the executable reports about its build. */
 export type BuildFacts = { readonly commit: string; readonly sourceHash: string }
 
-/** The options of the compiler. Without `target` it compiles for this machine with this Bun. */
-export type CompileOptions = {
-  readonly root: string
-  readonly outfile: string
-  readonly facts: BuildFacts
-  readonly target?: { readonly target: Target; readonly runtime: string }
-}
-
-/** Compiles the node into one executable. Throws an Error with the bundler's messages. */
-export async function compile({ root, outfile, facts, target }: CompileOptions): Promise<void> {
+/** Compiles the node into one executable, with a target's runtime or this Bun. Throws an Error with the bundler's messages. */
+export async function compile(
+  { root, facts }: { readonly root: string; readonly facts: BuildFacts },
+  outfile: string,
+  target?: { readonly target: Bun.Build.CompileTarget; readonly executablePath: string },
+): Promise<void> {
   try {
     await Bun.build({
       entrypoints: [
@@ -43,16 +39,12 @@ export async function compile({ root, outfile, facts, target }: CompileOptions):
         autoloadBunfig: false,
         autoloadTsconfig: false,
         autoloadPackageJson: false,
-        ...(target && { target: target.target.bunTarget, executablePath: target.runtime }),
+        ...target,
       },
     })
   } catch (error) {
-    throw new Error(wordsOf(error), { cause: error })
+    const all = error instanceof AggregateError ? error.errors.map(String) : [errorMessage(error)]
+    throw new Error(all.slice(0, 5).join('; '), { cause: error })
   }
   await chmod(outfile, 0o755)
 }
-
-const wordsOf = (error: unknown): string =>
-  error instanceof AggregateError
-    ? error.errors.map(String).slice(0, 5).join('; ')
-    : String(error instanceof Error ? error.message : error)

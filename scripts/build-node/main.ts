@@ -5,7 +5,6 @@ import { exitCodes } from '../../lib/host/exit-code.ts'
 import { version } from '../../lib/host/version.ts'
 import { type Built, build, hereName } from './build.ts'
 import { commitOf } from './commit.ts'
-import type { BuildFacts } from './compile.ts'
 import { cacheFolder, outputFolder } from './current-binary.ts'
 import { type BuildCommand, parseBuildOptions, usage } from './options.ts'
 import { runCommand } from './run-command.ts'
@@ -51,16 +50,12 @@ async function run(command: BuildCommand): Promise<number> {
   }
   if (targets.length > 0 && built.length > 0) await writeSums(folder, built)
   if (failed.length > 0) say(`${failed.length} of ${wanted.length} could not be built.`)
-  if (json) process.stdout.write(`${JSON.stringify(report(facts, built, failed))}\n`)
+  if (json) {
+    const { commit, sourceHash: source_hash } = facts
+    const report = { version, commit, source_hash, bun: Bun.version, built, failed }
+    process.stdout.write(`${JSON.stringify(report)}\n`)
+  }
   return failed.length > 0 ? exitCodes.operatorMustAct : exitCodes.done
-}
-
-function report(
-  { commit, sourceHash }: BuildFacts,
-  built: readonly Built[],
-  failed: readonly Failed[],
-) {
-  return { version, commit, source_hash: sourceHash, bun: Bun.version, built, failed }
 }
 
 /** Writes the file for `sha256sum --check`. */

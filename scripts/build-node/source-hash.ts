@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 
-// The sources of the executable. The lock file stands for everything in node_modules.
-const folders = ['lib', 'node', 'scripts/build-node']
-const files = ['package.json', 'package-lock.json', 'tsconfig.json']
+/** The sources of the executable. The lock file stands for everything in node_modules. */
+export const sourceFolders = ['lib', 'node', 'scripts/build-node']
+export const sourceFiles = ['package.json', 'package-lock.json', 'tsconfig.json']
 
 async function filesUnder(root: string, folder: string): Promise<string[]> {
   const entries = await readdir(join(root, folder), { recursive: true, withFileTypes: true })
@@ -15,8 +15,8 @@ async function filesUnder(root: string, folder: string): Promise<string[]> {
 
 /** Returns the SHA-256 of the names and contents of all sources of the executable, in hex. */
 export async function hashSources(root: string): Promise<string> {
-  const inFolders = await Promise.all(folders.map((folder) => filesUnder(root, folder)))
-  const paths = [...files, ...inFolders.flat()].sort((a, b) => (a < b ? -1 : 1))
+  const inFolders = await Promise.all(sourceFolders.map((folder) => filesUnder(root, folder)))
+  const paths = [...sourceFiles, ...inFolders.flat()].sort((a, b) => (a < b ? -1 : 1))
   const hash = createHash('sha256')
   for (const path of paths) {
     const bytes = await readFile(join(root, path))

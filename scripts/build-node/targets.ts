@@ -11,28 +11,17 @@ export type Target = {
   readonly file: string
 }
 
-const target = (
-  name: string,
-  bunTarget: Bun.Build.CompileTarget,
-  runtime: string,
-  extension = '',
-): Target => ({
-  name,
-  bunTarget,
-  runtimePackage: `@oven/bun-${runtime}`,
-  file: `svc-node-${name}${extension}`,
-})
+const linux = ['linux-x64', 'linux-x64-musl', 'linux-arm64', 'linux-arm64-musl'] as const
 
 /** Every platform, in the order of the builds. */
-export const targets: readonly Target[] = [
-  target('linux-x64', 'bun-linux-x64', 'linux-x64'),
-  target('linux-x64-musl', 'bun-linux-x64-musl', 'linux-x64-musl'),
-  target('linux-arm64', 'bun-linux-arm64', 'linux-aarch64'),
-  target('linux-arm64-musl', 'bun-linux-arm64-musl', 'linux-aarch64-musl'),
-  target('darwin-arm64', 'bun-darwin-arm64', 'darwin-aarch64'),
-  target('darwin-x64', 'bun-darwin-x64', 'darwin-x64'),
-  target('windows-x64', 'bun-windows-x64', 'windows-x64', '.exe'),
-]
+export const targets: readonly Target[] = (
+  [...linux, 'darwin-arm64', 'darwin-x64', 'windows-x64'] as const
+).map((name) => ({
+  name,
+  bunTarget: `bun-${name}`,
+  runtimePackage: `@oven/bun-${name.replace('arm64', 'aarch64')}`,
+  file: name === 'windows-x64' ? `svc-node-${name}.exe` : `svc-node-${name}`,
+}))
 
 /** Returns the target with this name. Throws SvcError `usage`. */
 export function targetNamed(name: string): Target {

@@ -1,5 +1,6 @@
-import { cp, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import manifest from '../../package.json' with { type: 'json' }
 import { bundle, root } from './bundle.ts'
 import { declarationOf, declare } from './declarations.ts'
 import { npmPack } from './npm-pack.ts'
@@ -15,7 +16,6 @@ const shared = ['viem', 'zod'] as const
 
 /** Packs the client library into a folder. Returns the path of the file. */
 export async function packClient(folder: string): Promise<string> {
-  const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
   const place = join(folder, 'client')
   await rm(place, { recursive: true, force: true })
   const modules = join(place, 'dist')
@@ -25,14 +25,11 @@ export async function packClient(folder: string): Promise<string> {
   await bundle({ ...built, entrypoints: [entry, prover, worker] })
   await cp(join(root, 'node_modules', 'tfhe', wasm), join(modules, wasm))
   await declare([entry, prover], join(place, 'types'))
-  const packed = {
+  await writeFile(join(place, 'README.md'), readme)
+  return await npmPack(place, folder, {
     name: packageNames.client,
-    version: manifest.version,
     description: 'The client of a confidential, quorum-checked inference service',
-    license: manifest.license,
-    type: 'module',
     sideEffects: false,
-    engines: { node: manifest.engines.node },
     exports: {
       '.': exported(entry),
       './prover': exported(prover),
@@ -44,10 +41,7 @@ export async function packClient(folder: string): Promise<string> {
     dependencies: Object.fromEntries(
       shared.map((name) => [name, `^${manifest.dependencies[name]}`]),
     ),
-  }
-  await writeFile(join(place, 'package.json'), JSON.stringify(packed, undefined, 2))
-  await writeFile(join(place, 'README.md'), readme)
-  return await npmPack(place, folder)
+  })
 }
 
 const moduleOf = (source: string): string => `./dist/${basename(source, '.ts')}.js`

@@ -1,4 +1,4 @@
-import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { bundle, root } from './bundle.ts'
 import { npmPack } from './npm-pack.ts'
@@ -15,7 +15,6 @@ const entrypoints = [
 
 /** Packs the commands of the client with all that they need into a folder. Returns the path of the file. */
 export async function packCommand(folder: string): Promise<string> {
-  const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
   const { command } = packageNames
   const place = join(folder, 'command')
   const modules = join(place, 'dist')
@@ -26,16 +25,10 @@ export async function packCommand(folder: string): Promise<string> {
   await mkdir(join(place, 'bin'))
   const program = "#!/usr/bin/env node\nimport '../dist/main.js'\n"
   await writeFile(join(place, 'bin', `${command}.js`), program, { mode: 0o755 })
-  const packed = {
+  return await npmPack(place, folder, {
     name: command,
-    version: manifest.version,
     description: 'Commands for users of a confidential, quorum-checked inference service',
-    license: manifest.license,
-    type: 'module',
-    engines: { node: manifest.engines.node },
     bin: { [command]: `bin/${command}.js` },
     files: ['bin', 'dist'],
-  }
-  await writeFile(join(place, 'package.json'), JSON.stringify(packed, undefined, 2))
-  return await npmPack(place, folder)
+  })
 }

@@ -1,6 +1,4 @@
-import { runCommand } from '../../lib/host/run-command.ts'
-
-const timeoutMs = 30_000
+import { gitIn } from '../build-node/commit.ts'
 
 /** What git says of the commit to release. */
 export type CommitFacts = {
@@ -19,11 +17,7 @@ const lines = (text: string): readonly string[] => text.split('\n').filter((line
 
 /** Asks git about a folder. Throws an Error with git's message. */
 export async function readCommit(root: string, tag: string): Promise<CommitFacts> {
-  const git = async (...args: readonly string[]): Promise<string> => {
-    const { code, stdout, stderr } = await runCommand(['git', ...args], { cwd: root, timeoutMs })
-    if (code === 0) return stdout.trim()
-    throw new Error(`git ${args[0]} ended with ${code}: ${stderr.trim()}`)
-  }
+  const git = gitIn(root)
   const [commit, time, tags, status, released] = await Promise.all([
     git('rev-parse', 'HEAD'),
     git('log', '-1', '--format=%ct'),

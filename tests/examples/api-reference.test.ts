@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { clientReference, referenceFile } from '../../scripts/api-reference/client-reference.ts'
 import { declarationText } from '../../scripts/api-reference/declaration-text.ts'
+import { clientReference, referenceFile } from '../../scripts/api-reference/main.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 

@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { runCommand } from '../../lib/host/run-command.ts'
+import { readLock } from '../../scripts/build-node/lock.ts'
 import { targets } from '../../scripts/build-node/targets.ts'
-import { compareWithLock, makeBill, readLock } from '../../scripts/release/bill-of-materials.ts'
+import { compareWithLock, makeBill } from '../../scripts/release/bill-of-materials.ts'
 import { changesOf, objections } from '../../scripts/release/commit-facts.ts'
 
 const root = join(import.meta.dirname, '..', '..')
