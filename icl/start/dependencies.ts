@@ -30,8 +30,8 @@ import type { Host } from './host.ts'
 import { createJsonLog } from './log.ts'
 import { openBlobs } from './open-blobs.ts'
 import { createPrometheus } from './prometheus.ts'
-import { serviceClockOver } from './service-clock.ts'
 import type { Settings } from './settings.ts'
+import { serviceClockOver } from './steady-clock.ts'
 import { revokedTpmsOf, tpmTrustOf } from './tpm.ts'
 
 /** Makes everything that the ICL needs from its settings and its host. */

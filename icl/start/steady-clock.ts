@@ -1,4 +1,5 @@
 import { type Clock, elapsedSince } from '../../lib/clock.ts'
+import { systemClock } from '../../lib/system.ts'
 
 /**
  * The clock by which the ICL measures deadlines. A step of the machine's clock moves no deadline: of a step of up to 10 minutes, which may
@@ -34,3 +35,12 @@ export function createSteadyClock(machine: Clock): SteadyClock {
     aheadMs: () => machine.now() - now(),
   }
 }
+
+/**
+ * Returns the ICL's clock for a database: a steady one over a sqlite file, which has one ICL, and the machine's over MongoDB. Replicas
+ * need a common time more than a steady one, and their machines' clocks are what they have in common.
+ */
+export const serviceClockOver = (databaseUrl: string): SteadyClock =>
+  /^mongodb(\+srv)?:/.test(databaseUrl)
+    ? { ...systemClock, aheadMs: () => 0 }
+    : createSteadyClock(systemClock)

@@ -1,5 +1,5 @@
 import { expect, it, vi } from 'vitest'
-import { serviceClockOver } from '../../icl/start/service-clock.ts'
+import { serviceClockOver } from '../../icl/start/steady-clock.ts'
 
 const leapMs = 300_000
 
