@@ -9,7 +9,8 @@ import type { LocalChain } from './local-chain.ts'
 /** How long the client waits for another node when none is left that can do the job. */
 const giveUpWhenStuckMs = 3_000
 
-type AskedWorld = { readonly chain: LocalChain; readonly icl: { readonly url: string } }
+/** What a client needs of a world. */
+export type AskedWorld = { readonly chain: LocalChain; readonly icl: { readonly url: string } }
 
 /** Runs a prompt through a world as its client. */
 export async function ask(

@@ -1,34 +1,24 @@
-import { createApi } from '../lib/api.ts'
 import type { Inference } from '../lib/client/inference.ts'
+import type { JobView } from '../lib/schemas/jobs.ts'
 import { SvcError } from '../lib/svc-error.ts'
-import { systemClock, systemRandom } from '../lib/system.ts'
+import { type AskedWorld, clientOf } from './ask.ts'
 import { hasBlock, type KuboProcess } from './kubo-process.ts'
 
-/** The blobs of a job. Kubo has all of them. */
-export type BlobsInKubo = {
-  readonly prompt_cid: string
-  /** Left out if the job has no result. */
-  readonly output_cid?: string
-}
+/** The blobs of a job, which Kubo has. Without an output if the job has no result. */
+export type BlobsInKubo = Pick<JobView, 'prompt_cid' | 'output_cid'>
 
 /** Looks for each blob of a job in Kubo. Throws SvcError `blob-missing`. */
 export async function findBlobsInKubo(
-  iclUrl: string,
+  world: AskedWorld,
   kubo: KuboProcess,
-  { jobId, readToken }: Inference,
+  { jobId }: Inference,
 ): Promise<BlobsInKubo> {
-  const api = createApi({
-    baseUrl: iclUrl,
-    fetch: (request) => fetch(request),
-    clock: systemClock,
-    random: systemRandom,
-  })
-  const { prompt_cid, output_cid } = await api.getJob({ params: { jobId } }, { readToken })
+  const { prompt_cid, output_cid } = await (await clientOf(world)).job(jobId)
   for (const cid of [prompt_cid, output_cid]) {
     if (cid === undefined || (await hasBlock(kubo, cid))) continue
     throw new SvcError('blob-missing', `Kubo does not have ${cid}, which the job names`, {
       hint: 'See the logs of the coordinator and of Kubo with --keep.',
     })
   }
-  return { prompt_cid, ...(output_cid !== undefined && { output_cid }) }
+  return { prompt_cid, output_cid }
 }

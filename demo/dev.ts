@@ -17,7 +17,7 @@ import { startWorld } from './world.ts'
 
 const signal = demoStopSignal()
 const stdout = wholeOutput(process.stdout)
-const story = createStory(stdout, () => performance.now())
+const story = createStory(stdout)
 const exitCode = await main()
 await stdout.written().catch(() => {})
 process.exit(exitCode)

@@ -75,12 +75,7 @@ function denoArgs(env: Readonly<Record<string, string>>, folder: string): readon
 /** The WebAssembly that checks wallet signatures. */
 const webAssembly = join(root, 'node_modules', 'tiny-secp256k1', 'lib')
 
-const files = {
-  SVC_ICL_TPM_ROOTS: 'TPM_ROOTS',
-  SVC_ICL_TPM_POLICY: 'TPM_POLICY',
-  SVC_ICL_TPM_REVOKED: 'TPM_REVOKED',
-  SVC_ICL_DEPLOYMENT: 'DEPLOYMENT',
-} as const
+const namesOfFiles = ['TPM_ROOTS', 'TPM_POLICY', 'TPM_REVOKED', 'DEPLOYMENT']
 
 /** The hosts of the Kubo that keeps the blobs. */
 const blobHosts = ({ SVC_ICL_BLOBS: location = '' }: Readonly<Record<string, string>>) =>
@@ -93,16 +88,15 @@ const filesOf = (list: string | undefined): readonly string[] =>
   list === undefined ? [] : list.split(',').map((file) => file.trim())
 
 const filesIn = (env: Readonly<Record<string, string>>): readonly string[] =>
-  Object.keys(files).flatMap((setting) => filesOf(env[setting]))
+  namesOfFiles.flatMap((name) => filesOf(env[`SVC_ICL_${name}`]))
 
 /** An edge host has no disk: the store is in memory unless a database is set, and files are passed as texts. */
 function edgeEnv(env: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const { SVC_ICL_DATABASE_URL: database = '' } = env
-  const texts = Object.entries(files).flatMap(([setting, text]) => {
-    const content = filesOf(env[setting]).map((file) => readFileSync(file, 'utf8'))
-    return content.length === 0
-      ? []
-      : [[setting, text] as const, [text, content.join('\n')] as const]
+  const texts = namesOfFiles.flatMap((name) => {
+    const content = filesOf(env[`SVC_ICL_${name}`]).map((file) => readFileSync(file, 'utf8'))
+    if (content.length === 0) return []
+    return Object.entries({ [`SVC_ICL_${name}`]: name, [name]: content.join('\n') })
   })
   return {
     ...env,

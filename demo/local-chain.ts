@@ -12,9 +12,7 @@ import type { CoprocessorProcess } from './coprocessor-process.ts'
 export const stake = parseEther('1')
 
 /** A local chain with the service's contracts and funded accounts. */
-export type LocalChain = {
-  readonly rpcUrl: string
-  readonly chainId: number
+export type LocalChain = Omit<Anvil, 'accounts'> & {
   readonly contracts: DeployedContracts
   /** Undefined for a mock coprocessor, which is on the chain itself. */
   readonly coprocessor: CoprocessorUrls | undefined
@@ -29,10 +27,6 @@ export type LocalChain = {
   readonly funder: LocalAccount
   /** Funded accounts that nothing here uses. */
   readonly spare: readonly DevAccount[]
-  readonly pid: number
-  /** Resolves when the chain has ended. */
-  readonly exited: Promise<void>
-  readonly stop: () => Promise<void>
 }
 
 const accountOf = ({ accounts }: Anvil, index: number): { key: Hex; account: LocalAccount } => {
@@ -88,8 +82,7 @@ export async function startLocalChain(
       ...(signal && { signal }),
     })
     return {
-      rpcUrl,
-      chainId,
+      ...anvil,
       contracts,
       coprocessor,
       deployment: {
@@ -110,9 +103,6 @@ export async function startLocalChain(
       clientKey: client.key,
       funder: accountOf(anvil, 4).account,
       spare: anvil.accounts.slice(6),
-      pid: anvil.pid,
-      exited: anvil.exited,
-      stop: anvil.stop,
     }
   } catch (error) {
     await anvil.stop()

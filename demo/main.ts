@@ -30,7 +30,7 @@ const signal = demoStopSignal()
 // Decided before the options are parsed, because errors about them are printed, too.
 const stdout = wholeOutput(process.stdout)
 const stderr = wholeOutput(process.stderr)
-const story = createStory(args.includes('--json') ? stderr : stdout, () => performance.now())
+const story = createStory(args.includes('--json') ? stderr : stdout)
 const exitCode = await main()
 for (const output of [stdout, stderr]) await output.written().catch(() => {})
 process.exit(exitCode)
@@ -98,7 +98,7 @@ async function runDemo(options: DemoOptions): Promise<number> {
     tellResult(story, inference)
     if (provider.standIn && inference.status === 'accepted')
       story.say(`  note        ${provider.description}`)
-    const blobs = world.kubo && (await findBlobsInKubo(world.icl.url, world.kubo, inference))
+    const blobs = world.kubo && (await findBlobsInKubo(world, world.kubo, inference))
     if (blobs) tellBlobs(story, blobs)
     const code = inference.status === 'accepted' ? 0 : 1
     if (json) {

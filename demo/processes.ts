@@ -75,9 +75,9 @@ const environment = (home: string, extra: Command['env']): Record<string, string
 }
 
 /** Returns the last lines of a log file, without colours. */
-export async function lastLogLines(file: string, count = lastLines): Promise<string> {
+export async function lastLogLines(file: string): Promise<string> {
   const text = await readFile(file, 'utf8').catch(() => '')
-  return stripVTControlCharacters(text).trimEnd().split('\n').slice(-count).join('\n')
+  return stripVTControlCharacters(text).trimEnd().split('\n').slice(-lastLines).join('\n')
 }
 
 /** Makes the manager of processes whose files are in `folder`. The guard removes the folder if this process is killed. */

@@ -1,11 +1,16 @@
-import type { Reporter } from './reporter.ts'
+import type { WholeOutput } from '../lib/host/whole-output.ts'
 
-/** The output of a story. */
-export type StoryOutput = {
-  readonly write: (text: string) => unknown
-  readonly isTTY?: boolean
-  readonly columns?: number
+/** Reports steps while they run. */
+export type Reporter = {
+  /** Runs `body` as one step. `progress` reports the state of a slow step. */
+  readonly step: <T>(
+    label: string,
+    body: (progress: (detail: string) => void) => Promise<T>,
+  ) => Promise<T>
 }
+
+/** Reports nothing. */
+export const silentReporter: Reporter = { step: (_, body) => body(() => {}) }
 
 /** Prints progress step by step, with times. */
 export type Story = Reporter & {
@@ -24,25 +29,25 @@ const labelWidth = 58
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`.padStart(8)
 
 /** Makes a story. On a terminal it rewrites the line of the running step in place. */
-export function createStory(output: StoryOutput, now: () => number): Story {
+export function createStory(output: WholeOutput): Story {
   let running: { label: string; since: number; detail: string; timer: Timer } | undefined
 
   const lineOf = (mark: string): string => {
     if (running === undefined) return ''
     const { label, since, detail } = running
     const text = detail === '' ? label : `${label}: ${detail}`
-    const room = output.isTTY ? Math.min(labelWidth, (output.columns ?? 80) - 14) : labelWidth
+    const room = output.isTTY ? Math.min(labelWidth, output.columns - 14) : labelWidth
     const cut = output.isTTY && text.length > room ? `${text.slice(0, room - 1)}…` : text
-    return `${mark} ${cut.padEnd(room)} ${seconds(now() - since)}`
+    return `${mark} ${cut.padEnd(room)} ${seconds(performance.now() - since)}`
   }
   const draw = (mark: string, last: boolean) => {
-    if (output.isTTY) output.write(`\r\u001b[2K${lineOf(mark)}${last ? '\n' : ''}`)
-    else output.write(`${lineOf(mark)}\n`)
+    if (output.isTTY) void output.write(`\r\u001b[2K${lineOf(mark)}${last ? '\n' : ''}`)
+    else void output.write(`${lineOf(mark)}\n`)
   }
   const begin = (label: string) => {
     if (running !== undefined) end()
     const timer = setInterval(() => draw('  …', false), output.isTTY ? frameMs : plainEveryMs)
-    running = { label, since: now(), detail: '', timer }
+    running = { label, since: performance.now(), detail: '', timer }
     if (output.isTTY) draw('  …', false)
   }
   const end = (mark: 'ok' | 'failed' = 'ok') => {
@@ -56,7 +61,7 @@ export function createStory(output: StoryOutput, now: () => number): Story {
     if (running !== undefined) running.detail = detail
   }
   return {
-    say: (text = '') => output.write(`${text}\n`),
+    say: (text = '') => void output.write(`${text}\n`),
     begin,
     progress,
     end,

@@ -2,7 +2,7 @@ import { systemClock } from '../lib/system.ts'
 import { lastLogLines, type Running } from './processes.ts'
 
 /** How to wait for a process. */
-export type Waiting = {
+type Waiting = {
   readonly timeoutMs: number
   readonly pollMs: number
   readonly signal?: AbortSignal | undefined

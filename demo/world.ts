@@ -20,9 +20,9 @@ import {
 import type { BlobLocation, FheMode } from './options.ts'
 import { createProcesses, lastLogLines, type Processes, type Running } from './processes.ts'
 import { randomHex } from './random-hex.ts'
-import { type Reporter, silentReporter } from './reporter.ts'
 import type { IclRuntime } from './runtime-programs.ts'
 import { startStandIn } from './standin-process.ts'
+import { type Reporter, silentReporter } from './story.ts'
 
 /** The whole service on this machine, each part in its own process. */
 export type World = {
@@ -86,14 +86,11 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   const processes = createProcesses(folder)
   const parts: Parts = { folder, processes, mockAttestationKey: randomHex(), nodes: [] }
   try {
+    const { chain, icl } = await build(parts, options)
     return {
-      ...(await build(parts, options)),
-      nodes: parts.nodes,
-      kubo: parts.kubo,
-      standInUrl: parts.standIn?.url,
-      mockAttestationKey: parts.mockAttestationKey,
+      ...parts,
+      ...{ chain, icl, kubo: parts.kubo, standInUrl: parts.standIn?.url },
       watch: (onEnd) => watch(parts, onEnd),
-      folder,
       lastLogs: () => lastLogs(parts),
       stop: () => stop(parts),
     }
@@ -207,8 +204,9 @@ async function startChain(
   { fhe = 'mock', reporter = silentReporter, ports, signal }: WorldOptions,
 ): Promise<LocalChain> {
   const isMock = fhe === 'mock'
-  const parts = isMock ? 'a chain' : 'a chain and its coprocessor'
-  return await reporter.step(`Starting ${parts}, and deploying the contracts`, (progress) => {
+  const alone = 'a chain and deploying the contracts'
+  const parts = isMock ? alone : 'a chain and its coprocessor, and deploying'
+  return await reporter.step(`Starting ${parts}`, (progress) => {
     const start = (chain: Pick<LocalChain, 'rpcUrl' | 'chainId'>) =>
       startCoprocessor({ processes, dataFolder: folder, ...chain, progress, signal })
     return startLocalChain(signal, isMock ? undefined : start, ports?.chain)
