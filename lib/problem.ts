@@ -1,21 +1,20 @@
 import { z } from 'zod'
 import { UnixSeconds } from './codecs.ts'
 import { type ProblemCode, problemCodes } from './problem-codes.ts'
+import { named } from './schemas/named.ts'
 
 /** An error on the wire: RFC 9457 problem+json with the code, and whether a retry can help. */
-export const Problem = z
-  .object({
-    type: z.string().max(256),
-    title: z.string().max(256),
-    status: z.int(),
-    code: z.string().max(64),
-    retryable: z.boolean(),
-    detail: z.string().max(10_000).optional(),
-    request_id: z.string().max(256).optional(),
-    server_time: UnixSeconds.optional(),
-    queue: z.object({ place: z.int(), waiting: z.int() }).optional(),
-  })
-  .meta({ id: 'Problem' })
+export const Problem = named('Problem', {
+  type: z.string().max(256),
+  title: z.string().max(256),
+  status: z.int(),
+  code: z.string().max(64),
+  retryable: z.boolean(),
+  detail: z.string().max(10_000).optional(),
+  request_id: z.string().max(256).optional(),
+  server_time: UnixSeconds.optional(),
+  queue: z.object({ place: z.int(), waiting: z.int() }).optional(),
+})
 export type Problem = z.output<typeof Problem>
 
 /** A refusal with a code of the table. The ICL throws it, and the client throws the same error. */

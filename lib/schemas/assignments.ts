@@ -13,6 +13,7 @@ import {
 } from '../codecs.ts'
 import { AbortReason, AssignmentStatus, JobPhase, Parameters, Role } from './jobs.ts'
 import { ListMembers, ListPosition } from './list.ts'
+import { named } from './named.ts'
 import { Ack, Fence, SignedAnswer, SignedDelivery, TurnNumber } from './statements.ts'
 import { TeacherScore } from './teacher.ts'
 import { maxListLength } from './terms.ts'
@@ -22,69 +23,61 @@ const ServerTime = UnixSeconds.describe(
 )
 
 /** Work that is offered to a node (spec 2.4). */
-export const AssignmentOffer = z
-  .object({
-    jobId: JobId,
-    role: Role,
-    model_id: ModelId,
-    prompt_cid: Cid,
-    client: Address,
-    deadline: UnixSeconds.describe('Until when the node may claim it'),
-    fence: Fence,
-  })
-  .meta({ id: 'AssignmentOffer' })
+export const AssignmentOffer = named('AssignmentOffer', {
+  jobId: JobId,
+  role: Role,
+  model_id: ModelId,
+  prompt_cid: Cid,
+  client: Address,
+  deadline: UnixSeconds.describe('Until when the node may claim it'),
+  fence: Fence,
+})
 export type AssignmentOffer = z.output<typeof AssignmentOffer>
 
 /** Names one of the node's assignments. */
-export const ClaimRequest = z.object({ jobId: JobId, fence: Fence }).meta({ id: 'ClaimRequest' })
+export const ClaimRequest = named('ClaimRequest', { jobId: JobId, fence: Fence })
 
 /** Everything a node needs to run a claimed assignment (spec 2.3). */
-export const ClaimResult = z
-  .object({
-    jobId: JobId,
-    fence: Fence,
-    role: Role,
-    kpHighHandle: Uint256,
-    kpLowHandle: Uint256,
-    claimDeadline: UnixSeconds,
-    server_time: ServerTime,
-    client: Address,
-    model_id: ModelId,
-    prompt_cid: Cid,
-    comparator: ComparatorId,
-    /** The check of the delivered text that the terms ask for, besides the verdict. */
-    check: CheckId.optional(),
-    parameters: Parameters.required(),
-    list: ListMembers.describe('With activator and until: what the client committed to on chain'),
-    position: ListPosition.describe('Of this node on the list, from 0'),
-    activator: Address,
-    until: UnixSeconds,
-  })
-  .meta({ id: 'ClaimResult' })
+export const ClaimResult = named('ClaimResult', {
+  jobId: JobId,
+  fence: Fence,
+  role: Role,
+  kpHighHandle: Uint256,
+  kpLowHandle: Uint256,
+  claimDeadline: UnixSeconds,
+  server_time: ServerTime,
+  client: Address,
+  model_id: ModelId,
+  prompt_cid: Cid,
+  comparator: ComparatorId,
+  /** The check of the delivered text that the terms ask for, besides the verdict. */
+  check: CheckId.optional(),
+  parameters: Parameters.required(),
+  list: ListMembers.describe('With activator and until: what the client committed to on chain'),
+  position: ListPosition.describe('Of this node on the list, from 0'),
+  activator: Address,
+  until: UnixSeconds,
+})
 export type ClaimResult = z.output<typeof ClaimResult>
 
 /** The answer to a poll. */
-export const AssignmentOffers = z
-  .object({
-    assignments: z.array(AssignmentOffer).max(256),
-    claims: z
-      .array(ClaimResult)
-      .max(256)
-      .optional()
-      .describe(
-        'With `claim`: what the poll has claimed. `claimDeadline` is that of an offer until the node claims it, too',
-      ),
-  })
-  .meta({ id: 'AssignmentOffers' })
+export const AssignmentOffers = named('AssignmentOffers', {
+  assignments: z.array(AssignmentOffer).max(256),
+  claims: z
+    .array(ClaimResult)
+    .max(256)
+    .optional()
+    .describe(
+      'With `claim`: what the poll has claimed. `claimDeadline` is that of an offer until the node claims it, too',
+    ),
+})
 
 /** A node's commitment to its evidence, made before it can see others' evidence. */
-export const CommitRequest = z
-  .object({
-    jobId: JobId,
-    fence: Fence,
-    commitment: Hash32.describe('SHA-256 of JCS{jobId, address, fence, evidence, salt}'),
-  })
-  .meta({ id: 'CommitRequest' })
+export const CommitRequest = named('CommitRequest', {
+  jobId: JobId,
+  fence: Fence,
+  commitment: Hash32.describe('SHA-256 of JCS{jobId, address, fence, evidence, salt}'),
+})
 
 /** The node's next step. */
 export const NextStep = z
@@ -95,60 +88,62 @@ export const NextStep = z
 export type NextStep = z.output<typeof NextStep>
 
 /** A delivery to check with the deliverer's answer, both with the wallet's grant for the session key: a node need not trust the ICL. */
-export const DeliveryToCheck = z
-  .object({ delivery: SignedDelivery, answer: SignedAnswer })
-  .meta({ id: 'DeliveryToCheck' })
+export const DeliveryToCheck = named('DeliveryToCheck', {
+  delivery: SignedDelivery,
+  answer: SignedAnswer,
+})
 export type DeliveryToCheck = z.output<typeof DeliveryToCheck>
 
 /** A node's own assignment in a job, and its next step. */
-export const OwnAssignment = z
-  .object({
-    jobId: JobId,
-    status: AssignmentStatus,
-    phase: JobPhase,
-    role: Role,
-    fence: Fence,
-    step: NextStep,
-    deadline: UnixSeconds.optional().describe('Of the step'),
-    server_time: ServerTime,
-    turn: TurnNumber.optional().describe('With `deliver`, `check` and `differ`: whose it is'),
-    checkers: z
-      .array(ListPosition)
-      .max(maxListLength)
-      .optional()
-      .describe(
-        'With `deliver`: the positions on the list that have to read the output key, besides the client. They are the bits of the mask of `storeOutputKey`',
-      ),
-    to_check: DeliveryToCheck.optional().describe(
-      'With `check` and `differ`: the delivery, and the answer of the node that delivers',
+export const OwnAssignment = named('OwnAssignment', {
+  jobId: JobId,
+  status: AssignmentStatus,
+  phase: JobPhase,
+  role: Role,
+  fence: Fence,
+  step: NextStep,
+  deadline: UnixSeconds.optional().describe('Of the step'),
+  server_time: ServerTime,
+  turn: TurnNumber.optional().describe('With `deliver`, `check` and `differ`: whose it is'),
+  checkers: z
+    .array(ListPosition)
+    .max(maxListLength)
+    .optional()
+    .describe(
+      'With `deliver`: the positions on the list that have to read the output key, besides the client. They are the bits of the mask of `storeOutputKey`',
     ),
-  })
-  .meta({ id: 'OwnAssignment' })
+  to_check: DeliveryToCheck.optional().describe(
+    'With `check` and `differ`: the delivery, and the answer of the node that delivers',
+  ),
+})
 export type OwnAssignment = z.output<typeof OwnAssignment>
 
 /** Opens the commitment in a verdict. */
-export const OpenCheckRequest = z
-  .object({ jobId: JobId, fence: Fence, salt: Base64Url32, score: TeacherScore })
-  .meta({ id: 'OpenCheckRequest' })
+export const OpenCheckRequest = named('OpenCheckRequest', {
+  jobId: JobId,
+  fence: Fence,
+  salt: Base64Url32,
+  score: TeacherScore,
+})
 
 /** The node gives an assignment back. An answer that it has revealed stays. It gives back its part in a turn by a statement instead. */
-export const AbortRequest = z
-  .object({ jobId: JobId, fence: Fence, reason: AbortReason })
-  .meta({ id: 'AbortRequest' })
+export const AbortRequest = named('AbortRequest', {
+  jobId: JobId,
+  fence: Fence,
+  reason: AbortReason,
+})
 
 /** The present state of the assignment and the job. */
-export const AssignmentState = z
-  .object({
-    jobId: JobId,
-    status: AssignmentStatus,
-    phase: JobPhase,
-    next: OwnAssignment.optional().describe(
-      'With `wait`: the next step once there is one, or `wait` when that took too long. The rest is as it was before the wait',
-    ),
-  })
-  .meta({ id: 'AssignmentState' })
+export const AssignmentState = named('AssignmentState', {
+  jobId: JobId,
+  status: AssignmentStatus,
+  phase: JobPhase,
+  next: OwnAssignment.optional().describe(
+    'With `wait`: the next step once there is one, or `wait` when that took too long. The rest is as it was before the wait',
+  ),
+})
 export type AssignmentState = z.output<typeof AssignmentState>
 
 /** The state after a commitment, an answer or a delivery, with the ICL's acknowledgement. */
-export const Acknowledged = AssignmentState.extend({ ack: Ack }).meta({ id: 'Acknowledged' })
+export const Acknowledged = named('Acknowledged', { ...AssignmentState.shape, ack: Ack })
 export type Acknowledged = z.output<typeof Acknowledged>

@@ -8,6 +8,7 @@ import {
   WalletSignature,
 } from '../codecs.ts'
 import { maxEventLogBytes } from '../tpm/event-log.ts'
+import { named } from './named.ts'
 
 const Nonce = Base64Url(96).min(1)
 const mostPcrs = 24
@@ -20,63 +21,57 @@ const EkHash = z
   .meta({ id: 'EkHash' })
 
 /** The quote that the ICL asks for: exactly these registers of the SHA-256 bank, and whether the boot's event log is required. */
-export const QuoteDemand = z
-  .object({ pcrs: z.array(z.int().min(0).max(23)).min(1).max(mostPcrs), event_log: z.boolean() })
-  .meta({ id: 'QuoteDemand' })
+export const QuoteDemand = named('QuoteDemand', {
+  pcrs: z.array(z.int().min(0).max(23)).min(1).max(mostPcrs),
+  event_log: z.boolean(),
+})
 export type QuoteDemand = z.output<typeof QuoteDemand>
 
 /**
  * A nonce for one attestation of one address, valid for 300 s and for one use (spec 5). `enrolled`: the ICL knows a TPM of this address, so
  * a quote with this nonce is enough. `tpm` is set when the ICL accepts TPMs.
  */
-export const Challenge = z
-  .object({
-    nonce: Nonce,
-    expires_at: UnixSeconds,
-    enrolled: z.boolean(),
-    tpm: QuoteDemand.optional(),
-  })
-  .meta({ id: 'Challenge' })
+export const Challenge = named('Challenge', {
+  nonce: Nonce,
+  expires_at: UnixSeconds,
+  enrolled: z.boolean(),
+  tpm: QuoteDemand.optional(),
+})
 
 /** Enrols a TPM, once: the endorsement key's certificate (DER), missing parts of its chain, and the attestation key (TPMT_PUBLIC). */
-export const EnrollmentRequest = z
-  .object({
-    operator_address: Address,
-    nonce: Nonce,
-    ek_certificate: Base64Url(certificateBytes).min(1),
-    ek_chain: z.array(Base64Url(certificateBytes).min(1)).max(6).optional(),
-    ak_public: Base64Url(1_024).min(1),
-  })
-  .meta({ id: 'EnrollmentRequest' })
+export const EnrollmentRequest = named('EnrollmentRequest', {
+  operator_address: Address,
+  nonce: Nonce,
+  ek_certificate: Base64Url(certificateBytes).min(1),
+  ek_chain: z.array(Base64Url(certificateBytes).min(1)).max(6).optional(),
+  ak_public: Base64Url(1_024).min(1),
+})
 export type EnrollmentRequest = z.output<typeof EnrollmentRequest>
 
 /**
  * A secret that only this TPM can recover, with TPM2_ActivateCredential (both parts are the contents of their TPM2B), and the nonce of the
  * quote that proves that it did.
  */
-export const EnrollmentAnswer = z
-  .object({
-    nonce: Nonce,
-    credential_blob: Base64Url(256),
-    encrypted_secret: Base64Url(512),
-    expires_at: UnixSeconds,
-  })
-  .meta({ id: 'EnrollmentAnswer' })
+export const EnrollmentAnswer = named('EnrollmentAnswer', {
+  nonce: Nonce,
+  credential_blob: Base64Url(256),
+  encrypted_secret: Base64Url(512),
+  expires_at: UnixSeconds,
+})
 
 /** Releases every TPM of an address, so that it can enrol with another one. The address signs. */
-export const ReleaseRequest = z
-  .object({ operator_address: Address })
-  .meta({ id: 'AttestationReleaseRequest' })
+export const ReleaseRequest = named('AttestationReleaseRequest', { operator_address: Address })
 
 /** The TPMs that were released. The address no longer has a certificate. */
-export const ReleaseAnswer = z
-  .object({ released: z.array(EkHash).max(1_000) })
-  .meta({ id: 'AttestationReleaseAnswer' })
+export const ReleaseAnswer = named('AttestationReleaseAnswer', {
+  released: z.array(EkHash).max(1_000),
+})
 
 /** The wallet's grant that a session key speaks for it at one ICL until `not_after`. */
-export const SessionGrant = z
-  .object({ not_after: UnixSeconds, signature: WalletSignature })
-  .meta({ id: 'SessionGrant' })
+export const SessionGrant = named('SessionGrant', {
+  not_after: UnixSeconds,
+  signature: WalletSignature,
+})
 
 /** Values of registers (hex) by index. Indices are canonical, so that no register is named twice. */
 const PcrValues = z
@@ -87,39 +82,36 @@ const PcrValues = z
  * A TPM's quote (TPMS_ATTEST), its signature (TPMT_SIGNATURE), the values of the quoted registers, and the boot's event log. The quote's
  * extraData is `attestationDigest` of the request. The ICL verifies it with the enrolled key, and ignores any key in the request.
  */
-export const TpmEvidence = z
-  .object({
-    backend: z.literal('tpm'),
-    attest: Base64Url(1_024).min(1),
-    signature: Base64Url(1_024).min(1),
-    pcrs: PcrValues,
-    event_log: Base64Url(maxEventLogBytes).optional(),
-  })
-  .meta({ id: 'TpmEvidence' })
+export const TpmEvidence = named('TpmEvidence', {
+  backend: z.literal('tpm'),
+  attest: Base64Url(1_024).min(1),
+  signature: Base64Url(1_024).min(1),
+  pcrs: PcrValues,
+  event_log: Base64Url(maxEventLogBytes).optional(),
+})
 export type TpmEvidence = z.output<typeof TpmEvidence>
 
 /** A request to attest a node. The evidence proves the digest of `attestationDigest` (spec 5). */
-export const AttestationRequest = z
-  .object({
-    operator_address: Address,
-    nonce: Nonce,
-    session_public_key: SessionPublicKey,
-    session: SessionGrant,
-    session_signature: SessionSignature.describe(
-      'By the session key, over `svc-session-proof-v1` and the digest',
-    ),
-    evidence: z.discriminatedUnion('backend', [
-      z.object({
-        backend: z.literal('mock'),
-        hmac: Base64Url(32).describe('HMAC-SHA256 of the digest, under the mock key'),
-      }),
-      TpmEvidence,
-    ]),
-  })
-  .meta({ id: 'AttestationRequest' })
+export const AttestationRequest = named('AttestationRequest', {
+  operator_address: Address,
+  nonce: Nonce,
+  session_public_key: SessionPublicKey,
+  session: SessionGrant,
+  session_signature: SessionSignature.describe(
+    'By the session key, over `svc-session-proof-v1` and the digest',
+  ),
+  evidence: z.discriminatedUnion('backend', [
+    z.object({
+      backend: z.literal('mock'),
+      hmac: Base64Url(32).describe('HMAC-SHA256 of the digest, under the mock key'),
+    }),
+    TpmEvidence,
+  ]),
+})
 export type AttestationRequest = z.output<typeof AttestationRequest>
 
 /** A fresh attestation certificate: an ES256 JWS bound to the session key. */
-export const AttestationAnswer = z
-  .object({ certificate: z.string().max(4_096), certificate_expires_at: UnixSeconds })
-  .meta({ id: 'AttestationAnswer' })
+export const AttestationAnswer = named('AttestationAnswer', {
+  certificate: z.string().max(4_096),
+  certificate_expires_at: UnixSeconds,
+})

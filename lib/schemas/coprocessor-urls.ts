@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { named } from './named.ts'
 
 const HttpUrl = z
   .url({ protocol: /^https?$/, error: 'must be an http or https URL', abort: true })
@@ -6,13 +7,11 @@ const HttpUrl = z
   .overwrite((text) => text.replace(/\/+$/, ''))
 
 /** The URLs of a coprocessor network: its public keys, the verifier of proofs, and the threshold network that decrypts. */
-export const CoprocessorUrls = z
-  .object({
-    cofhe_url: HttpUrl,
-    verifier_url: HttpUrl,
-    threshold_network_url: HttpUrl,
-  })
-  .meta({ id: 'CoprocessorUrls' })
+export const CoprocessorUrls = named('CoprocessorUrls', {
+  cofhe_url: HttpUrl,
+  verifier_url: HttpUrl,
+  threshold_network_url: HttpUrl,
+})
 export type CoprocessorUrls = z.output<typeof CoprocessorUrls>
 
 const urlsOf = (text: string): unknown => {

@@ -1,19 +1,18 @@
 import { z } from 'zod'
 import { Base64Url, Base64Url32, ComparatorId } from '../codecs.ts'
+import { named } from './named.ts'
 
 /** The highest number of tokens in evidence. Longer texts count as this many. */
 export const maxEvidenceTokens = 1_048_576
 
 /** Shows what an answer is like without showing it. Keyed by the prompt key, so that only the quorum and the client can make it. */
-export const Evidence = z
-  .object({
-    comparator: ComparatorId,
-    /** HMAC-SHA256 over the normalised text. */
-    digest: Base64Url32,
-    /** What the comparator compares when the texts differ; `exact` has none. */
-    sketch: Base64Url(2_048).optional(),
-    /** Words of the normalised text, as the comparator counts them. */
-    tokens: z.int().min(0).max(maxEvidenceTokens),
-  })
-  .meta({ id: 'Evidence' })
+export const Evidence = named('Evidence', {
+  comparator: ComparatorId,
+  /** HMAC-SHA256 over the normalised text. */
+  digest: Base64Url32,
+  /** What the comparator compares when the texts differ; `exact` has none. */
+  sketch: Base64Url(2_048).optional(),
+  /** Words of the normalised text, as the comparator counts them. */
+  tokens: z.int().min(0).max(maxEvidenceTokens),
+})
 export type Evidence = z.output<typeof Evidence>

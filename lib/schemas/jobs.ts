@@ -11,6 +11,7 @@ import {
   UnixSeconds,
 } from '../codecs.ts'
 import { JobListView, SignedList } from './list.ts'
+import { named } from './named.ts'
 import { AgreementRule } from './terms.ts'
 
 /** A node's role in a job (spec 2.4). */
@@ -128,9 +129,7 @@ export const defaultMaxOutputTokens = 1_024
 export const MaxOutputTokens = z.int().min(1).max(8_192)
 
 /** The parameters of the inference that the client may set. */
-export const Parameters = z
-  .object({ max_output_tokens: MaxOutputTokens.optional() })
-  .meta({ id: 'Parameters' })
+export const Parameters = named('Parameters', { max_output_tokens: MaxOutputTokens.optional() })
 export type Parameters = z.output<typeof Parameters>
 
 /** The state of the webhook's message: it waits, it was delivered, its receiver wants no more, or the ICL gave up after a day. */
@@ -142,144 +141,130 @@ export const WebhookError = z.enum(['address-refused', 'unreachable', 'timeout',
 export type WebhookError = z.output<typeof WebhookError>
 
 /** A job to run. */
-export const SubmitJob = z
-  .object({
-    model_id: ModelId,
-    prompt_cid: Cid,
-    kpHighHandle: Uint256,
-    kpLowHandle: Uint256,
-    /** The list that the ICL signed. Its terms say how the answers are compared. */
-    list: SignedList,
-    /** The end of the commitment to the list, Unix seconds by the chain's clock. */
-    until: UnixSeconds,
-    parameters: Parameters.optional(),
-    client_nonce: Uint256,
-    /** The URL for a signed message once the job has settled. */
-    webhook: z.object({ url: z.url().max(2_048) }).optional(),
-  })
-  .meta({ id: 'SubmitJob' })
+export const SubmitJob = named('SubmitJob', {
+  model_id: ModelId,
+  prompt_cid: Cid,
+  kpHighHandle: Uint256,
+  kpLowHandle: Uint256,
+  /** The list that the ICL signed. Its terms say how the answers are compared. */
+  list: SignedList,
+  /** The end of the commitment to the list, Unix seconds by the chain's clock. */
+  until: UnixSeconds,
+  parameters: Parameters.optional(),
+  client_nonce: Uint256,
+  /** The URL for a signed message once the job has settled. */
+  webhook: z.object({ url: z.url().max(2_048) }).optional(),
+})
 export type SubmitJob = z.output<typeof SubmitJob>
 
 /** A token that reads and cancels one job. */
 export const ReadToken = z.string().max(1_024)
 
 /** The job that a submission made or found. The token reads it without a wallet. */
-export const SubmittedJob = z
-  .object({
-    jobId: JobId,
-    status: JobPhase,
-    read_token: ReadToken,
-    /** Verifies the webhook's messages. It is the same for each job of this client with that URL. */
-    webhook_secret: z.string().max(1_024).optional(),
-  })
-  .meta({ id: 'SubmittedJob' })
+export const SubmittedJob = named('SubmittedJob', {
+  jobId: JobId,
+  status: JobPhase,
+  read_token: ReadToken,
+  /** Verifies the webhook's messages. It is the same for each job of this client with that URL. */
+  webhook_secret: z.string().max(1_024).optional(),
+})
 
 /** One assignment of a job, for its client. Its status stays `claimed` from the claim until the job has settled. */
-export const AssignmentView = z
-  .object({
-    seat: z.int(),
-    /** 0 for the quorum. Each later batch has the seats that were added when no agreement was found. */
-    batch: z.int(),
-    /** The node's position on the job's list. */
-    position: z.int(),
-    /** `leader`: delivers the answer; the first seat until the deliverer is known. */
-    role: Role,
-    node: Address,
-    fence: z.int(),
-    status: AssignmentStatus,
-    reason: AssignmentReason.optional(),
-    /** The node's verdict on the delivery. */
-    verdict: Verdict.optional(),
-    verdict_reason: VerdictReason.optional(),
-  })
-  .meta({ id: 'AssignmentView' })
+export const AssignmentView = named('AssignmentView', {
+  seat: z.int(),
+  /** 0 for the quorum. Each later batch has the seats that were added when no agreement was found. */
+  batch: z.int(),
+  /** The node's position on the job's list. */
+  position: z.int(),
+  /** `leader`: delivers the answer; the first seat until the deliverer is known. */
+  role: Role,
+  node: Address,
+  fence: z.int(),
+  status: AssignmentStatus,
+  reason: AssignmentReason.optional(),
+  /** The node's verdict on the delivery. */
+  verdict: Verdict.optional(),
+  verdict_reason: VerdictReason.optional(),
+})
 
 /** A comparison of two answers' evidence. */
-export const AnswerPair = z
-  .object({
-    nodes: z.tuple([Address, Address]),
-    outcome: z.enum(['match', 'no-match', 'inconclusive']),
-    /** The comparator's reason. */
-    why: z.string().max(1_000).optional(),
-    /** By channel, in thousandths. */
-    similarities: z.record(z.string().max(64), z.int()).optional(),
-  })
-  .meta({ id: 'AnswerPair' })
+export const AnswerPair = named('AnswerPair', {
+  nodes: z.tuple([Address, Address]),
+  outcome: z.enum(['match', 'no-match', 'inconclusive']),
+  /** The comparator's reason. */
+  why: z.string().max(1_000).optional(),
+  /** By channel, in thousandths. */
+  similarities: z.record(z.string().max(64), z.int()).optional(),
+})
 export type AnswerPair = z.output<typeof AnswerPair>
 
 /** How many answers of a job agree. */
-export const AgreementView = z
-  .object({
-    rule: AgreementRule,
-    /** The quota: answers that have to match one another. */
-    needed: z.int(),
-    answers: z.int(),
-    /** The nodes whose answers match one another, ordered by batch and position; empty when no group was large enough. */
-    group: z.array(Address).max(7),
-    /** The member whose answer was delivered. */
-    deliverer: Address.optional(),
-    pairs: z.array(AnswerPair).max(21),
-  })
-  .meta({ id: 'AgreementView' })
+export const AgreementView = named('AgreementView', {
+  rule: AgreementRule,
+  /** The quota: answers that have to match one another. */
+  needed: z.int(),
+  answers: z.int(),
+  /** The nodes whose answers match one another, ordered by batch and position; empty when no group was large enough. */
+  group: z.array(Address).max(7),
+  /** The member whose answer was delivered. */
+  deliverer: Address.optional(),
+  pairs: z.array(AnswerPair).max(21),
+})
 export type AgreementView = z.output<typeof AgreementView>
 
 /** The most assignments of a job, each of which a receipt names. A node that leaves and returns uses up none of a seat's attempts. */
 export const mostAssignments = 64
 
 /** A job, for its client. */
-export const JobView = z
-  .object({
-    jobId: JobId,
-    client: Address,
-    status: JobPhase,
-    reason: JobReason.optional(),
-    model_id: ModelId,
-    min_tier: ModelTier,
-    prompt_cid: Cid,
-    comparator: ComparatorId,
-    created_at: UnixSeconds,
-    deadline: UnixSeconds,
-    quorum: z.array(AssignmentView).max(mostAssignments),
-    /** The nodes that may answer, in order, with all that drawing the list again needs. */
-    list: JobListView,
-    /** Only once the job has settled. */
-    agreement: AgreementView.optional(),
-    /** The output and its key, once the job has settled. */
-    output_cid: Cid.optional(),
-    outHighHandle: Uint256.optional(),
-    outLowHandle: Uint256.optional(),
-    receipt_hash: Hash32.optional(),
-    commit_tx: Hash32.optional(),
-    commit_error: z.string().max(10_000).optional(),
-    /** The state of the message to the client's server. Its URL is not shown. */
-    webhook: z
-      .object({
-        state: WebhookState,
-        attempts: z.int(),
-        last_status: z.int().optional(),
-        last_error: WebhookError.optional(),
-      })
-      .optional(),
-  })
-  .meta({ id: 'JobView' })
+export const JobView = named('JobView', {
+  jobId: JobId,
+  client: Address,
+  status: JobPhase,
+  reason: JobReason.optional(),
+  model_id: ModelId,
+  min_tier: ModelTier,
+  prompt_cid: Cid,
+  comparator: ComparatorId,
+  created_at: UnixSeconds,
+  deadline: UnixSeconds,
+  quorum: z.array(AssignmentView).max(mostAssignments),
+  /** The nodes that may answer, in order, with all that drawing the list again needs. */
+  list: JobListView,
+  /** Only once the job has settled. */
+  agreement: AgreementView.optional(),
+  /** The output and its key, once the job has settled. */
+  output_cid: Cid.optional(),
+  outHighHandle: Uint256.optional(),
+  outLowHandle: Uint256.optional(),
+  receipt_hash: Hash32.optional(),
+  commit_tx: Hash32.optional(),
+  commit_error: z.string().max(10_000).optional(),
+  /** The state of the message to the client's server. Its URL is not shown. */
+  webhook: z
+    .object({
+      state: WebhookState,
+      attempts: z.int(),
+      last_status: z.int().optional(),
+      last_error: WebhookError.optional(),
+    })
+    .optional(),
+})
 export type JobView = z.output<typeof JobView>
 
 /** An event of a job; `seq` is the SSE id to resume from. Events from the first commitment on are sent once the job has settled. */
-export const JobEvent = z
-  .object({
-    seq: z.int(),
-    at: UnixSeconds,
-    type: z
-      .string()
-      .max(64)
-      .describe(
-        '`submitted`, `chosen`, `awaiting-grant`, `offered`, `node-busy`, `claimed`, `committed`, `revealed`, `aborted`, `lapsed`, `seats-added`, `not-enough-nodes`, `time-away`, `agreed`, `to-deliver`, `delivered`, `verdict-match`, `verdict-no-match`, `delivery-failed`, `fault-found`, `slash-proposed`, `slash-answered`, or the phase in which it settles. Others may be added',
-      ),
-    phase: JobPhase,
-    node: Address.optional(),
-    role: Role.optional(),
-    fence: z.int().optional(),
-    detail: z.string().max(1_000).optional(),
-  })
-  .meta({ id: 'JobEvent' })
+export const JobEvent = named('JobEvent', {
+  seq: z.int(),
+  at: UnixSeconds,
+  type: z
+    .string()
+    .max(64)
+    .describe(
+      '`submitted`, `chosen`, `awaiting-grant`, `offered`, `node-busy`, `claimed`, `committed`, `revealed`, `aborted`, `lapsed`, `seats-added`, `not-enough-nodes`, `time-away`, `agreed`, `to-deliver`, `delivered`, `verdict-match`, `verdict-no-match`, `delivery-failed`, `fault-found`, `slash-proposed`, `slash-answered`, or the phase in which it settles. Others may be added',
+    ),
+  phase: JobPhase,
+  node: Address.optional(),
+  role: Role.optional(),
+  fence: z.int().optional(),
+  detail: z.string().max(1_000).optional(),
+})
 export type JobEvent = z.output<typeof JobEvent>

@@ -6,11 +6,10 @@ import {
   Hash32,
   ModelId,
   QueryInt,
-  SessionPublicKey,
-  SessionSignature,
   Uint256,
   UnixSeconds,
 } from '../codecs.ts'
+import { named, signedByIcl } from './named.ts'
 import { IneligibleReason } from './nodes.ts'
 import { maxListLength, minListLength, Terms } from './terms.ts'
 
@@ -24,28 +23,26 @@ export const QuorumPreviewQuery = z.object({
 })
 
 /** The pool that a list would be drawn from now. It does not show who will be on the list. */
-export const QuorumPreview = z
-  .object({
-    model_id: ModelId,
-    comparator: ComparatorId,
-    pool_cid: Cid,
-    /** Active nodes of the pool that meet the demand, and how many of them have a free slot. */
-    nodes: z.int(),
-    free_nodes: z.int(),
-    /** Draws that wait for their turn. */
-    draws_waiting: z.int(),
-  })
-  .meta({ id: 'QuorumPreview' })
+export const QuorumPreview = named('QuorumPreview', {
+  model_id: ModelId,
+  comparator: ComparatorId,
+  pool_cid: Cid,
+  /** Active nodes of the pool that meet the demand, and how many of them have a free slot. */
+  nodes: z.int(),
+  free_nodes: z.int(),
+  /** Draws that wait for their turn. */
+  draws_waiting: z.int(),
+})
 
 /** A pool that the ICL published, and the time for which it was current. */
-const PublishedPool = z
-  .object({ pool_cid: Cid, from: UnixSeconds, until: UnixSeconds })
-  .meta({ id: 'PublishedPool' })
+const PublishedPool = named('PublishedPool', {
+  pool_cid: Cid,
+  from: UnixSeconds,
+  until: UnixSeconds,
+})
 
 /** The pools of the last hour, newest first. */
-export const PublishedPools = z
-  .object({ pools: z.array(PublishedPool).max(10_000) })
-  .meta({ id: 'PublishedPools' })
+export const PublishedPools = named('PublishedPools', { pools: z.array(PublishedPool).max(10_000) })
 
 /** Why a node on a list is not seated in turn. */
 export const PassReason = z.enum([...IneligibleReason.options, 'busy'])
@@ -57,67 +54,57 @@ export const ListPosition = z
   .max(maxListLength - 1)
 
 /** A node that was passed over, by its position on the list. */
-const PassedNode = z
-  .object({
-    position: ListPosition,
-    reason: PassReason,
-    at: UnixSeconds,
-  })
-  .meta({ id: 'PassedNode' })
+const PassedNode = named('PassedNode', {
+  position: ListPosition,
+  reason: PassReason,
+  at: UnixSeconds,
+})
 
 /** A block of the chain. */
-export const BlockId = z.object({ number: Uint256, hash: Hash32 }).meta({ id: 'BlockId' })
+export const BlockId = named('BlockId', { number: Uint256, hash: Hash32 })
 export type BlockId = z.output<typeof BlockId>
 
 export const ListMembers = z.array(Address).min(minListLength).max(maxListLength)
 
 /** Asks for the list of a stored key: its handles, the block of its KeyStored event, and the opened terms. */
-export const ListRequest = z
-  .object({
-    kpHighHandle: Uint256,
-    kpLowHandle: Uint256,
-    block_number: Uint256,
-    terms: Terms,
-    /** Seconds to hold the request until the draw has its turn. */
-    wait: z.int().min(0).max(30).optional(),
-  })
-  .meta({ id: 'ListRequest' })
+export const ListRequest = named('ListRequest', {
+  kpHighHandle: Uint256,
+  kpLowHandle: Uint256,
+  block_number: Uint256,
+  terms: Terms,
+  /** Seconds to hold the request until the draw has its turn. */
+  wait: z.int().min(0).max(30).optional(),
+})
 export type ListRequest = z.output<typeof ListRequest>
 
 /** The list of a stored key, and the nodes that are passed over now. */
-export const ListStatement = z
-  .object({
-    statement: z.literal('svc-list-v2'),
-    client: Address,
-    kpHighHandle: Uint256,
-    kpLowHandle: Uint256,
-    terms: Terms,
-    block: BlockId,
-    list: ListMembers,
-    passed: z.array(PassedNode).max(maxListLength),
-    /** The account that may activate more nodes of the list, to which the client commits. */
-    coordinator: Address,
-    at: UnixSeconds,
-  })
-  .meta({ id: 'ListStatement' })
+export const ListStatement = named('ListStatement', {
+  statement: z.literal('svc-list-v2'),
+  client: Address,
+  kpHighHandle: Uint256,
+  kpLowHandle: Uint256,
+  terms: Terms,
+  block: BlockId,
+  list: ListMembers,
+  passed: z.array(PassedNode).max(maxListLength),
+  /** The account that may activate more nodes of the list, to which the client commits. */
+  coordinator: Address,
+  at: UnixSeconds,
+})
 export type ListStatement = z.output<typeof ListStatement>
 
 /** A list, signed by one of the ICL's published keys. */
-export const SignedList = z
-  .object({ body: ListStatement, key: SessionPublicKey, signature: SessionSignature })
-  .meta({ id: 'SignedList' })
+export const SignedList = named('SignedList', signedByIcl(ListStatement))
 export type SignedList = z.output<typeof SignedList>
 
 /** A job's list, as in its view and its receipt. */
-export const JobListView = z
-  .object({
-    terms: Terms,
-    block: BlockId,
-    members: ListMembers,
-    passed: z.array(PassedNode).max(64),
-    /** The account that may activate members until `until`, in Unix seconds by the chain's clock. */
-    activator: Address,
-    until: UnixSeconds,
-  })
-  .meta({ id: 'JobListView' })
+export const JobListView = named('JobListView', {
+  terms: Terms,
+  block: BlockId,
+  members: ListMembers,
+  passed: z.array(PassedNode).max(64),
+  /** The account that may activate members until `until`, in Unix seconds by the chain's clock. */
+  activator: Address,
+  until: UnixSeconds,
+})
 export type JobListView = z.output<typeof JobListView>

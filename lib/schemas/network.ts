@@ -1,26 +1,24 @@
 import { z } from 'zod'
 import { Address, ComparatorId, SessionPublicKey, Uint256 } from '../codecs.ts'
 import { CoprocessorUrls } from './coprocessor-urls.ts'
+import { named } from './named.ts'
 
 /** The ICL's health (spec 2.1). */
-export const Health = z
-  .object({
-    /** `unavailable` while nothing can be saved. */
-    status: z.enum(['ok', 'unavailable']),
-    chain_connected: z.boolean(),
-    mongo_connected: z.boolean(),
-  })
-  .meta({ id: 'Health' })
+export const Health = named('Health', {
+  /** `unavailable` while nothing can be saved. */
+  status: z.enum(['ok', 'unavailable']),
+  chain_connected: z.boolean(),
+  mongo_connected: z.boolean(),
+})
 
 /** Whether the ICL should get traffic, and what is degraded. */
-export const Readiness = z
-  .object({ ready: z.boolean(), reasons: z.array(z.string()) })
-  .meta({ id: 'Readiness' })
+export const Readiness = named('Readiness', { ready: z.boolean(), reasons: z.array(z.string()) })
 
 /** A rate limit of one caller: at most `requests` at once, which refill over `seconds`. */
-export const Rate = z
-  .object({ requests: z.int().min(1).max(1_000_000), seconds: z.int().min(1).max(86_400) })
-  .meta({ id: 'Rate' })
+export const Rate = named('Rate', {
+  requests: z.int().min(1).max(1_000_000),
+  seconds: z.int().min(1).max(86_400),
+})
 export type Rate = z.output<typeof Rate>
 
 /** What is counted: requests of an address (all, previews, attestations, uploads by wallets, failed signatures), wallet, node or reader. */
@@ -42,51 +40,49 @@ const StepSeconds = z.int().min(0).max(3_600)
 const Count = z.int().min(0).max(1_000_000_000)
 
 /** A deployment's addresses and limits: all that a node or a client must know. */
-export const Network = z
-  .object({
-    version: z.string().max(64),
-    public_url: z.url().max(2_048),
-    chain_id: z.int().positive(),
-    contracts: z.object({
-      node_registry: Address,
-      prompt_key_store: Address,
-      result_registry: Address,
-    }),
-    coordinator: Address,
-    /** The coprocessor's URLs by the operator's word, for information. Nodes and clients do not rely on them. */
-    coprocessor: CoprocessorUrls.optional(),
-    attestation_backends: z.array(z.enum(['mock', 'tpm'])).max(16),
-    comparators: z.array(ComparatorId).max(16),
-    /** The comparator of a job that names none. */
-    default_comparator: ComparatorId,
-    limits: z.object({
-      body_bytes: Count,
-      blob_bytes: Count,
-      prompt_bytes: Count,
-      wait_seconds: StepSeconds,
-      offer_seconds: StepSeconds,
-      lease_seconds: StepSeconds,
-      reveal_seconds: StepSeconds,
-      job_seconds: StepSeconds,
-      deliver_seconds: StepSeconds,
-      check_seconds: StepSeconds,
-      /** Jobs of one client that may run at the same time. */
-      jobs_at_once: Count.min(1),
-      /** Draws of one client that may wait for their turn. */
-      draws_waiting: Count,
-      /** Jobs of one client in one day (UTC); null for no limit. */
-      jobs_per_day: Count.nullable(),
-      /** A request without an entry is not limited. */
-      rates: z.partialRecord(RateName, Rate),
-    }),
-    /** True when only clients that the operator named may submit. */
-    client_allow_list: z.boolean(),
-    /** How long a settled job, its evidence and its blobs are kept. */
-    blob_retention_days: Count,
-    /** What the ICL proposes to take of a stake for a fault; 0 or absent when it proposes nothing. */
-    slash_wei: Uint256.optional(),
-  })
-  .meta({ id: 'Network' })
+export const Network = named('Network', {
+  version: z.string().max(64),
+  public_url: z.url().max(2_048),
+  chain_id: z.int().positive(),
+  contracts: z.object({
+    node_registry: Address,
+    prompt_key_store: Address,
+    result_registry: Address,
+  }),
+  coordinator: Address,
+  /** The coprocessor's URLs by the operator's word, for information. Nodes and clients do not rely on them. */
+  coprocessor: CoprocessorUrls.optional(),
+  attestation_backends: z.array(z.enum(['mock', 'tpm'])).max(16),
+  comparators: z.array(ComparatorId).max(16),
+  /** The comparator of a job that names none. */
+  default_comparator: ComparatorId,
+  limits: z.object({
+    body_bytes: Count,
+    blob_bytes: Count,
+    prompt_bytes: Count,
+    wait_seconds: StepSeconds,
+    offer_seconds: StepSeconds,
+    lease_seconds: StepSeconds,
+    reveal_seconds: StepSeconds,
+    job_seconds: StepSeconds,
+    deliver_seconds: StepSeconds,
+    check_seconds: StepSeconds,
+    /** Jobs of one client that may run at the same time. */
+    jobs_at_once: Count.min(1),
+    /** Draws of one client that may wait for their turn. */
+    draws_waiting: Count,
+    /** Jobs of one client in one day (UTC); null for no limit. */
+    jobs_per_day: Count.nullable(),
+    /** A request without an entry is not limited. */
+    rates: z.partialRecord(RateName, Rate),
+  }),
+  /** True when only clients that the operator named may submit. */
+  client_allow_list: z.boolean(),
+  /** How long a settled job, its evidence and its blobs are kept. */
+  blob_retention_days: Count,
+  /** What the ICL proposes to take of a stake for a fault; 0 or absent when it proposes nothing. */
+  slash_wei: Uint256.optional(),
+})
 export type Network = z.output<typeof Network>
 
 /** The origin that signatures, certificates and sessions are bound to. */

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { ModelId } from '../codecs.ts'
+import { named } from './named.ts'
 
 /** Every model takes prompts up to this length, in bytes before sealing. Only longer ones are a need. */
 export const basePromptBytes = 8_192
@@ -49,12 +50,10 @@ export const TakenSizes = {
 }
 
 /** What a node takes for one of its models, by its own word. */
-export const ModelTakes = z
-  .object({
-    model_id: ModelId,
-    /** The ICL ignores names that it does not know. */
-    parts: z.array(z.string().max(32)).max(16),
-    ...TakenSizes,
-  })
-  .meta({ id: 'ModelTakes' })
+export const ModelTakes = named('ModelTakes', {
+  model_id: ModelId,
+  /** The ICL ignores names that it does not know. */
+  parts: z.array(z.string().max(32)).max(16),
+  ...TakenSizes,
+})
 export type ModelTakes = z.output<typeof ModelTakes>

@@ -1,17 +1,8 @@
 import { z } from 'zod'
-import {
-  Address,
-  Cid,
-  Hash32,
-  IclOrigin,
-  JobId,
-  SessionPublicKey,
-  SessionSignature,
-  Uint256,
-  UnixSeconds,
-} from '../codecs.ts'
+import { Address, Cid, Hash32, IclOrigin, JobId, Uint256, UnixSeconds } from '../codecs.ts'
 import { AssignmentReason, DeliveryReason, MaxOutputTokens, mostAssignments } from './jobs.ts'
 import { JobListView, ListPosition } from './list.ts'
+import { named, signedByIcl } from './named.ts'
 import {
   Fence,
   SignedAnswer,
@@ -22,18 +13,16 @@ import {
 import { AttestedScore } from './teacher.ts'
 
 /** The ICL's signed statement of what was agreed. */
-export const Tally = z
-  .object({
-    statement: z.literal('svc-tally-v3'),
-    jobId: JobId,
-    /** SHA-256 of the receipt without its tally, in canonical JSON. */
-    record: Hash32,
-    /** The answers that match one another: bit i is answer i of the receipt. */
-    group: z.int().min(1).max(127),
-    deliverer: Address,
-    settled_at: UnixSeconds,
-  })
-  .meta({ id: 'Tally' })
+export const Tally = named('Tally', {
+  statement: z.literal('svc-tally-v3'),
+  jobId: JobId,
+  /** SHA-256 of the receipt without its tally, in canonical JSON. */
+  record: Hash32,
+  /** The answers that match one another: bit i is answer i of the receipt. */
+  group: z.int().min(1).max(127),
+  deliverer: Address,
+  settled_at: UnixSeconds,
+})
 export type Tally = z.output<typeof Tally>
 
 /** A seat whose node gave no answer. */
@@ -91,6 +80,6 @@ export type ReceiptRecord = z.output<typeof ReceiptRecord>
 /** Proves who agreed on an answer. It can be checked offline, and its hash is on chain. */
 export const Receipt = ReceiptRecord.extend({
   /** Signed by one of the ICL's published keys. */
-  tally: z.object({ body: Tally, key: SessionPublicKey, signature: SessionSignature }),
+  tally: z.object(signedByIcl(Tally)),
 }).meta({ id: 'Receipt' })
 export type Receipt = z.output<typeof Receipt>

@@ -2,25 +2,24 @@ import { z } from 'zod'
 import { Address, Hash32, UnixSeconds } from '../codecs.ts'
 import { FaultView } from './fault.ts'
 import { AssignmentView, DeliveryReason, JobEvent, JobView, mostAssignments } from './jobs.ts'
+import { named } from './named.ts'
 import { SignedAnswer, SignedDelivery, SignedTurnAbort, SignedVerdict } from './statements.ts'
 import { AttestedScore } from './teacher.ts'
 
 /** A turn to deliver of a member of the agreement, and the verdicts on its delivery. */
-const DeliveryRecord = z
-  .object({
-    deliverer: Address,
-    fence: z.int(),
-    outcome: z.enum(['settled', 'failed', 'unfinished']),
-    reason: DeliveryReason.optional(),
-    ended_at: UnixSeconds.optional(),
-    /** The statement with which the deliverer gave its turn back. */
-    abort: SignedTurnAbort.optional(),
-    delivery: SignedDelivery.optional(),
-    verdicts: z.array(SignedVerdict).max(6),
-    /** How likely the delivered text is, by the nodes that said so. */
-    attested: z.array(AttestedScore).max(6).optional(),
-  })
-  .meta({ id: 'DeliveryRecord' })
+const DeliveryRecord = named('DeliveryRecord', {
+  deliverer: Address,
+  fence: z.int(),
+  outcome: z.enum(['settled', 'failed', 'unfinished']),
+  reason: DeliveryReason.optional(),
+  ended_at: UnixSeconds.optional(),
+  /** The statement with which the deliverer gave its turn back. */
+  abort: SignedTurnAbort.optional(),
+  delivery: SignedDelivery.optional(),
+  verdicts: z.array(SignedVerdict).max(6),
+  /** How likely the delivered text is, by the nodes that said so. */
+  attested: z.array(AttestedScore).max(6).optional(),
+})
 
 /** One attempt of a node at a seat, with its answer, once the job has settled, and its scores. */
 const AssignmentRecord = AssignmentView.extend({
@@ -34,35 +33,31 @@ const AssignmentRecord = AssignmentView.extend({
 }).meta({ id: 'AssignmentRecord' })
 
 /** An effect that the ICL has still to deliver for the job, and its last error. */
-const PendingWork = z
-  .object({
-    type: z.string().max(64),
-    node: Address.optional(),
-    due_at: UnixSeconds,
-    attempts: z.int(),
-    error: z.string().max(10_000).optional(),
-  })
-  .meta({ id: 'PendingWork' })
+const PendingWork = named('PendingWork', {
+  type: z.string().max(64),
+  node: Address.optional(),
+  due_at: UnixSeconds,
+  attempts: z.int(),
+  error: z.string().max(10_000).optional(),
+})
 
 /** Everything that happened in a job, for its client. */
-export const JobRecord = z
-  .object({
-    job: JobView,
-    settled_at: UnixSeconds.optional(),
-    assignments: z.array(AssignmentRecord).max(mostAssignments),
-    /** In the order of their turns. */
-    deliveries: z.array(DeliveryRecord).max(7),
-    /** The latest 200. */
-    events: z.array(JobEvent).max(200),
-    faults: z.array(FaultView).max(1_000),
-    commit: z.object({
-      state: z.enum(['not-needed', 'pending', 'done']),
-      tx: Hash32.optional(),
-      /** The transaction that was sent last, confirmed or not. */
-      sent_tx: Hash32.optional(),
-      error: z.string().max(10_000).optional(),
-    }),
-    pending: z.array(PendingWork).max(10_000),
-  })
-  .meta({ id: 'JobRecord' })
+export const JobRecord = named('JobRecord', {
+  job: JobView,
+  settled_at: UnixSeconds.optional(),
+  assignments: z.array(AssignmentRecord).max(mostAssignments),
+  /** In the order of their turns. */
+  deliveries: z.array(DeliveryRecord).max(7),
+  /** The latest 200. */
+  events: z.array(JobEvent).max(200),
+  faults: z.array(FaultView).max(1_000),
+  commit: z.object({
+    state: z.enum(['not-needed', 'pending', 'done']),
+    tx: Hash32.optional(),
+    /** The transaction that was sent last, confirmed or not. */
+    sent_tx: Hash32.optional(),
+    error: z.string().max(10_000).optional(),
+  }),
+  pending: z.array(PendingWork).max(10_000),
+})
 export type JobRecord = z.output<typeof JobRecord>

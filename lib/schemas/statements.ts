@@ -15,6 +15,7 @@ import { SessionGrant } from './attestation.ts'
 import { Evidence } from './evidence.ts'
 import { AbortReason, MaxOutputTokens, Verdict, VerdictReason } from './jobs.ts'
 import { ListPosition } from './list.ts'
+import { named, signedByIcl } from './named.ts'
 
 /** Grows with each offer of a job's assignments. A node with an older one has lost the assignment. */
 export const Fence = z.int().min(1).max(1_000_000)
@@ -23,84 +24,80 @@ export const Fence = z.int().min(1).max(1_000_000)
 const about = { jobId: JobId, address: Address, fence: Fence }
 
 /** A node's revealed answer: its evidence, never its text. It opens the node's commitment. */
-export const AnswerStatement = z
-  .object({
-    statement: z.literal('svc-answer-v2'),
-    ...about,
-    position: ListPosition.describe("Of the node on the job's list"),
-    list: Hash32.describe('The commitment to the list, as PromptKeyStore holds it'),
-    model_id: ModelId.describe('The model that gave the answer: what the node vouches for'),
-    max_output_tokens: MaxOutputTokens,
-    evidence: Evidence,
-    salt: Base64Url32,
-  })
-  .meta({ id: 'AnswerStatement' })
+export const AnswerStatement = named('AnswerStatement', {
+  statement: z.literal('svc-answer-v2'),
+  ...about,
+  position: ListPosition.describe("Of the node on the job's list"),
+  list: Hash32.describe('The commitment to the list, as PromptKeyStore holds it'),
+  model_id: ModelId.describe('The model that gave the answer: what the node vouches for'),
+  max_output_tokens: MaxOutputTokens,
+  evidence: Evidence,
+  salt: Base64Url32,
+})
 export type AnswerStatement = z.output<typeof AnswerStatement>
 
 /** Where a member of the agreement put its answer: the sealed text and its key. */
-export const DeliveryStatement = z
-  .object({
-    statement: z.literal('svc-delivery-v2'),
-    ...about,
-    answer: Hash32.describe("SHA-256 of the deliverer's own answer statement"),
-    output_cid: Cid,
-    outHighHandle: Uint256,
-    outLowHandle: Uint256,
-  })
-  .meta({ id: 'DeliveryStatement' })
+export const DeliveryStatement = named('DeliveryStatement', {
+  statement: z.literal('svc-delivery-v2'),
+  ...about,
+  answer: Hash32.describe("SHA-256 of the deliverer's own answer statement"),
+  output_cid: Cid,
+  outHighHandle: Uint256,
+  outLowHandle: Uint256,
+})
 export type DeliveryStatement = z.output<typeof DeliveryStatement>
 
 /**
  * Another node's verdict on a delivery. A member of the agreement opens the output and says `match`, or `no-match` with what is wrong with
  * the output. Any other node says from the evidence alone how its own answer differs.
  */
-export const VerdictStatement = z
-  .object({
-    statement: z.literal('svc-verdict-v2'),
-    ...about,
-    answer: Hash32.describe('SHA-256 of the own answer statement'),
-    delivery: Hash32.describe('SHA-256 of the delivery statement'),
-    verdict: Verdict,
-    reason: VerdictReason.optional().describe('Only of a `no-match`, and always'),
-    check: Hash32.optional().describe(
-      'Only of a `match`: SHA-256 of JCS{jobId, address, fence, delivery, score, salt}',
-    ),
-  })
-  .meta({ id: 'VerdictStatement' })
+export const VerdictStatement = named('VerdictStatement', {
+  statement: z.literal('svc-verdict-v2'),
+  ...about,
+  answer: Hash32.describe('SHA-256 of the own answer statement'),
+  delivery: Hash32.describe('SHA-256 of the delivery statement'),
+  verdict: Verdict,
+  reason: VerdictReason.optional().describe('Only of a `no-match`, and always'),
+  check: Hash32.optional().describe(
+    'Only of a `match`: SHA-256 of JCS{jobId, address, fence, delivery, score, salt}',
+  ),
+})
 export type VerdictStatement = z.output<typeof VerdictStatement>
 
 /** The number of a turn to deliver, from 0 on in the order that the salts draw. */
 export const TurnNumber = z.int().min(0).max(6)
 
 /** A member of the agreement gives back its part in a turn: its own delivery, or its check of another's. */
-export const TurnAbortStatement = z
-  .object({
-    statement: z.literal('svc-abort-v2'),
-    ...about,
-    turn: TurnNumber,
-    reason: AbortReason,
-  })
-  .meta({ id: 'TurnAbortStatement' })
+export const TurnAbortStatement = named('TurnAbortStatement', {
+  statement: z.literal('svc-abort-v2'),
+  ...about,
+  turn: TurnNumber,
+  reason: AbortReason,
+})
 export type TurnAbortStatement = z.output<typeof TurnAbortStatement>
 
 /** A statement as the node posts it. */
-export const AnswerPost = AnswerStatement.extend({ signature: SessionSignature }).meta({
-  id: 'AnswerPost',
+export const AnswerPost = named('AnswerPost', {
+  ...AnswerStatement.shape,
+  signature: SessionSignature,
 })
 export type AnswerPost = z.output<typeof AnswerPost>
 
-export const DeliveryPost = DeliveryStatement.extend({ signature: SessionSignature }).meta({
-  id: 'DeliveryPost',
+export const DeliveryPost = named('DeliveryPost', {
+  ...DeliveryStatement.shape,
+  signature: SessionSignature,
 })
 export type DeliveryPost = z.output<typeof DeliveryPost>
 
-export const VerdictPost = VerdictStatement.extend({ signature: SessionSignature }).meta({
-  id: 'VerdictPost',
+export const VerdictPost = named('VerdictPost', {
+  ...VerdictStatement.shape,
+  signature: SessionSignature,
 })
 export type VerdictPost = z.output<typeof VerdictPost>
 
-export const TurnAbortPost = TurnAbortStatement.extend({ signature: SessionSignature }).meta({
-  id: 'TurnAbortPost',
+export const TurnAbortPost = named('TurnAbortPost', {
+  ...TurnAbortStatement.shape,
+  signature: SessionSignature,
 })
 export type TurnAbortPost = z.output<typeof TurnAbortPost>
 
@@ -110,44 +107,38 @@ export const StatementSession = SessionGrant.extend({ key: SessionPublicKey }).m
 })
 export type StatementSession = z.output<typeof StatementSession>
 
+const signedByNode = <Body extends z.ZodType>(body: Body) => ({
+  body,
+  signature: SessionSignature,
+  session: StatementSession,
+})
+
 /** A statement, its signature, and the wallet's grant for the key. */
-export const SignedAnswer = z
-  .object({ body: AnswerStatement, signature: SessionSignature, session: StatementSession })
-  .meta({ id: 'SignedAnswer' })
+export const SignedAnswer = named('SignedAnswer', signedByNode(AnswerStatement))
 export type SignedAnswer = z.output<typeof SignedAnswer>
 
-export const SignedDelivery = z
-  .object({ body: DeliveryStatement, signature: SessionSignature, session: StatementSession })
-  .meta({ id: 'SignedDelivery' })
+export const SignedDelivery = named('SignedDelivery', signedByNode(DeliveryStatement))
 export type SignedDelivery = z.output<typeof SignedDelivery>
 
-export const SignedVerdict = z
-  .object({ body: VerdictStatement, signature: SessionSignature, session: StatementSession })
-  .meta({ id: 'SignedVerdict' })
+export const SignedVerdict = named('SignedVerdict', signedByNode(VerdictStatement))
 export type SignedVerdict = z.output<typeof SignedVerdict>
 
-export const SignedTurnAbort = z
-  .object({ body: TurnAbortStatement, signature: SessionSignature, session: StatementSession })
-  .meta({ id: 'SignedTurnAbort' })
+export const SignedTurnAbort = named('SignedTurnAbort', signedByNode(TurnAbortStatement))
 export type SignedTurnAbort = z.output<typeof SignedTurnAbort>
 
 /** A step of a node that the ICL acknowledges. */
 export const AckStep = z.enum(['commit', 'reveal', 'result'])
 
 /** What the ICL accepted from a node in time. A receipt that says that the node missed the step is false. */
-export const AckStatement = z
-  .object({
-    statement: z.literal('svc-ack-v2'),
-    ...about,
-    step: AckStep,
-    body_hash: Hash32.describe('The commitment, or SHA-256 of the answer or delivery statement'),
-    at: UnixSeconds.describe('When the ICL took it first'),
-  })
-  .meta({ id: 'AckStatement' })
+export const AckStatement = named('AckStatement', {
+  statement: z.literal('svc-ack-v2'),
+  ...about,
+  step: AckStep,
+  body_hash: Hash32.describe('The commitment, or SHA-256 of the answer or delivery statement'),
+  at: UnixSeconds.describe('When the ICL took it first'),
+})
 export type AckStatement = z.output<typeof AckStatement>
 
 /** An acknowledgement, signed by one of the ICL's published keys. */
-export const Ack = z
-  .object({ body: AckStatement, key: SessionPublicKey, signature: SessionSignature })
-  .meta({ id: 'Ack' })
+export const Ack = named('Ack', signedByIcl(AckStatement))
 export type Ack = z.output<typeof Ack>
