@@ -63,5 +63,21 @@ export const isRawAnswer = (
 ): response is typeof eventStream | Text =>
   'kind' in response && (response.kind === 'events' || response.kind === 'text')
 
-/** Declares an endpoint and keeps its exact types. */
-export const defineEndpoint = <const E extends Endpoint>(endpoint: E): E => endpoint
+/** Declares endpoints of a method, and keeps their exact types. */
+const declared =
+  <const Method extends Endpoint['method']>(method: Method) =>
+  <
+    const Path extends Endpoint['path'],
+    const Who extends Auth,
+    const Rest extends Omit<Endpoint, 'method' | 'path' | 'auth'>,
+  >(
+    path: Path,
+    auth: Who,
+    rest: Rest,
+  ) =>
+    ({ method, path, auth, ...rest }) as const
+
+/** Declares an operation that reads: its path, who may call it, and the rest. */
+export const get = declared('GET')
+/** Declares an operation that changes something, likewise. */
+export const post = declared('POST')

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Cid, JobId, QueryInt, Uint256 } from '../codecs.ts'
-import { defineEndpoint, eventStream, rawBytes } from '../endpoint.ts'
+import { eventStream, get, post, rawBytes } from '../endpoint.ts'
 import { JobList, JobListQuery } from '../schemas/job-list.ts'
 import { JobView, SubmitJob, SubmittedJob } from '../schemas/jobs.ts'
 import { ListRequest, QuorumPreview, QuorumPreviewQuery, SignedList } from '../schemas/list.ts'
@@ -19,21 +19,15 @@ const BlobQuery = z.object({
 
 /** Operations on jobs, for their clients, and on their blobs. */
 export const clientEndpoints = {
-  previewQuorum: defineEndpoint({
-    method: 'GET',
-    path: '/v1/inference/quorum-preview',
+  previewQuorum: get('/v1/inference/quorum-preview', 'none', {
     summary: 'The pool that a list would be drawn from now',
-    auth: 'none',
     query: QuorumPreviewQuery,
     response: QuorumPreview,
     problems: ['invalid-request', 'not-enough-nodes', 'chain-unavailable'],
   }),
-  drawList: defineEndpoint({
-    method: 'POST',
-    path: '/v1/inference/list',
+  drawList: post('/v1/inference/list', 'client', {
     summary:
       'The list of a stored prompt key, once its draw has its turn: the same whenever it is asked for, but for who is passed over. `wait` holds the request until then',
-    auth: 'client',
     body: ListRequest,
     response: SignedList,
     problems: [
@@ -50,11 +44,8 @@ export const clientEndpoints = {
       'chain-unavailable',
     ],
   }),
-  submitJob: defineEndpoint({
-    method: 'POST',
-    path: '/v1/inference',
+  submitJob: post('/v1/inference', 'client', {
     summary: 'Submit a job. The same submission again finds the same job',
-    auth: 'client',
     body: SubmitJob,
     response: SubmittedJob,
     problems: [
@@ -72,67 +63,46 @@ export const clientEndpoints = {
       'chain-unavailable',
     ],
   }),
-  listJobs: defineEndpoint({
-    method: 'GET',
-    path: '/v1/inference',
+  listJobs: get('/v1/inference', 'client', {
     summary: "The caller's own jobs, newest first, 50 a page",
-    auth: 'client',
     query: JobListQuery.extend({ cursor: Cursor.optional() }),
     response: JobList,
     problems: ['invalid-request', ...signatureProblems],
   }),
-  getJob: defineEndpoint({
-    method: 'GET',
-    path: '/v1/inference/{jobId}',
+  getJob: get('/v1/inference/{jobId}', 'client-or-read-token', {
     summary: "A job's state, for its client",
-    auth: 'client-or-read-token',
     params: JobPath,
     response: JobView,
     problems: ['invalid-request', ...readerProblems, 'job-not-found'],
   }),
-  followJob: defineEndpoint({
-    method: 'GET',
-    path: '/v1/inference/{jobId}/events',
+  followJob: get('/v1/inference/{jobId}/events', 'client-or-read-token', {
     summary: "A job's events as they happen (SSE, resumed by Last-Event-ID)",
-    auth: 'client-or-read-token',
     params: JobPath,
     response: eventStream,
     problems: ['invalid-request', ...readerProblems, 'job-not-found'],
   }),
-  getReceipt: defineEndpoint({
-    method: 'GET',
-    path: '/v1/inference/{jobId}/receipt',
+  getReceipt: get('/v1/inference/{jobId}/receipt', 'client-or-read-token', {
     summary: 'Who agreed on the answer of an accepted job',
-    auth: 'client-or-read-token',
     params: JobPath,
     response: Receipt,
     problems: ['invalid-request', ...readerProblems, 'job-not-found', 'receipt-not-ready'],
   }),
-  getRecord: defineEndpoint({
-    method: 'GET',
-    path: '/v1/inference/{jobId}/record',
+  getRecord: get('/v1/inference/{jobId}/record', 'client-or-read-token', {
     summary:
       'Everything that happened in a job: signed statements, verdicts, the list, scores, faults',
-    auth: 'client-or-read-token',
     params: JobPath,
     response: JobRecord,
     problems: ['invalid-request', ...readerProblems, 'job-not-found'],
   }),
-  cancelJob: defineEndpoint({
-    method: 'POST',
-    path: '/v1/inference/{jobId}/cancel',
+  cancelJob: post('/v1/inference/{jobId}/cancel', 'client-or-read-token', {
     summary: 'Cancel a job that has not settled',
-    auth: 'client-or-read-token',
     params: JobPath,
     response: JobView,
     problems: ['invalid-request', ...readerProblems, 'job-not-found', 'job-settled'],
   }),
-  putBlob: defineEndpoint({
-    method: 'POST',
-    path: '/v1/blobs',
+  putBlob: post('/v1/blobs', 'client-or-node', {
     summary:
       'Store an encrypted blob of at most 1 MiB: the prompt of a stored key, or the output of the node that delivers, in its turn',
-    auth: 'client-or-node',
     query: BlobQuery,
     body: rawBytes,
     response: z.object({ cid: Cid }),
@@ -158,11 +128,8 @@ export const clientEndpoints = {
       'too-many-blobs',
     ],
   }),
-  getBlob: defineEndpoint({
-    method: 'GET',
-    path: '/ipfs/{cid}',
+  getBlob: get('/ipfs/{cid}', 'none', {
     summary: 'An encrypted blob by its content identifier',
-    auth: 'none',
     params: z.object({ cid: Cid }),
     response: rawBytes,
     hasEtag: true,

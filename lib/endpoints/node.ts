@@ -1,4 +1,4 @@
-import { defineEndpoint } from '../endpoint.ts'
+import { get, post } from '../endpoint.ts'
 import {
   AbortRequest,
   Acknowledged,
@@ -30,25 +30,20 @@ import {
   nodeProblems,
   Poll,
   signatureProblems,
+  statementProblems,
   Wait,
 } from './parts.ts'
 
 /** The operations that nodes call. */
 export const nodeEndpoints = {
-  getChallenge: defineEndpoint({
-    method: 'GET',
-    path: '/internal/challenge/{address}',
+  getChallenge: get('/internal/challenge/{address}', 'none', {
     summary: 'A nonce for one attestation (300 s, one use)',
-    auth: 'none',
     params: AddressPath,
     response: Challenge,
     problems: ['invalid-request'],
   }),
-  enrollTpm: defineEndpoint({
-    method: 'POST',
-    path: '/internal/attestation/enroll',
+  enrollTpm: post('/internal/attestation/enroll', 'wallet', {
     summary: 'Show which TPM a node has. The quote under the returned nonce completes it',
-    auth: 'wallet',
     body: EnrollmentRequest,
     response: EnrollmentAnswer,
     problems: [
@@ -72,11 +67,8 @@ export const nodeEndpoints = {
       'ak-revoked',
     ],
   }),
-  verifyAttestation: defineEndpoint({
-    method: 'POST',
-    path: '/internal/attestation/verify',
+  verifyAttestation: post('/internal/attestation/verify', 'wallet', {
     summary: 'Attest a node and bind its session key to its wallet',
-    auth: 'wallet',
     body: AttestationRequest,
     response: AttestationAnswer,
     problems: [
@@ -108,131 +100,94 @@ export const nodeEndpoints = {
       'run-conflict',
     ],
   }),
-  releaseTpm: defineEndpoint({
-    method: 'POST',
-    path: '/internal/attestation/release',
+  releaseTpm: post('/internal/attestation/release', 'wallet', {
     summary: 'Let the TPMs of a node enrol with another address. Ends its certificate',
-    auth: 'wallet',
     body: ReleaseRequest,
     response: ReleaseAnswer,
     problems: [...bodyProblems, ...signatureProblems, 'forbidden', 'node-banned', 'unavailable'],
   }),
-  postHeartbeat: defineEndpoint({
-    method: 'POST',
-    path: '/internal/heartbeat',
+  postHeartbeat: post('/internal/heartbeat', 'node', {
     summary: "A node's sign of life",
-    auth: 'node',
     body: Heartbeat,
     response: HeartbeatResponse,
     problems: [...bodyProblems, ...nodeProblems],
   }),
-  getAssignments: defineEndpoint({
-    method: 'GET',
-    path: '/internal/assignments/{address}',
+  getAssignments: get('/internal/assignments/{address}', 'node', {
     summary:
       'Work offered to a node. `wait` holds the request until there is some, `claim` claims it at once',
-    auth: 'node',
     params: AddressPath,
     query: Poll,
     response: AssignmentOffers,
     problems: ['invalid-request', ...nodeProblems],
   }),
-  claimAssignment: defineEndpoint({
-    method: 'POST',
-    path: '/internal/task/claim',
+  claimAssignment: post('/internal/task/claim', 'node', {
     summary: 'Take an assignment and get the key handles',
-    auth: 'node',
     body: ClaimRequest,
     response: ClaimResult,
-    problems: [...bodyProblems, ...assignmentProblems, 'not-claimed'],
+    problems: [...assignmentProblems, 'not-claimed'],
   }),
-  commitAssignment: defineEndpoint({
-    method: 'POST',
-    path: '/internal/task/commit',
+  commitAssignment: post('/internal/task/commit', 'node', {
     summary: "Commit to one's own evidence before seeing that of others",
-    auth: 'node',
     query: Wait,
     body: CommitRequest,
     response: Acknowledged,
-    problems: [...bodyProblems, ...assignmentProblems, 'not-claimed', 'already-committed'],
+    problems: [...assignmentProblems, 'not-claimed', 'already-committed'],
   }),
-  getAssignment: defineEndpoint({
-    method: 'GET',
-    path: '/internal/task/{jobId}',
+  getAssignment: get('/internal/task/{jobId}', 'node', {
     summary: "The caller's own assignment in a job. `wait` holds until there is a next step",
-    auth: 'node',
     params: JobPath,
     query: Wait,
     response: OwnAssignment,
     problems: ['invalid-request', ...nodeProblems, 'job-not-found', 'not-assigned'],
   }),
-  revealAnswer: defineEndpoint({
-    method: 'POST',
-    path: '/internal/task/reveal',
+  revealAnswer: post('/internal/task/reveal', 'node', {
     summary: 'Open the commitment, once all nodes of the batch have committed',
-    auth: 'node',
     query: Wait,
     body: AnswerPost,
     response: Acknowledged,
     problems: [
-      ...bodyProblems,
       ...assignmentProblems,
       'not-committed',
       'too-early',
       'already-answered',
       'evidence-invalid',
       'commitment-mismatch',
-      'statement-mismatch',
-      'statement-signature-invalid',
+      ...statementProblems,
     ],
   }),
-  postResult: defineEndpoint({
-    method: 'POST',
-    path: '/internal/task/result',
+  postResult: post('/internal/task/result', 'node', {
     summary: 'The result: where the deliverer has put its answer',
-    auth: 'node',
     query: Wait,
     body: DeliveryPost,
     response: Acknowledged,
     problems: [
-      ...bodyProblems,
       ...assignmentProblems,
       'not-your-turn',
       'already-answered',
-      'statement-mismatch',
-      'statement-signature-invalid',
+      ...statementProblems,
       'output-key-unreadable',
       'chain-unavailable',
     ],
   }),
-  postVerdict: defineEndpoint({
-    method: 'POST',
-    path: '/internal/task/verify',
+  postVerdict: post('/internal/task/verify', 'node', {
     summary: 'A verdict on the delivery',
-    auth: 'node',
     query: Wait,
     body: VerdictPost,
     response: AssignmentState,
     problems: [
-      ...bodyProblems,
       ...assignmentProblems,
       'not-revealed',
       'too-early',
       'already-answered',
-      'statement-mismatch',
-      'statement-signature-invalid',
+      ...statementProblems,
     ],
   }),
-  openCheck: defineEndpoint({
-    method: 'POST',
-    path: '/internal/task/open-check',
+  openCheck: post('/internal/task/open-check', 'node', {
     summary: 'Open the numbers that a verdict commits to, once no verdict can come any more',
-    auth: 'node',
     query: Wait,
     body: OpenCheckRequest,
     response: AssignmentState,
     problems: [
-      ...bodyProblems,
       ...assignmentProblems,
       'not-committed',
       'too-early',
@@ -240,28 +195,16 @@ export const nodeEndpoints = {
       'commitment-mismatch',
     ],
   }),
-  abortAssignment: defineEndpoint({
-    method: 'POST',
-    path: '/internal/task/abort',
+  abortAssignment: post('/internal/task/abort', 'node', {
     summary: 'Give back an assignment before its answer is revealed',
-    auth: 'node',
     body: AbortRequest,
     response: AssignmentState,
-    problems: [...bodyProblems, ...assignmentProblems],
+    problems: [...assignmentProblems],
   }),
-  abortTurn: defineEndpoint({
-    method: 'POST',
-    path: '/internal/task/abort-turn',
+  abortTurn: post('/internal/task/abort-turn', 'node', {
     summary: 'Give back a turn to deliver, or the check of a delivery',
-    auth: 'node',
     body: TurnAbortPost,
     response: AssignmentState,
-    problems: [
-      ...bodyProblems,
-      ...assignmentProblems,
-      'not-revealed',
-      'statement-mismatch',
-      'statement-signature-invalid',
-    ],
+    problems: [...assignmentProblems, 'not-revealed', ...statementProblems],
   }),
 } as const

@@ -21,6 +21,8 @@ export const Poll = Wait.extend({
     ),
 })
 
+/** Problems of a body. */
+export const bodyProblems = ['invalid-request', 'body-too-large', 'unsupported-media-type'] as const
 /** Problems of a signature. */
 export const signatureProblems = [
   'signature-missing',
@@ -47,13 +49,14 @@ export const nodeProblems = [
   'run-conflict',
   'forbidden',
 ] as const
-/** Problems of a node that acts in a job. */
+/** Problems of a post by a node that acts in a job. */
 export const assignmentProblems = [
+  ...bodyProblems,
   ...nodeProblems,
   'job-not-found',
   'not-assigned',
   'stale-fence',
   'job-settled',
 ] as const
-/** Problems of a body. */
-export const bodyProblems = ['invalid-request', 'body-too-large', 'unsupported-media-type'] as const
+/** Problems of a node's signed statement. */
+export const statementProblems = ['statement-mismatch', 'statement-signature-invalid'] as const
