@@ -13,3 +13,22 @@ export type Cause = {
   /** The job itself is the cause, so other nodes fail alike. */
   readonly sameAnywhere?: true
 }
+
+export const passes = { passes: true } as const
+export const sameAnywhere = { sameAnywhere: true } as const
+
+/** Makes the rows of an actor. */
+const rowsOf =
+  (who: Actor) =>
+  (what: string, remedy: string, more: Pick<Cause, 'passes' | 'sameAnywhere'> = {}): Cause => ({
+    who,
+    what,
+    remedy,
+    ...more,
+  })
+
+export const client = rowsOf('client')
+export const nodeOperator = rowsOf('node operator')
+export const serviceOperator = rowsOf('service operator')
+export const provider = rowsOf('provider')
+export const nobody = rowsOf('nobody')
