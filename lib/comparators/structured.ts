@@ -12,11 +12,11 @@
  */
 
 import { parseAnswer } from '../answer.ts'
-import { countTokens, digestOf, sameEvidence } from '../evidence.ts'
+import { countTokens, digestOf } from '../evidence.ts'
 import { isContainer } from '../is-json.ts'
 import { parseJson } from '../parse-json.ts'
 import { type Evidence, maxEvidenceTokens } from '../schemas/evidence.ts'
-import type { Comparator, EvidenceInput, Explanation } from './comparator.ts'
+import { defineComparator, explainEqual } from './define-comparator.ts'
 import { similar } from './similar.ts'
 
 const id = 'structured/1'
@@ -25,27 +25,33 @@ const id = 'structured/1'
 const prefixes = { stop: 'stop', length: 'cut_' } as const
 
 /** Answer documents match when their calls or their JSON are equal, or their texts similar; not measured on models. */
-export const structured: Comparator = {
+export const structured = defineComparator({
   id,
   canBeInconclusive: true,
-  evidenceOf,
-  malformation,
-  compare: (a, b) => explain(a, b).outcome,
-  explain,
-  reproduces: sameEvidence,
-}
-
-async function evidenceOf({ text, prompt, key }: EvidenceInput): Promise<Evidence> {
-  const digest = await digestOf(key, text)
-  const answer = parseAnswer(text)
-  if (!answer || 'tool_calls' in answer || isContainer(parseJson(answer.content))) {
-    const tokens = Math.min(countTokens(text), maxEvidenceTokens)
-    return { comparator: id, digest, tokens }
-  }
-  const { content, finish_reason: reason } = answer
-  const { sketch = '', tokens } = await similar.evidenceOf({ text: content, prompt, key })
-  return { comparator: id, digest, sketch: prefixes[reason] + sketch, tokens }
-}
+  async evidenceOf({ text, prompt, key }) {
+    const digest = await digestOf(key, text)
+    const answer = parseAnswer(text)
+    if (!answer || 'tool_calls' in answer || isContainer(parseJson(answer.content))) {
+      const tokens = Math.min(countTokens(text), maxEvidenceTokens)
+      return { comparator: id, digest, tokens }
+    }
+    const { content, finish_reason: reason } = answer
+    const { sketch = '', tokens } = await similar.evidenceOf({ text: content, prompt, key })
+    return { comparator: id, digest, sketch: prefixes[reason] + sketch, tokens }
+  },
+  malformation(evidence) {
+    const text = textIn(evidence)
+    if (text === undefined) return undefined
+    const isKnown = Object.values<string>(prefixes).includes(text.kind)
+    return isKnown ? similar.malformation(text.likeness) : 'its sketch is of no known kind'
+  },
+  explain(a, b) {
+    const [one, other] = [textIn(a), textIn(b)]
+    if (one?.kind !== other?.kind) return { outcome: 'no-match', why: 'the kinds of answer differ' }
+    if (one && other) return similar.explain(one.likeness, other.likeness)
+    return explainEqual(a, b, 'calls or JSON')
+  },
+})
 
 /** Returns the kind of a text, and its evidence as `similar/2` makes it; undefined for calls and JSON. */
 function textIn(evidence: Evidence) {
@@ -53,24 +59,4 @@ function textIn(evidence: Evidence) {
   if (sketch === undefined) return undefined
   const kind = sketch.slice(0, 4)
   return { kind, likeness: { ...evidence, comparator: similar.id, sketch: sketch.slice(4) } }
-}
-
-function malformation(evidence: Evidence): string | undefined {
-  if (evidence.comparator !== id) return `it was made by ${evidence.comparator}, not ${id}`
-  const text = textIn(evidence)
-  if (text === undefined) return undefined
-  const isKnown = Object.values<string>(prefixes).includes(text.kind)
-  return isKnown ? similar.malformation(text.likeness) : 'its sketch is of no known kind'
-}
-
-function explain(a: Evidence, b: Evidence): Explanation {
-  const wrong = malformation(a) ?? malformation(b)
-  if (wrong !== undefined) return { outcome: 'no-match', why: `malformed evidence: ${wrong}` }
-  const [one, other] = [textIn(a), textIn(b)]
-  if (one?.kind !== other?.kind) return { outcome: 'no-match', why: 'the kinds of answer differ' }
-  if (one && other) return similar.explain(one.likeness, other.likeness)
-  if (a.digest !== b.digest) return { outcome: 'no-match', why: 'the calls or the JSON differ' }
-  // Equal digests with different token counts cannot come from one text, so one is false.
-  if (a.tokens !== b.tokens) return { outcome: 'no-match', why: 'the token counts contradict' }
-  return { outcome: 'match', why: 'equal calls or JSON' }
 }

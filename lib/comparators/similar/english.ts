@@ -4,14 +4,9 @@ const contractions: ReadonlyMap<string, string> = new Map([
   ["won't", 'will not'],
   ["shan't", 'shall not'],
   ["let's", 'let us'],
-  ["it's", 'it is'],
-  ["that's", 'that is'],
-  ["there's", 'there is'],
-  ["what's", 'what is'],
-  ["who's", 'who is'],
-  ["he's", 'he is'],
-  ["she's", 'she is'],
-  ["here's", 'here is'],
+  ...['it', 'that', 'there', 'what', 'who', 'he', 'she', 'here'].map(
+    (word) => [`${word}'s`, `${word} is`] as const,
+  ),
 ])
 
 const endings: readonly (readonly [string, string])[] = [
@@ -53,21 +48,9 @@ export const stopwords: ReadonlySet<string> = new Set(
 )
 
 /** Words that negate a statement. */
-export const negators: ReadonlySet<string> = new Set([
-  'not',
-  'no',
-  'never',
-  'none',
-  'nor',
-  'neither',
-  'without',
-  'nothing',
-  'nobody',
-  'false',
-  'incorrect',
-  'unless',
-  'except',
-])
+export const negators: ReadonlySet<string> = new Set(
+  'not no never none nor neither without nothing nobody false incorrect unless except'.split(' '),
+)
 
 /** Strips a word's commonest endings. A stem has at least three letters. */
 export function stemOf(word: string): string {

@@ -1,39 +1,17 @@
-/** Number words. "One" is left out, as it is mostly a pronoun. */
-const numberWords: ReadonlyMap<string, string> = new Map(
-  Object.entries({
-    zero: '0',
-    two: '2',
-    three: '3',
-    four: '4',
-    five: '5',
-    six: '6',
-    seven: '7',
-    eight: '8',
-    nine: '9',
-    ten: '10',
-    eleven: '11',
-    twelve: '12',
-    thirteen: '13',
-    fourteen: '14',
-    fifteen: '15',
-    sixteen: '16',
-    seventeen: '17',
-    eighteen: '18',
-    nineteen: '19',
-    twenty: '20',
-    thirty: '30',
-    forty: '40',
-    fifty: '50',
-    sixty: '60',
-    seventy: '70',
-    eighty: '80',
-    ninety: '90',
-    hundred: '100',
-    thousand: '1000',
-    million: '1000000',
-    billion: '1000000000',
-  }),
-)
+// "One" is left out, as it is mostly a pronoun.
+const fromTwo =
+  'two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen'
+const tens = 'twenty thirty forty fifty sixty seventy eighty ninety'
+
+const numberWords: ReadonlyMap<string, string> = new Map([
+  ['zero', '0'],
+  ...fromTwo.split(' ').map((word, index) => [word, String(2 + index)] as const),
+  ...tens.split(' ').map((word, index) => [word, String(20 + 10 * index)] as const),
+  ['hundred', '100'],
+  ['thousand', '1000'],
+  ['million', '1000000'],
+  ['billion', '1000000000'],
+])
 
 /** Returns the digits of a number word; undefined for other words. */
 export const numberOfWord = (word: string): string | undefined => numberWords.get(word)

@@ -1,5 +1,4 @@
 import { equalBytes } from '../../digest.ts'
-import { lengthClasses } from './length-class.ts'
 import {
   type Channel,
   channelBytes,
@@ -8,7 +7,7 @@ import {
   flagBits,
   sketchOffsets,
 } from './sketch-layout.ts'
-import type { LengthClass } from './thresholds.ts'
+import { type LengthClass, lengthClasses } from './thresholds.ts'
 
 /** The likeness of two sketches. */
 export type Likeness = {

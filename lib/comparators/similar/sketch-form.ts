@@ -1,6 +1,5 @@
 import { fromBase64Url } from '../../digest.ts'
 import type { Evidence } from '../../schemas/evidence.ts'
-import { lengthClassOf } from './length-class.ts'
 import {
   channelBytes,
   channelSlots,
@@ -10,6 +9,7 @@ import {
   sketchOffsets,
   sketchVersion,
 } from './sketch-layout.ts'
+import { lengthClassOf } from './thresholds.ts'
 
 // How often one of the 16 values may occur in a channel, by its number of slots. In an honest sketch each value has a chance of 1 in 16 at
 // each slot. By Chernoff's bound fewer than one of 10^13 sketches exceeds this in any channel.

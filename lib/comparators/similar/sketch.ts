@@ -1,7 +1,6 @@
 import { hmacSha256, utf8 } from '../../digest.ts'
 import type { FinalAnswer } from './answer-tag.ts'
 import { type Features, promptTrigramsOf } from './features.ts'
-import { lengthClassOf } from './length-class.ts'
 import { writeMinHash } from './min-hash.ts'
 import { deriveSketchKeys, type SketchKeys } from './sketch-keys.ts'
 import {
@@ -13,6 +12,7 @@ import {
   sketchOffsets,
   sketchVersion,
 } from './sketch-layout.ts'
+import { lengthClassOf } from './thresholds.ts'
 
 /**
  * Makes the sketch of an answer to a prompt. Without the key all but its version and flags looks random. Two sketches of one job show how

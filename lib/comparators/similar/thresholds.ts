@@ -1,14 +1,20 @@
 /** Answers of at most this many tokens are compared by their final answer alone. */
 export const shortTokens = 12
 
-/** Answers of at most this many tokens are brief, and of at most `mediumTokens` medium. In short answers each word weighs more. */
-export const briefTokens = 40
+// Answers of at most so many tokens are brief, or medium; longer ones are long. In short answers each word weighs more.
+const briefTokens = 40
+const mediumTokens = 160
 
-/** See `briefTokens`. Answers with more tokens are long. */
-export const mediumTokens = 160
+/** The length classes of answers, which select their thresholds, in the order of the sketch's two bits. */
+export const lengthClasses = ['short', 'brief', 'medium', 'long'] as const
+export type LengthClass = (typeof lengthClasses)[number]
 
-/** The length class of an answer, which selects its thresholds. */
-export type LengthClass = 'short' | 'brief' | 'medium' | 'long'
+/** Returns the length class of an answer, as its index in `lengthClasses`. */
+export function lengthClassOf(tokens: number): number {
+  if (tokens <= shortTokens) return 0
+  if (tokens <= briefTokens) return 1
+  return tokens <= mediumTokens ? 2 : 3
+}
 
 type Longer = Exclude<LengthClass, 'short'>
 

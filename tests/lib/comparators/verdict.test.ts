@@ -3,8 +3,8 @@ import {
   canonicalAnswerJson,
   parseAnswerJson,
 } from '../../../lib/comparators/similar/answer-json.ts'
-import { lengthClassOf } from '../../../lib/comparators/similar/length-class.ts'
 import type { Likeness } from '../../../lib/comparators/similar/similarities.ts'
+import { lengthClassOf } from '../../../lib/comparators/similar/thresholds.ts'
 import { verdictOf } from '../../../lib/comparators/similar-verdict.ts'
 
 type Shared = Likeness['shared']

@@ -1,0 +1,26 @@
+import { sameEvidence } from '../evidence.ts'
+import type { Evidence } from '../schemas/evidence.ts'
+import type { Comparator, Explanation } from './comparator.ts'
+
+/** Completes a comparator. Its own functions get only evidence that names it, and `explain` only well-formed evidence. */
+export function defineComparator(own: Omit<Comparator, 'compare' | 'reproduces'>): Comparator {
+  const malformation = (evidence: Evidence): string | undefined =>
+    evidence.comparator === own.id
+      ? own.malformation(evidence)
+      : `it was made by ${evidence.comparator}, not ${own.id}`
+  const explain = (a: Evidence, b: Evidence): Explanation => {
+    const wrong = malformation(a) ?? malformation(b)
+    if (wrong === undefined) return own.explain(a, b)
+    return { outcome: 'no-match', why: `malformed evidence: ${wrong}` }
+  }
+  const compare: Comparator['compare'] = (a, b) => explain(a, b).outcome
+  return { ...own, malformation, explain, compare, reproduces: sameEvidence }
+}
+
+/** Compares evidence for equality; `contents` says of what. */
+export function explainEqual(a: Evidence, b: Evidence, contents: string): Explanation {
+  if (a.digest !== b.digest) return { outcome: 'no-match', why: `the ${contents} differ` }
+  // Equal digests with different token counts cannot come from one text, so one is false.
+  if (a.tokens !== b.tokens) return { outcome: 'no-match', why: 'the token counts contradict' }
+  return { outcome: 'match', why: `equal ${contents}` }
+}
