@@ -1,3 +1,4 @@
+import { hexToBytes } from 'viem'
 import { concatBytes, fromBase64Url, sha256, toBase64Url, utf8 } from './digest.ts'
 import { hostCrypto } from './host-crypto.ts'
 import { isCanonicalSignature, isStrongKey } from './strong-key.ts'
@@ -5,24 +6,7 @@ import { isCanonicalSignature, isStrongKey } from './strong-key.ts'
 type Bytes = Uint8Array<ArrayBuffer>
 
 // The fixed part of an Ed25519 private key in PKCS #8 (RFC 8410); the 32-byte seed follows.
-const pkcs8Prefix = Uint8Array.of(
-  0x30,
-  0x2e,
-  0x02,
-  0x01,
-  0x00,
-  0x30,
-  0x05,
-  0x06,
-  0x03,
-  0x2b,
-  0x65,
-  0x70,
-  0x04,
-  0x22,
-  0x04,
-  0x20,
-)
+const pkcs8Prefix = hexToBytes('0x302e020100300506032b657004220420')
 
 /** An Ed25519 signing key, which keeps its private half inside. */
 export type SigningKey = {

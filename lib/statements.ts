@@ -24,25 +24,19 @@ export type NodeStatement =
 /** A statement that the ICL signs. */
 export type IclStatement = Tally | ListStatement | AckStatement
 
-/** Returns the bytes of a statement that are signed and hashed: canonical JSON of its wire form. */
-export function statementBytes(statement: NodeStatement | IclStatement): Uint8Array<ArrayBuffer> {
-  switch (statement.statement) {
-    case 'svc-answer-v2':
-      return canonicalJson(z.encode(AnswerStatement, statement))
-    case 'svc-delivery-v2':
-      return canonicalJson(z.encode(DeliveryStatement, statement))
-    case 'svc-verdict-v2':
-      return canonicalJson(z.encode(VerdictStatement, statement))
-    case 'svc-abort-v2':
-      return canonicalJson(z.encode(TurnAbortStatement, statement))
-    case 'svc-tally-v3':
-      return canonicalJson(z.encode(Tally, statement))
-    case 'svc-list-v2':
-      return canonicalJson(z.encode(ListStatement, statement))
-    case 'svc-ack-v2':
-      return canonicalJson(z.encode(AckStatement, statement))
-  }
+const schemas: Readonly<Record<(NodeStatement | IclStatement)['statement'], z.ZodType>> = {
+  'svc-answer-v2': AnswerStatement,
+  'svc-delivery-v2': DeliveryStatement,
+  'svc-verdict-v2': VerdictStatement,
+  'svc-abort-v2': TurnAbortStatement,
+  'svc-tally-v3': Tally,
+  'svc-list-v2': ListStatement,
+  'svc-ack-v2': AckStatement,
 }
+
+/** Returns the bytes of a statement that are signed and hashed: canonical JSON of its wire form. */
+export const statementBytes = (statement: NodeStatement | IclStatement): Uint8Array<ArrayBuffer> =>
+  canonicalJson(z.encode(schemas[statement.statement], statement))
 
 /** SHA-256 of a statement, by which other statements name it. */
 export const statementHash = (statement: NodeStatement): Promise<Hash32> =>
