@@ -6,7 +6,7 @@
  */
 
 import type { Address } from './codecs.ts'
-import { check, refuseReceipt } from './receipt/refuse.ts'
+import { check } from './receipt/refuse.ts'
 import type { Receipt } from './schemas/receipt.ts'
 import type { Ack } from './schemas/statements.ts'
 import { verifySignature } from './session-key.ts'
@@ -46,7 +46,7 @@ export async function checkAck(
     address === ack.address && fence === ack.fence
   const answer = receipt.answers.find(({ body }) => isOwn(body))
   if (ack.step === 'reveal') {
-    if (!answer) return refuseReceipt(`${step}, and the receipt has no answer of it`)
+    check(answer !== undefined, `${step}, and the receipt has no answer of it`)
     const isSame = (await statementHash(answer.body)) === ack.body_hash
     check(isSame, `${step}, and the receipt has another answer of it`)
     return true

@@ -4,12 +4,11 @@ import { canonicalJson } from './canonical-json.ts'
 import type { Hash32 } from './codecs.ts'
 import { comparators } from './comparators/all.ts'
 import { keccak256Hex, sha256Hex } from './digest.ts'
+import { statementChecker } from './receipt/signed.ts'
 import { FaultEvidence, type FaultKind } from './schemas/fault.ts'
 import type { AnswerStatement, VerdictStatement } from './schemas/statements.ts'
-import { verifySession } from './session-grant.ts'
-import { verifySignature } from './session-key.ts'
-import { statementBytes, statementHash } from './statements.ts'
-import { SvcError } from './svc-error.ts'
+import { statementHash } from './statements.ts'
+import { type Check, checkerOf } from './svc-error.ts'
 
 const parameters = [
   { type: 'string' },
@@ -45,22 +44,19 @@ export function isRefuted(
   return false
 }
 
-const hint = 'Ask the ICL for the evidence again. Its hash is on chain.'
-
-const refuse = (why: string): never => {
-  throw new SvcError('fault-invalid', `The evidence proves no fault: ${why}`, { hint })
-}
-
-const check = (holds: boolean, why: string): void => {
-  if (!holds) refuse(why)
-}
+const check: Check = checkerOf(
+  'fault-invalid',
+  'The evidence proves no fault',
+  'Ask the ICL for the evidence again. Its hash is on chain.',
+)
 
 /**
  * Checks the proof of a fault without a network and without trusting the ICL: wallets granted the keys that signed the statements, and the
  * statements contradict one another. Returns the kind of the fault. Throws SvcError `fault-invalid`.
  */
 export async function verifyFault(evidence: FaultEvidence): Promise<FaultKind> {
-  for (const signed of evidence.statements) await verifyStatement(evidence, signed)
+  const checkSigned = statementChecker(evidence, check)
+  for (const signed of evidence.statements) await checkSigned(signed)
   if (evidence.kind === 'equivocated') await verifyEquivocation(evidence)
   else await verifyRefutation(evidence)
   return evidence.kind
@@ -68,9 +64,9 @@ export async function verifyFault(evidence: FaultEvidence): Promise<FaultKind> {
 
 async function verifyEquivocation(evidence: FaultEvidence): Promise<void> {
   const { statements } = evidence
-  check(statements.length === 2, 'it needs two statements')
   const [first, second] = statements.map(({ body }) => body)
-  if (!first || !second) return refuse('it needs two statements')
+  check(first !== undefined && second !== undefined, 'it needs two statements')
+  check(statements.length === 2, 'it needs two statements')
   verifyAccused(evidence, first)
   verifyAccused(evidence, second)
   check(first.statement === second.statement, 'the statements are of different kinds')
@@ -89,14 +85,13 @@ async function verifyRefutation(evidence: FaultEvidence): Promise<void> {
   const { statements } = evidence
   check(statements.length === 4, 'it needs four statements')
   const [answer, delivery, own, verdict] = statements.map(({ body }) => body)
-  if (
-    answer?.statement !== 'svc-answer-v2' ||
-    delivery?.statement !== 'svc-delivery-v2' ||
-    own?.statement !== 'svc-answer-v2' ||
-    verdict?.statement !== 'svc-verdict-v2'
-  ) {
-    return refuse('it needs an answer, its delivery, the own answer and the verdict')
-  }
+  check(
+    answer?.statement === 'svc-answer-v2' &&
+      delivery?.statement === 'svc-delivery-v2' &&
+      own?.statement === 'svc-answer-v2' &&
+      verdict?.statement === 'svc-verdict-v2',
+    'it needs an answer, its delivery, the own answer and the verdict',
+  )
   verifyAccused(evidence, own)
   verifyAccused(evidence, verdict)
   check(
@@ -113,25 +108,10 @@ async function verifyRefutation(evidence: FaultEvidence): Promise<void> {
   check(isRefuted(answer, own, verdict), 'the evidence bears the verdict out')
 }
 
-type Signed = FaultEvidence['statements'][number]
-
-function verifyAccused({ address, fence }: FaultEvidence, body: Signed['body']): void {
+function verifyAccused(
+  { address, fence }: FaultEvidence,
+  body: FaultEvidence['statements'][number]['body'],
+): void {
   check(body.address === address, 'the statements are of different nodes')
   check(body.fence === fence, 'the statements are for different fences')
-}
-
-async function verifyStatement(
-  { icl_origin: iclOrigin, chain_id: chainId, jobId }: FaultEvidence,
-  { body, session, signature }: Signed,
-): Promise<void> {
-  check(body.jobId === jobId, `${body.address} spoke of another job`)
-  const granted = await verifySession(
-    { address: body.address, key: session.key, iclOrigin, chainId, notAfter: session.not_after },
-    session.signature,
-  )
-  check(granted, `the wallet of ${body.address} did not grant the session key`)
-  check(
-    await verifySignature(session.key, signature, statementBytes(body)),
-    `${body.address} did not sign its statement`,
-  )
 }

@@ -16,3 +16,13 @@ export class SvcError extends Error {
     this.retryable = options.retryable ?? false
   }
 }
+
+/** Throws unless something holds. */
+export type Check = (holds: boolean, why: string) => asserts holds
+
+/** Makes a check that throws SvcError with this code and hint, and a message that ends with what does not hold. */
+export const checkerOf =
+  (code: string, message: string, hint: string): Check =>
+  (holds, why) => {
+    if (!holds) throw new SvcError(code, `${message}: ${why}`, { hint })
+  }

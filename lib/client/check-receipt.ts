@@ -9,7 +9,7 @@ import { defaultMaxOutputTokens, type JobView } from '../schemas/jobs.ts'
 import type { BlockId, JobListView } from '../schemas/list.ts'
 import type { Receipt } from '../schemas/receipt.ts'
 import type { Terms } from '../schemas/terms.ts'
-import { SvcError } from '../svc-error.ts'
+import { type Check, checkerOf, SvcError } from '../svc-error.ts'
 import { termsHash } from '../terms.ts'
 import { type JobOrder, listTermsOf } from './commit-list.ts'
 import type { ClientContext } from './context.ts'
@@ -212,10 +212,7 @@ async function outputKeyOf(
 const hint = 'Do not rely on this answer. Run the job again or use another ICL.'
 
 /** Throws SvcError `receipt-invalid` unless something about a receipt holds. */
-export function check(holds: boolean, why: string): void {
-  if (holds) return
-  throw new SvcError('receipt-invalid', `The receipt does not hold: ${why}`, { hint })
-}
+export const check: Check = checkerOf('receipt-invalid', 'The receipt does not hold', hint)
 
 /** SvcError `receipt-differs`. */
 export const differs = (why: string): SvcError =>

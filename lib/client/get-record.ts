@@ -1,13 +1,12 @@
 import type { Api } from '../api.ts'
 import type { Address, Hash32, JobId } from '../codecs.ts'
 import { faultEvidenceHash, faultIdOf, verifyFault } from '../fault.ts'
+import { type CheckSigned, statementChecker } from '../receipt/signed.ts'
 import type { FaultEvidence, FaultView } from '../schemas/fault.ts'
-import type { Network } from '../schemas/network.ts'
+import { type Network, publicOrigin } from '../schemas/network.ts'
 import type { JobRecord } from '../schemas/record.ts'
-import { verifySession } from '../session-grant.ts'
-import { verifySignature } from '../session-key.ts'
-import { statementBytes, statementHash } from '../statements.ts'
-import { SvcError } from '../svc-error.ts'
+import { statementHash } from '../statements.ts'
+import { type Check, checkerOf } from '../svc-error.ts'
 import { checkCommitmentOf } from '../teacher.ts'
 
 /**
@@ -20,35 +19,31 @@ export async function getRecord(
   jobId: JobId,
   signal?: AbortSignal,
 ): Promise<JobRecord> {
-  const { api } = context
+  const { api, network } = context
   const record = await api.getRecord(
     { params: { jobId } },
     { attempts: 3, ...(signal && { signal }) },
   )
   check(record.job.jobId === jobId, 'it is of another job')
-  for (const assignment of record.assignments) await checkAssignment(context, jobId, assignment)
-  for (const turn of record.deliveries) await checkTurn(context, record, turn)
+  const of = { jobId, icl_origin: publicOrigin(network), chain_id: network.chain_id }
+  const checkSigned = statementChecker(of, check)
+  for (const { node, fence, answer } of record.assignments) {
+    if (!answer) continue
+    checkSpeaker(answer, { node, fence })
+    await checkSigned(answer)
+  }
+  for (const turn of record.deliveries) await checkTurn(record, turn, checkSigned)
   for (const fault of record.faults) await checkFault(context, jobId, fault)
   return record
 }
 
 type Context = { readonly network: Network }
 
-async function checkAssignment(
-  context: Context,
-  jobId: JobId,
-  { node, fence, answer }: JobRecord['assignments'][number],
-): Promise<void> {
-  if (!answer) return
-  checkSpeaker(answer, { node, fence })
-  await checkStatement(context, jobId, answer)
-}
-
 /** Statements of a turn: the delivery is of the deliverer's own answer, and verdicts are on this delivery, by nodes with an answer. */
 async function checkTurn(
-  context: Context,
   { job: { jobId }, assignments }: JobRecord,
   { deliverer, fence, delivery, verdicts, attested = [] }: JobRecord['deliveries'][number],
+  checkSigned: CheckSigned,
 ): Promise<void> {
   const answerOf = async (node: Address, answered: number): Promise<Hash32 | undefined> => {
     const own = assignments.find((one) => one.node === node && one.fence === answered)?.answer
@@ -59,7 +54,7 @@ async function checkTurn(
   checkSpeaker(delivery, { node: deliverer, fence })
   const delivered = await answerOf(deliverer, fence)
   check(delivery.body.answer === delivered, `${deliverer} delivered another answer`)
-  await checkStatement(context, jobId, delivery)
+  await checkSigned(delivery)
   const hash = await statementHash(delivery.body)
   for (const verdict of verdicts) {
     const { address, fence: ofSpeaker, answer } = verdict.body
@@ -69,7 +64,7 @@ async function checkTurn(
       `the verdict of ${address} is on no answer of its own`,
     )
     check(verdict.body.delivery === hash, `${address} looked at another delivery`)
-    await checkStatement(context, jobId, verdict)
+    await checkSigned(verdict)
   }
   for (const { address, salt, score } of attested) {
     const own = verdicts.find(({ body }) => body.address === address)?.body
@@ -96,7 +91,7 @@ async function checkFault({ network }: Context, jobId: JobId, fault: FaultView):
   await verifyFault(evidence)
   check(
     faultIdOf(evidence) === fault.fault_id &&
-      evidence.icl_origin === new URL(network.public_url).origin &&
+      evidence.icl_origin === publicOrigin(network) &&
       evidence.chain_id === network.chain_id,
     `the fault of ${address} has another's proof`,
   )
@@ -106,33 +101,8 @@ async function checkFault({ network }: Context, jobId: JobId, fault: FaultView):
   )
 }
 
-const check = (holds: boolean, why: string): void => {
-  if (holds) return
-  throw new SvcError('record-invalid', `The record of the job does not hold: ${why}`, {
-    hint: 'Do not rely on it. Ask the operator of the ICL.',
-  })
-}
-
-async function checkStatement(
-  { network }: Context,
-  jobId: JobId,
-  { body, signature, session }: FaultEvidence['statements'][number],
-): Promise<void> {
-  const { address } = body
-  check(body.jobId === jobId, `${address} spoke of another job`)
-  const grant = {
-    address,
-    key: session.key,
-    iclOrigin: new URL(network.public_url).origin,
-    chainId: network.chain_id,
-    notAfter: session.not_after,
-  }
-  check(
-    await verifySession(grant, session.signature),
-    `the wallet of ${address} did not grant the session key`,
-  )
-  check(
-    await verifySignature(session.key, signature, statementBytes(body)),
-    `${address} did not sign its statement`,
-  )
-}
+const check: Check = checkerOf(
+  'record-invalid',
+  'The record of the job does not hold',
+  'Do not rely on it. Ask the operator of the ICL.',
+)

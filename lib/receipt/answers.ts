@@ -4,7 +4,7 @@ import { comparators } from '../comparators/all.ts'
 import { listCommitment } from '../list-commitment.ts'
 import type { Receipt } from '../schemas/receipt.ts'
 import { statementHash } from '../statements.ts'
-import { check, refuseReceipt } from './refuse.ts'
+import { check } from './refuse.ts'
 import type { CheckSigned } from './signed.ts'
 
 type Answer = Receipt['answers'][number]
@@ -21,7 +21,8 @@ export function receiptQuota({ list: { terms, members } }: Pick<Receipt, 'list'>
     minMatches: terms.min_matches,
     listLength: members.length,
   })
-  return result.outcome === 'quota' ? result.quota : refuseReceipt(result.why)
+  if (result.outcome === 'refused') check(false, result.why)
+  return result.quota
 }
 
 /** Checks each answer and its place among the others. Calls `onHeld` for each answer that passes. */
@@ -113,5 +114,5 @@ export function replayBatches(
     if (decision.outcome === 'disputed') break
     missing = decision.count
   }
-  return refuseReceipt('its answers do not agree')
+  check(false, 'its answers do not agree')
 }

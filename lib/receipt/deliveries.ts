@@ -56,7 +56,6 @@ async function verifyAttested({ jobId, attested = [], verdicts, delivery, ...rec
     check(!isSecond, `${address} opened two checks`)
     const own = verdicts.find(({ body }) => body.address === address)?.body
     check(own?.verdict === 'match', `${address} attests to a delivery that it did not accept`)
-    if (!own) return
     const { fence } = own
     const parts = { jobId, address, fence, delivery: own.delivery, score, salt }
     const isOpened = (await checkCommitmentOf(parts)) === own.check
@@ -91,7 +90,7 @@ async function outcomeOf(
   const { address, fence } = delivery.body
   const delivered = group.find((answer) => answer.address === address)
   check(delivered?.fence === fence, `${address} delivered for another assignment`)
-  check(delivered?.hash === delivery.body.answer, `${address} delivered another answer`)
+  check(delivered.hash === delivery.body.answer, `${address} delivered another answer`)
   await checkSigned(delivery)
   const hash = await statementHash(delivery.body)
   const said = new Map<string, SignedVerdict['body']['verdict']>()
@@ -101,17 +100,15 @@ async function outcomeOf(
     check(body.address !== address, `${address} gave a verdict on its own delivery`)
     check(!said.has(body.address), `${body.address} gave two verdicts`)
     said.set(body.address, body.verdict)
-    check(own?.fence === body.fence, `the verdict of ${body.address} is for another assignment`)
-    check(body.answer === own?.hash, `${body.address} compared another answer of its own`)
+    check(own.fence === body.fence, `the verdict of ${body.address} is for another assignment`)
+    check(body.answer === own.hash, `${body.address} compared another answer of its own`)
     check(body.delivery === hash, `${body.address} looked at another delivery`)
     check(
       (body.verdict === 'no-match') === (body.reason !== undefined),
       `${body.address} gave no reason, or one too many`,
     )
-    check(
-      !!delivered && !!own && !isRefuted(delivered, own, body),
-      `the evidence of ${body.address} refutes its verdict`,
-    )
+    const isBorneOut = !isRefuted(delivered, own, body)
+    check(isBorneOut, `the evidence of ${body.address} refutes its verdict`)
     await checkSigned({ body, ...rest })
   }
   const checkers = group.filter((member) => member.address !== address)
