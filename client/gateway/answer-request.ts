@@ -95,7 +95,7 @@ export async function answerRequest<A extends Asked>(
         signal,
         news,
       })
-      ahead?.after(model)
+      ahead?.(model)
       return one
     })
     .catch((error: unknown) => {

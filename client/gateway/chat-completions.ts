@@ -1,5 +1,5 @@
 import type { Interface } from './answer-request.ts'
-import { chunksOf, completionOf } from './chat-answer.ts'
+import { type Answered, piecesOf, proofOf, saidIn, usageOf } from './answered.ts'
 import { type ChatRequest, readChatRequest } from './chat-request.ts'
 import { eventOf } from './event-stream.ts'
 import { errorBody } from './openai-error.ts'
@@ -18,4 +18,72 @@ export const chatCompletions: Interface<ChatRequest> = {
         .join('') + done,
     failure: (error) => eventOf(errorBody(error)),
   }),
+}
+
+const commonOf = ({ inference, created }: Answered, object: string) => ({
+  id: `chatcmpl-${inference.jobId.slice(2, 34)}`,
+  object,
+  created,
+  model: inference.model,
+})
+
+const tokensOf = (answered: Answered) => {
+  const { asked, answered: said, total } = usageOf(answered)
+  return { prompt_tokens: asked, completion_tokens: said, total_tokens: total }
+}
+
+const finishOf = ({ inference: { answer } }: Answered): string => answer?.finish_reason ?? 'stop'
+
+/** An answer as one completion. */
+function completionOf(answered: Answered) {
+  const { content, calls } = saidIn(answered)
+  const toolCalls = calls.map(({ id, ...called }) => ({
+    id,
+    type: 'function' as const,
+    function: called,
+  }))
+  return {
+    ...commonOf(answered, 'chat.completion'),
+    choices: [
+      {
+        index: 0,
+        message: {
+          role: 'assistant',
+          content,
+          refusal: null,
+          ...(calls.length > 0 && { tool_calls: toolCalls }),
+        },
+        logprobs: null,
+        finish_reason: finishOf(answered),
+      },
+    ],
+    usage: tokensOf(answered),
+    ...proofOf(answered),
+  }
+}
+
+/** An answer as the chunks of a stream: the role, the text in pieces, the end, and the usage if it was asked for. */
+function chunksOf(answered: Answered, includeUsage: boolean): readonly object[] {
+  const common = commonOf(answered, 'chat.completion.chunk')
+  const chunk = (delta: object, finish: string | null) => ({
+    ...common,
+    choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }],
+    ...(includeUsage && { usage: null }),
+  })
+  const { content, calls } = saidIn(answered)
+  return [
+    chunk({ role: 'assistant', content: content === null ? null : '' }, null),
+    ...piecesOf(content ?? '').map((piece) => chunk({ content: piece }, null)),
+    ...calls.flatMap(({ id, name, arguments: written }, index) => [
+      chunk(
+        { tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }] },
+        null,
+      ),
+      ...piecesOf(written).map((piece) =>
+        chunk({ tool_calls: [{ index, function: { arguments: piece } }] }, null),
+      ),
+    ]),
+    { ...chunk({}, finishOf(answered)), ...proofOf(answered) },
+    ...(includeUsage ? [{ ...common, choices: [], usage: tokensOf(answered) }] : []),
+  ]
 }

@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import type { PromptMessage } from '../../lib/schemas/prompt.ts'
 
-const Text = z.string().max(1_048_576)
+/** A text; the prompt's own schema looks closer. */
+export const Text = z.string().max(1_048_576)
 
 const Part = z.object({ type: z.literal('text'), text: Text })
 
 /** What a message says, of parts that are text. */
 const Content = z.union([Text, z.array(Part).min(1).max(256)])
-type Content = z.output<typeof Content>
 
 const name = z.string().max(64).optional()
 
@@ -68,5 +68,6 @@ export function promptMessageOf(message: ChatMessage): PromptMessage {
   }
 }
 
-const textOf = (content: Content): string =>
+/** Returns the text of a message: its parts are lines. */
+export const textOf = (content: string | readonly { readonly text: string }[]): string =>
   typeof content === 'string' ? content : content.map(({ text }) => text).join('\n')

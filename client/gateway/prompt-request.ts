@@ -1,15 +1,14 @@
 import { z } from 'zod'
-import { PromptDocument } from '../../lib/schemas/prompt.ts'
-import { ChatMessage, promptMessageOf } from './chat-messages.ts'
+import { PromptDocument, type PromptMessage } from '../../lib/schemas/prompt.ts'
+import { ChatMessage, promptMessageOf, Text } from './chat-messages.ts'
 import { badRequest } from './openai-error.ts'
-import { paramOf } from './param-of.ts'
+import { paramOf } from './read-request.ts'
 
 /*
- * The parameters of a request that become the prompt document, in OpenAI's form. What they may hold is said once, by the schema of the
- * document: it has OpenAI's names, so that a refusal of the one names the parameter of the other.
+ * The parameters of a request that become the prompt document, in OpenAI's form. Only the schema of the document says what they may hold.
+ * It has OpenAI's names, so a refusal by it names the parameter.
  */
 
-const Text = z.string().max(1_048_576)
 /** A JSON schema; the document's own schema looks closer. */
 export const JsonSchema = z.record(z.string(), z.unknown())
 
@@ -55,23 +54,43 @@ type PromptParameters = z.output<z.ZodObject<typeof promptParameters>>
 
 /** The prompt document of a request; throws OpenAiError 400 that names the parameter. */
 export function promptOfRequest(request: PromptParameters): PromptDocument {
-  const { messages, response_format: format, stop, seed } = request
-  const stops = typeof stop === 'string' ? [stop] : stop
-  return checkedPrompt({
+  const { messages, tools, tool_choice: choice, response_format: format, stop, seed } = request
+  return promptOf({
     messages: messages.map(promptMessageOf),
-    ...toolsOf(request),
-    ...(format && format.type !== 'text' && { response_format: formatOf(format) }),
-    ...(stops?.length && { stop: stops }),
-    ...(typeof seed === 'number' && { seed }),
+    tools: tools?.map((tool) => tool.function),
+    choice: typeof choice === 'string' ? choice : choice?.function,
+    format: format?.type === 'json_schema' ? { type: format.type, ...format.json_schema } : format,
+    stop: typeof stop === 'string' ? [stop] : stop,
+    seed,
   })
 }
 
+/** The parts of a prompt as a request has them: null and what is left out say nothing. */
+type Parts = {
+  readonly messages: readonly PromptMessage[]
+  readonly tools: readonly object[] | null | undefined
+  readonly choice: string | { readonly name: string } | null | undefined
+  readonly format: { readonly type: string } | null | undefined
+  readonly stop?: readonly string[] | null | undefined
+  readonly seed?: number | null | undefined
+}
+
 /** A prompt document; throws OpenAiError 400 that names the parameter, which `placeOf` finds for a place in the document. */
-export function checkedPrompt(
-  prompt: object,
+export function promptOf(
+  { messages, tools, choice, format, stop, seed }: Parts,
   placeOf: (path: readonly PropertyKey[]) => readonly PropertyKey[] = (path) => path,
 ): PromptDocument {
-  const parsed = PromptDocument.safeParse({ version: 1, ...prompt })
+  if (!tools?.length && choice && choice !== 'none' && choice !== 'auto') {
+    throw badRequest('tool_choice needs tools', 'tool_choice', 'invalid_value')
+  }
+  const parsed = PromptDocument.safeParse({
+    version: 1,
+    messages,
+    ...(tools?.length && { tools: tools.map(withoutNull), ...(choice && { tool_choice: choice }) }),
+    ...(format && format.type !== 'text' && { response_format: withoutNull(format) }),
+    ...(stop?.length && { stop }),
+    ...(typeof seed === 'number' && { seed }),
+  })
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
   const path = issue?.path ?? []
@@ -79,26 +98,7 @@ export function checkedPrompt(
   throw badRequest(`${paramOf(path)}: ${issue?.message}`, param, 'invalid_value')
 }
 
-function toolsOf({
-  tools,
-  tool_choice: choice,
-}: PromptParameters): Pick<PromptDocument, 'tools' | 'tool_choice'> {
-  if (!tools?.length) {
-    if (!choice || choice === 'none' || choice === 'auto') return {}
-    throw badRequest('tool_choice needs tools', 'tool_choice', 'invalid_value')
-  }
-  return {
-    tools: tools.map(({ function: { strict, ...tool } }) => ({ ...tool, ...strictly(strict) })),
-    ...(choice && { tool_choice: typeof choice === 'string' ? choice : choice.function }),
-  }
-}
-
-function formatOf(format: z.output<typeof ResponseFormat>) {
-  if (format.type !== 'json_schema') return format
-  const { strict, ...schema } = format.json_schema
-  return { type: format.type, ...schema, ...strictly(strict) }
-}
-
-/** The member `strict`, where it says something. */
-export const strictly = (strict: boolean | null | undefined) =>
-  typeof strict === 'boolean' ? { strict } : {}
+const withoutNull = (given: object): object =>
+  Object.fromEntries(
+    Object.entries(given).filter(([, value]) => value !== null && value !== undefined),
+  )

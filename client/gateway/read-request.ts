@@ -1,6 +1,5 @@
 import type { z } from 'zod'
 import { badRequest } from './openai-error.ts'
-import { paramOf } from './param-of.ts'
 
 /** How requests are read. */
 export type ReadingOptions = {
@@ -105,3 +104,11 @@ function refusal(
   }
   return badRequest(`${param}: ${issue?.message ?? 'it is not valid'}`, param, 'invalid_value')
 }
+
+/** Where in a request something is, as OpenAI writes it: `messages[0].content`. */
+export const paramOf = (path: readonly PropertyKey[]): string =>
+  path
+    .map((step, at) =>
+      typeof step === 'number' ? `[${step}]` : `${at === 0 ? '' : '.'}${String(step)}`,
+    )
+    .join('')

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { PromptMessage } from '../../lib/schemas/prompt.ts'
+import { Text, textOf } from './chat-messages.ts'
 
-const Text = z.string().max(1_048_576)
 const id = z.string().max(256).nullish()
 const status = z.enum(['in_progress', 'completed', 'incomplete']).nullish()
 const CallId = z.string().max(256)
@@ -80,6 +80,3 @@ export function messagesOf(items: readonly InputItem[]): readonly PromptMessage[
   }
   return messages
 }
-
-const textOf = (content: z.output<typeof Content>): string =>
-  typeof content === 'string' ? content : content.map(({ text }) => text).join('\n')

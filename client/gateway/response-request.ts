@@ -1,8 +1,9 @@
 import { z } from 'zod'
 import type { Asked } from './answer-request.ts'
+import { Text } from './chat-messages.ts'
 import { longestAnswer, sampling, TokenLimit } from './chat-request.ts'
 import { badRequest } from './openai-error.ts'
-import { checkedPrompt, JsonSchema, strictly } from './prompt-request.ts'
+import { JsonSchema, promptOf } from './prompt-request.ts'
 import { type ReadingOptions, readParameters } from './read-request.ts'
 import { InputItem, messagesOf } from './response-items.ts'
 
@@ -11,7 +12,6 @@ import { InputItem, messagesOf } from './response-items.ts'
  * without it the question would be another.
  */
 
-const Text = z.string().max(1_048_576)
 const Name = z.string().max(64)
 
 const FunctionTool = z.strictObject({
@@ -115,7 +115,7 @@ export function readResponseRequest(body: unknown, reading: ReadingOptions): Res
   const { instructions, tool_choice, text, max_output_tokens } = data
   return {
     model: data.model,
-    prompt: promptOf(data, tools),
+    prompt: promptOfResponse(data, tools),
     stream: data.stream === true,
     maxOutputTokens: longestAnswer(max_output_tokens),
     ignored: [...ignored, ...unused],
@@ -145,31 +145,15 @@ function checkStateless(body: unknown): void {
   throw badRequest(message, param, 'unsupported_value')
 }
 
-function promptOf(given: Given, tools: ResponseRequest['given']['tools']) {
+function promptOfResponse(given: Given, tools: ResponseRequest['given']['tools']) {
   const { input, instructions, tool_choice: choice, text } = given
-  const isChosen = choice !== undefined && choice !== null
-  if (tools.length === 0 && isChosen && choice !== 'none' && choice !== 'auto') {
-    throw badRequest('tool_choice needs tools', 'tool_choice', 'invalid_value')
-  }
-  const format = text?.format ?? { type: 'text' as const }
-  return checkedPrompt(
+  const system = { role: 'system', content: instructions ?? '' } as const
+  return promptOf(
     {
-      messages: [
-        ...(instructions ? [{ role: 'system', content: instructions }] : []),
-        ...messagesOf(input),
-      ],
-      ...(tools.length > 0 && {
-        tools: tools.map(({ name, description, parameters, strict }) => ({
-          name,
-          ...(description && { description }),
-          ...(parameters && { parameters }),
-          ...strictly(strict),
-        })),
-        ...(isChosen && {
-          tool_choice: typeof choice === 'string' ? choice : { name: choice.name },
-        }),
-      }),
-      ...(format.type !== 'text' && { response_format: formatOf(format) }),
+      messages: [...(instructions ? [system] : []), ...messagesOf(input)],
+      tools: tools.map(({ type: _, ...tool }) => tool),
+      choice: typeof choice === 'string' ? choice : choice && { name: choice.name },
+      format: text?.format,
     },
     // The places of messages are not those of items.
     ([first = '', ...rest]) =>
@@ -179,10 +163,4 @@ function promptOf(given: Given, tools: ResponseRequest['given']['tools']) {
           ? ['text', 'format', ...rest]
           : [first, ...rest],
   )
-}
-
-function formatOf(format: Exclude<z.output<typeof Format>, { type: 'text' }>) {
-  if (format.type === 'json_object') return format
-  const { type, name, description, schema, strict } = format
-  return { type, name, ...(description && { description }), schema, ...strictly(strict) }
 }

@@ -1,25 +1,19 @@
 import type { GatewayOptions } from './gateway-options.ts'
 
-/** How keys are stored ahead for jobs to come. */
-export type StoreAhead = {
-  /** Has one key ready for the next job of a model, in the background. */
-  readonly after: (model: string) => void
-}
+/** Has one key ready for the next job of a model, in the background. */
+export type StoreAhead = (model: string) => void
 
 /**
- * Keeps one key ready for each model that had a job. It stores one only after a job, so that without requests it spends
- * nothing. `onEnded` is told of each that is stored, or that failed with an error; that one is not tried again before the next job.
+ * Keeps one key ready for each model that had a job. It stores one only after a job, so that it spends nothing without requests. Calls
+ * `onEnded` for each key that was stored, or with the error of one that was not, which is tried again after the next job.
  */
 export function createStoreAhead(
-  {
-    client,
-    agreement,
-    stopping,
-  }: Pick<GatewayOptions, 'agreement' | 'stopping'> & {
+  options: Pick<GatewayOptions, 'agreement' | 'stopping'> & {
     readonly client: Pick<GatewayOptions['client'], 'storeKeyAhead' | 'keysAhead'>
   },
   onEnded: (model: string, error?: unknown) => void,
 ): StoreAhead {
+  const { client, agreement, stopping } = options
   const underWay = new Set<string>()
   const store = async (model: string): Promise<void> => {
     const wanted = { model, ...agreement, signal: stopping }
@@ -33,11 +27,9 @@ export function createStoreAhead(
       underWay.delete(model)
     }
   }
-  return {
-    after: (model) => {
-      if (underWay.has(model) || stopping.aborted) return
-      underWay.add(model)
-      void store(model)
-    },
+  return (model) => {
+    if (underWay.has(model) || stopping.aborted) return
+    underWay.add(model)
+    void store(model)
   }
 }
