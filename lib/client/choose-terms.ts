@@ -36,28 +36,18 @@ export type QuorumWish = {
   readonly needs?: PromptNeeds | undefined
 }
 
-/** The options that fix a job's terms. */
-export type TermsOptions = {
-  readonly model: string
-  /** 0 when left out. */
+/** The options that fix a job's terms: `minTier` is 0 when left out, `verifierCount` 2. */
+export type TermsOptions = Omit<QuorumWish, 'minTier' | 'verifierCount'> & {
   readonly minTier?: number
-  /** 2 when left out. */
   readonly verifierCount?: number
-  readonly comparator?: QuorumWish['comparator']
-  readonly rule?: QuorumWish['rule']
-  readonly minMatches?: QuorumWish['minMatches']
-  readonly maxAnswers?: QuorumWish['maxAnswers']
-  readonly listLength?: QuorumWish['listLength']
-  readonly needs?: QuorumWish['needs']
 }
 
 /** Returns the wish of these options, with defaults filled in. */
-export const wishOf = (options: TermsOptions): QuorumWish => {
-  const { model, minTier = 0, verifierCount = 2, comparator } = options
-  const { rule, minMatches, maxAnswers, listLength, needs } = options
-  const asked = { model, minTier, verifierCount, comparator, rule, minMatches }
-  return { ...asked, maxAnswers, listLength, needs }
-}
+export const wishOf = ({ minTier = 0, verifierCount = 2, ...rest }: TermsOptions): QuorumWish => ({
+  minTier,
+  verifierCount,
+  ...rest,
+})
 
 /** Returns the terms of a wish, without pool and salt. Throws SvcError `list-length-wrong` or `quota-refused`. */
 export function demandOf(network: Network, wish: QuorumWish): Omit<Terms, 'pool_cid' | 'salt'> {

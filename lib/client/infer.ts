@@ -13,7 +13,6 @@ import { type ChosenTerms, chooseTerms, type TermsOptions, wishOf } from './choo
 import type { StoredPromptKey } from './client-chain.ts'
 import { toClientError } from './client-error.ts'
 import { collect } from './collect.ts'
-import type { JobOrder } from './commit-list.ts'
 import type { PoolComparison } from './compare-pool.ts'
 import type { ClientContext } from './context.ts'
 import { encryptKey } from './encrypt-key.ts'
@@ -77,17 +76,7 @@ type ListedPrompt = SealedPrompt & {
   readonly proof?: ProofTimings
 }
 
-/** A job that was submitted, and what its answer is checked with. */
-type PreparedJob = {
-  /** Unix seconds. */
-  readonly preparedAt: number
-  readonly order: JobOrder
-  readonly prompt: PromptDocument
-  readonly promptKey: Uint8Array<ArrayBuffer>
-  readonly readToken: string
-  readonly webhookSecret: string | undefined
-  readonly proof: ProofTimings | undefined
-}
+type PreparedJob = Awaited<ReturnType<typeof prepare>>
 
 /**
  * Has a quorum answer a prompt (a text is one message of the user), and returns the decrypted answer once every check has passed. Uses a
@@ -120,7 +109,7 @@ export async function infer(
   }
   try {
     const turn = await takeTurn(run, turns)
-    const { job, view } = await runJob(run, document).finally(() => turn?.end())
+    const { job, view } = await runJob(run, document).finally(turn?.end)
     const { order, readToken, prompt: asked, promptKey, proof } = job
     const jobId = jobIdOf(order.identity)
     if (view.status !== 'accepted') {
@@ -157,7 +146,8 @@ function listOf({ context, options }: Run, chosen: ChosenTerms, stored: StoredPr
     })
 }
 
-async function prepare(run: Run, prompt: PromptDocument): Promise<PreparedJob> {
+/** Submits a job; returns it with what its answer is checked with. */
+async function prepare(run: Run, prompt: PromptDocument) {
   const { context, steps, wish } = run
   const { signal } = run.options
   const preparedAt = await context.chain.time(signal)
