@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import type { ProveAnswer } from '../../lib/coprocessor/prove-messages.ts'
+import type { ProveAnswer } from '../../lib/coprocessor/answer-proof.ts'
 import type { Prover } from '../../lib/coprocessor/prover.ts'
 import { createWorkerProver, type ProofWorker } from '../../lib/coprocessor/worker-prover.ts'
 

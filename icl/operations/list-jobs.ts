@@ -1,7 +1,6 @@
 import type { z } from 'zod'
 import type { Address } from '../../lib/codecs.ts'
-import type { JobList, JobSummary } from '../../lib/schemas/job-list.ts'
-import type { JobPhase } from '../../lib/schemas/jobs.ts'
+import type { JobList, JobPhase, JobSummary } from '../../lib/schemas/jobs.ts'
 import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { readTokenOf } from '../records/icl-keys.ts'

@@ -1,6 +1,5 @@
 import { checkCoprocessor } from '../../lib/host/check-coprocessor.ts'
-import { type Check, reportChecks } from '../../lib/host/checks.ts'
-import { failedBy, skipped } from '../../lib/host/make-check.ts'
+import { type Check, failedBy, reportChecks, skipped } from '../../lib/host/checks.ts'
 import { systemClock as clock, systemRandom as random } from '../../lib/system.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { AdminCommand, AdminTerminal } from './admin-command.ts'

@@ -11,10 +11,9 @@ import type { Receipt } from '../schemas/receipt.ts'
 import type { Terms } from '../schemas/terms.ts'
 import { type Check, checkerOf, SvcError } from '../svc-error.ts'
 import { termsHash } from '../terms.ts'
-import { type JobOrder, listTermsOf } from './commit-list.ts'
-import type { ClientContext } from './context.ts'
-import { patient } from './patient.ts'
+import { type ClientContext, patient } from './context.ts'
 import type { JobWish } from './submit-job.ts'
+import { type JobOrder, listTermsOf } from './submit-job.ts'
 
 // A session key is valid until a time, so a receipt may not choose its own time. Clocks differ a little.
 const clockToleranceSeconds = 600

@@ -12,8 +12,7 @@ import type { PromptNeeds } from '../schemas/prompt-needs.ts'
 import { type AgreementRule, maxListLength, type Terms } from '../schemas/terms.ts'
 import { SvcError } from '../svc-error.ts'
 import { comparePool, type PoolComparison, readPublished } from './compare-pool.ts'
-import type { ClientContext } from './context.ts'
-import { patient } from './patient.ts'
+import { type ClientContext, patient } from './context.ts'
 
 // Nodes on the list beyond the most answers, in reserve for nodes that fail.
 const spareNodes = 2

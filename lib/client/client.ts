@@ -22,12 +22,12 @@ import { type TermsOptions, wishOf } from './choose-terms.ts'
 import { createClientChain } from './client-chain.ts'
 import { toClientError } from './client-error.ts'
 import type { ClientContext } from './context.ts'
-import { endList, type KeyHandles } from './end-list.ts'
 import { getRecord } from './get-record.ts'
 import { type InferOptions, infer } from './infer.ts'
 import type { Inference } from './inference.ts'
 import { createKeysAhead } from './keys-ahead.ts'
 import { type OpenOptions, openJob } from './open-job.ts'
+import { endList, type KeyHandles } from './prompt-key.ts'
 import { createTurns } from './turns.ts'
 
 /** Options of `createClient`. */

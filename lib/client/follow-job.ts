@@ -5,8 +5,8 @@ import { SvcError } from '../svc-error.ts'
 import { createBell } from './bell.ts'
 import { toClientError } from './client-error.ts'
 import type { ClientContext } from './context.ts'
+import { stuckJobError } from './inference.ts'
 import { isPassing, longestOutageMs } from './outlast.ts'
-import { stuckJobError } from './stuck-job.ts'
 import { watchEvents } from './watch-events.ts'
 
 const pollMs = 1_000

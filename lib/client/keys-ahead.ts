@@ -15,8 +15,7 @@ import { SvcError } from '../svc-error.ts'
 import { type ChosenTerms, chooseTerms, demandOf, type QuorumWish } from './choose-terms.ts'
 import type { StoredPromptKey } from './client-chain.ts'
 import type { ClientContext } from './context.ts'
-import { encryptKey } from './encrypt-key.ts'
-import { storePromptKey } from './store-prompt-key.ts'
+import { encryptKey, storePromptKey } from './prompt-key.ts'
 
 // Less than the ICL's 1,800 s, to allow for its clock and the time until the request.
 const readySeconds = 1_500

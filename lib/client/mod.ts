@@ -52,11 +52,8 @@ export {
 } from './client.ts'
 export type { StoredPromptKey } from './client-chain.ts'
 export { toClientError } from './client-error.ts'
-export { commitList, type JobOrder } from './commit-list.ts'
 export { describeLeftOut, type PoolComparison } from './compare-pool.ts'
 export type { ClientContext } from './context.ts'
-export { encryptKey } from './encrypt-key.ts'
-export { endList, type KeyHandles } from './end-list.ts'
 export { type Follow, followJob } from './follow-job.ts'
 export type { InferOptions } from './infer.ts'
 export {
@@ -70,12 +67,11 @@ export {
   UncommittedError,
   type UncommittedInference,
 } from './inference.ts'
-export { nameJob } from './name-job.ts'
 export type { OpenOptions } from './open-job.ts'
 export { askForList, type JobList } from './own-list.ts'
-export { checkPrompt, maxPromptBytes } from './prompt-text.ts'
+export { encryptKey, endList, type KeyHandles, storePromptKey } from './prompt-key.ts'
+export { checkPrompt, maxPromptBytes, type SealedPrompt, sealPrompt } from './prompt-text.ts'
 export { checkOutput, decryptOutput } from './read-output.ts'
-export { type SealedPrompt, sealPrompt } from './seal-prompt.ts'
 export {
   type InferenceStep,
   inferenceSteps,
@@ -83,8 +79,13 @@ export {
   stepLabels,
   type Timings,
 } from './steps.ts'
-export { storePromptKey } from './store-prompt-key.ts'
-export { type JobWish, submitJob } from './submit-job.ts'
+export {
+  commitList,
+  type JobOrder,
+  type JobWish,
+  nameJob,
+  submitJob,
+  uploadBlob,
+} from './submit-job.ts'
 export type { QueuePlace } from './turns.ts'
-export { uploadBlob } from './upload-blob.ts'
 export { type EventWatcher, watchEvents } from './watch-events.ts'

@@ -19,10 +19,9 @@ import { SvcError } from '../svc-error.ts'
 import { check, differs } from './check-receipt.ts'
 import { toClientError } from './client-error.ts'
 import { type Checks, collect } from './collect.ts'
-import type { ClientContext } from './context.ts'
+import { type ClientContext, patient } from './context.ts'
 import { followJob } from './follow-job.ts'
 import { endedWithout, type Inference } from './inference.ts'
-import { patient } from './patient.ts'
 import { createStepRunner, type StepNews } from './steps.ts'
 
 /** Pages of 50 jobs that are searched: an ICL may name a next page for ever. */

@@ -21,8 +21,7 @@ import { SvcError } from '../svc-error.ts'
 import { termsHash } from '../terms.ts'
 import type { ChosenTerms } from './choose-terms.ts'
 import type { StoredPromptKey } from './client-chain.ts'
-import type { ClientContext } from './context.ts'
-import { patient } from './patient.ts'
+import { type ClientContext, patient } from './context.ts'
 import type { QueuePlace } from './turns.ts'
 
 /** What a list is drawn from besides its key. */

@@ -14,12 +14,10 @@ import { type JobIdentity, jobIdOf } from '../job-id.ts'
 import type { SubmittedJob } from '../schemas/jobs.ts'
 import { SvcError } from '../svc-error.ts'
 import { toClientError } from './client-error.ts'
-import { commitList, type JobOrder } from './commit-list.ts'
 import type { ClientContext } from './context.ts'
 import { isPassing } from './outlast.ts'
 import type { StepRunner } from './steps.ts'
-import { type JobWish, submitJob } from './submit-job.ts'
-import { uploadBlob } from './upload-blob.ts'
+import { commitList, type JobOrder, type JobWish, submitJob, uploadBlob } from './submit-job.ts'
 import { withGrace } from './with-grace.ts'
 
 const cancelTimeoutMs = 5_000
@@ -39,18 +37,19 @@ export async function placeJob(
   const stop = new AbortController()
   const ended = signal ? AbortSignal.any([signal, stop.signal]) : stop.signal
   let isSent = false
-  let submitted: Submitted | undefined
+  let readToken: string | undefined
   const committing = steps.run('commit-list', () => commitList(context, job, ended))
   // Without the commitment the rest is of no use.
   committing.catch((error: unknown) => stop.abort(error))
   try {
     await steps.run('upload', () => uploadBlob(context, job.blob, job.list, ended))
-    submitted = await steps.run('submit', () =>
+    const submitted = await steps.run('submit', () =>
       withGrace(context.clock, submitGraceMs, ended, (late) => {
         isSent = true
         return submitJob(context, job, job.wish, late)
       }),
     )
+    readToken = submitted.read_token
     await committing
     return submitted
   } catch (error) {
@@ -59,7 +58,7 @@ export async function placeJob(
     const isSpent = !isStopped && (await isDoneSoon(context, committing, stop))
     // The submission may have arrived although its answer did not.
     if (isSent && (isStopped || isPassing(error))) {
-      await cancelJob(context, job.identity, submitted?.read_token)
+      await cancelJob(context, job.identity, readToken)
     }
     throw isSpent ? withSpentKey(failure) : failure
   }

@@ -2,8 +2,9 @@ import { utf8 } from '../digest.ts'
 import { maxBlobBytes } from '../endpoints.ts'
 import { promptOfText, promptText, writePrompt } from '../prompt.ts'
 import { PromptDocument } from '../schemas/prompt.ts'
-import { sealBytes } from '../sealing.ts'
+import { newSealingKey, seal, sealBytes } from '../sealing.ts'
 import { SvcError } from '../svc-error.ts'
+import type { ClientContext } from './context.ts'
 
 /** The longest prompt that an ICL takes unless it says otherwise, in bytes of the document before sealing. */
 export const maxPromptBytes: number = maxBlobBytes - sealBytes
@@ -35,4 +36,22 @@ function checkDocument(prompt: PromptDocument): PromptDocument {
   throw new SvcError('prompt-invalid', `The prompt is not valid: ${where}: ${issue?.message}`, {
     hint: 'Correct it. docs/protocol.md lists what a prompt document may hold.',
   })
+}
+
+/** A prompt encrypted with a key of its own. */
+export type SealedPrompt = {
+  readonly blob: Uint8Array<ArrayBuffer>
+  readonly promptKey: Uint8Array<ArrayBuffer>
+}
+
+/** Encrypts a prompt for this client with a key that has sealed nothing yet; throws as `checkPrompt` does. */
+export async function sealPrompt(
+  { address, network, random }: Pick<ClientContext, 'address' | 'network' | 'random'>,
+  prompt: string | PromptDocument,
+  promptKey: Uint8Array<ArrayBuffer> = newSealingKey(random),
+): Promise<SealedPrompt> {
+  const document = checkPrompt(prompt, network.limits.prompt_bytes)
+  const purpose = { kind: 'prompt', client: address } as const
+  const blob = await seal(writePrompt(document), promptKey, purpose, random)
+  return { blob, promptKey }
 }

@@ -1,11 +1,15 @@
+import { bytesToBigInt } from 'viem'
 import type { z } from 'zod'
-import { jobIdOf } from '../job-id.ts'
+import { cidOf } from '../cid.ts'
+import type { JobId } from '../codecs.ts'
+import { type JobIdentity, jobIdOf } from '../job-id.ts'
+import { maskOf } from '../list.ts'
+import type { ListTerms } from '../list-commitment.ts'
 import type { Parameters, SubmitJob, SubmittedJob } from '../schemas/jobs.ts'
 import { SvcError } from '../svc-error.ts'
 import type { QuorumWish } from './choose-terms.ts'
-import type { JobOrder } from './commit-list.ts'
-import type { ClientContext } from './context.ts'
-import { patient } from './patient.ts'
+import { type ClientContext, patient } from './context.ts'
+import type { JobList } from './own-list.ts'
 
 /** How the nodes run a job, and how their answers are compared. */
 export type JobWish = QuorumWish & {
@@ -41,5 +45,71 @@ export async function submitJob(
   if (submitted.jobId === jobId) return submitted
   throw new SvcError('job-id-wrong', `The ICL answered about ${submitted.jobId}, not ${jobId}`, {
     hint: 'Check the chain id and the version of the ICL.',
+  })
+}
+
+/** Makes the identity of a new job from its prompt and the handles of the prompt's key. Each call makes another job. */
+export function nameJob(
+  { address, network, random }: Pick<ClientContext, 'address' | 'network' | 'random'>,
+  parts: {
+    readonly promptCid: string
+    readonly highHandle: bigint
+    readonly lowHandle: bigint
+  },
+): { readonly jobId: JobId; readonly identity: JobIdentity } {
+  const identity: JobIdentity = {
+    chainId: network.chain_id,
+    client: address,
+    promptCid: parts.promptCid,
+    kpHighHandle: parts.highHandle,
+    kpLowHandle: parts.lowHandle,
+    clientNonce: bytesToBigInt(random.bytes(32)),
+  }
+  return { jobId: jobIdOf(identity), identity }
+}
+
+/** A job that is about to be submitted: its identity, and the list that it is bound to. */
+export type JobOrder = { readonly identity: JobIdentity; readonly list: JobList }
+
+/** Returns what the client commits to on chain for a job. */
+export const listTermsOf = ({ identity, list: { signed, until } }: JobOrder): ListTerms => ({
+  jobId: jobIdOf(identity),
+  activator: signed.body.coordinator,
+  until,
+  list: signed.body.list,
+})
+
+/** Binds the key to job and list on chain, for good, and lets the first seats read it; throws `commit-list-reverted` or a chain error. */
+export async function commitList(
+  { chain }: Pick<ClientContext, 'chain'>,
+  order: JobOrder,
+  signal?: AbortSignal,
+): Promise<void> {
+  const { identity, list } = order
+  await chain.commitList(
+    {
+      highHandle: identity.kpHighHandle,
+      lowHandle: identity.kpLowHandle,
+      terms: listTermsOf(order),
+      mask: maskOf(list.positions),
+    },
+    signal,
+  )
+}
+
+/** Uploads the encrypted prompt and returns its CID. Throws SvcError `blob-cid-wrong` when the ICL names another CID. */
+export async function uploadBlob(
+  { api }: ClientContext,
+  blob: Uint8Array<ArrayBuffer>,
+  { signed: { body } }: Pick<JobList, 'signed'>,
+  signal?: AbortSignal,
+): Promise<string> {
+  const expected = await cidOf(blob)
+  const { kpHighHandle, kpLowHandle, block } = body
+  const query = { kpHighHandle, kpLowHandle, block_number: block.number }
+  const { cid } = await api.putBlob({ query, body: blob }, { ...patient, signal })
+  if (cid === expected) return cid
+  throw new SvcError('blob-cid-wrong', `The ICL stored ${cid} instead of ${expected}`, {
+    hint: 'Do not use this ICL: it changed the blob or its name.',
   })
 }

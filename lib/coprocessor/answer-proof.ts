@@ -1,7 +1,6 @@
 import loadTfhe, { init_panic_hook as explainPanics } from 'tfhe'
 import { errorMessage } from '../error-message.ts'
-import { buildProof } from './build-proof.ts'
-import type { ProveAnswer, ProveRequest } from './prove-messages.ts'
+import { buildProof, type ProofMaterial } from './build-proof.ts'
 
 /** Makes the proof of a worker's request; never throws. `read` loads the FHE code. */
 export async function answerProof(
@@ -16,3 +15,9 @@ export async function answerProof(
     return { failure: errorMessage(error) }
   }
 }
+
+/** A request for one proof, with the URL of the FHE code. */
+export type ProveRequest = { readonly wasmUrl: string; readonly material: ProofMaterial }
+
+/** The proof, or the reason for its failure. */
+export type ProveAnswer = { readonly proof: Uint8Array } | { readonly failure: string }

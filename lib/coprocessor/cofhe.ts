@@ -1,6 +1,5 @@
 import type { CofheCoprocessor, CofheOptions } from './cofhe-options.ts'
-import { coprocessorUrlsOf } from './coprocessor-urls.ts'
-import { checkMockChain, mockChainId } from './mock-chain.ts'
+import { checkMockChain, coprocessorUrlsOf, mockChainId } from './coprocessor-urls.ts'
 
 /**
  * Makes a coprocessor for one wallet, through the SDK: in mock mode on chain 31337, with real ciphertexts and proofs elsewhere. The SDK is

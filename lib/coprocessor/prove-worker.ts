@@ -1,7 +1,7 @@
 // One proof per worker, which then ends with its memory: the only way that WASM gives memory back.
 
+import type { ProveRequest } from './answer-proof.ts'
 import { answerProof } from './answer-proof.ts'
-import type { ProveRequest } from './prove-messages.ts'
 
 declare const self: Worker
 

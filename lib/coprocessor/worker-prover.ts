@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts'
 import { withDeadline } from '../deadline.ts'
 import { SvcError } from '../svc-error.ts'
 import { systemClock } from '../system.ts'
-import type { ProveAnswer, ProveRequest } from './prove-messages.ts'
+import type { ProveAnswer, ProveRequest } from './answer-proof.ts'
 import type { ProofInput, Prover } from './prover.ts'
 
 const proofTimeoutMs = 240_000

@@ -5,7 +5,7 @@ import type { Random } from '../random.ts'
 import type { CoprocessorUrls } from '../schemas/coprocessor-urls.ts'
 import { SvcError } from '../svc-error.ts'
 import type { Check } from './checks.ts'
-import { checking, failed, ok } from './make-check.ts'
+import { checking, failed, ok } from './checks.ts'
 
 const attemptMs = 15_000
 // For a download of nine megabytes.

@@ -7,6 +7,7 @@ import {
   JobId,
   ModelId,
   ModelTier,
+  NextCursor,
   Uint256,
   UnixSeconds,
 } from '../codecs.ts'
@@ -268,3 +269,28 @@ export const JobEvent = named('JobEvent', {
   detail: z.string().max(1_000).optional(),
 })
 export type JobEvent = z.output<typeof JobEvent>
+
+/** Selects the caller's own jobs. */
+export const JobListQuery = z.object({ status: JobPhase.optional() })
+
+/** A job in a list. The token reads the rest of it. */
+const JobSummary = named('JobSummary', {
+  jobId: JobId,
+  status: JobPhase,
+  reason: JobReason.optional(),
+  model_id: ModelId,
+  prompt_cid: Cid,
+  output_cid: Cid.optional(),
+  receipt_hash: Hash32.optional(),
+  created_at: UnixSeconds,
+  deadline: UnixSeconds,
+  settled_at: UnixSeconds.optional(),
+  read_token: ReadToken,
+})
+export type JobSummary = z.output<typeof JobSummary>
+
+/** A page of the caller's own jobs, newest first. */
+export const JobList = named('JobList', {
+  jobs: z.array(JobSummary).max(50),
+  next_cursor: NextCursor,
+})

@@ -4,9 +4,16 @@ import { canonicalJson } from '../../lib/canonical-json.ts'
 import { agreedIn, describeAgreed } from '../../lib/client/agreed.ts'
 import { Address } from '../../lib/codecs.ts'
 import { errorMessage } from '../../lib/error-message.ts'
-import { type Check, checkLine, exitCodeOfChecks } from '../../lib/host/checks.ts'
+import {
+  type Check,
+  checking,
+  checkLine,
+  exitCodeOfChecks,
+  failed,
+  ok,
+  skipped,
+} from '../../lib/host/checks.ts'
 import { exitCodes } from '../../lib/host/exit-code.ts'
-import { checking, failed, ok, skipped } from '../../lib/host/make-check.ts'
 import { readLimitedFile } from '../../lib/host/private-files.ts'
 import { receiptHash, verifyReceipt } from '../../lib/receipt.ts'
 import { Receipt } from '../../lib/schemas/receipt.ts'

@@ -1,7 +1,7 @@
 import { privateKeyToAccount } from 'viem/accounts'
 import { publicJobDetail } from '../../icl/console/public-job.ts'
 import { viewJob } from '../../icl/operations/view-job.ts'
-import { stuckJobError } from '../../lib/client/stuck-job.ts'
+import { stuckJobError } from '../../lib/client/inference.ts'
 import { systemClock } from '../../lib/system.ts'
 import { createNodeChain } from '../../node/chain/contracts.ts'
 import { createOpenAi } from '../../node/inference/openai.ts'

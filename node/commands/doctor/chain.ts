@@ -1,6 +1,6 @@
 import type { Address } from '../../../lib/codecs.ts'
 import type { Check } from '../../../lib/host/checks.ts'
-import { checking, failed, ok, skipped } from '../../../lib/host/make-check.ts'
+import { checking, failed, ok, skipped } from '../../../lib/host/checks.ts'
 import type { Network } from '../../../lib/schemas/network.ts'
 import type { AttestationBackend } from '../../../lib/schemas/nodes.ts'
 import { checkEndpoint } from '../../chain/check-endpoint.ts'

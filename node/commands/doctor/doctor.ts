@@ -1,5 +1,11 @@
-import { type Check, reportChecks } from '../../../lib/host/checks.ts'
-import { failed, failedBy, ok, skipped } from '../../../lib/host/make-check.ts'
+import {
+  type Check,
+  failed,
+  failedBy,
+  ok,
+  reportChecks,
+  skipped,
+} from '../../../lib/host/checks.ts'
 import { type LoadedConfig, loadConfig } from '../../config-file.ts'
 import type { CommandContext } from '../context.ts'
 import { checkChain, withoutNetwork } from './chain.ts'

@@ -1,5 +1,5 @@
 import type { Check } from '../../../lib/host/checks.ts'
-import { checking, failed, ok, skipped } from '../../../lib/host/make-check.ts'
+import { checking, failed, ok, skipped } from '../../../lib/host/checks.ts'
 import { modelNameOf, providerNameOf } from '../../../lib/providers.ts'
 import { knowsModel, probeProvider } from '../../inference/probe.ts'
 import {

@@ -1,6 +1,6 @@
 import type { Address } from '../../../lib/codecs.ts'
 import type { Check } from '../../../lib/host/checks.ts'
-import { checking, failed, ok, skipped } from '../../../lib/host/make-check.ts'
+import { checking, failed, ok, skipped } from '../../../lib/host/checks.ts'
 import { tpmOptionsOf } from '../../attestation/attestor.ts'
 import { tpmOfCertificate } from '../../attestation/certificate-claims.ts'
 import { readRecord } from '../../attestation/record.ts'

@@ -5,9 +5,9 @@ import {
   expectedJob,
   fetchCheckedReceipt,
 } from '../../../lib/client/check-receipt.ts'
-import type { JobOrder } from '../../../lib/client/commit-list.ts'
 import type { ClientContext } from '../../../lib/client/context.ts'
 import { decryptOutput } from '../../../lib/client/read-output.ts'
+import type { JobOrder } from '../../../lib/client/submit-job.ts'
 import { submitJob } from '../../../lib/client/submit-job.ts'
 import type { Hash32 } from '../../../lib/codecs.ts'
 import { jobIdOf } from '../../../lib/job-id.ts'

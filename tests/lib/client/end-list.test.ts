@@ -1,7 +1,7 @@
 import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createClientChain } from '../../../lib/client/client-chain.ts'
-import { endList } from '../../../lib/client/end-list.ts'
+import { endList } from '../../../lib/client/prompt-key.ts'
 import { ACTIVATOR, createListedKeys, NODES, OWNER } from '../../contracts/listed-keys.ts'
 import { createKeyActions } from '../../contracts/stored-keys.ts'
 import { revertOf, startTestChain } from '../../contracts/test-chain.ts'
