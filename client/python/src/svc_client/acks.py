@@ -1,10 +1,9 @@
 """Compares receipts with the ICL's acknowledgements to nodes."""
 
-from pathlib import Path
 from typing import Any, Sequence
 
 from . import schema
-from .encoding import canonical_json, hash_of, read_json
+from .encoding import canonical_json, hash_of, read_file, read_json
 from .errors import SvcError, check
 from .signatures import verify_signature
 
@@ -13,13 +12,7 @@ _most_bytes = 64 * 1_048_576
 
 def read_acks(path: str) -> list[dict[str, Any]]:
     """Reads acknowledgements from a file: one, or one a line. Raises SvcError `file-unreadable` or `ack-invalid`."""
-    try:
-        with Path(path).open("rb") as file:
-            data = file.read(_most_bytes + 1)
-    except OSError as error:
-        raise SvcError("file-unreadable", str(error), "Name the file that holds the acknowledgements.") from error
-    if len(data) > _most_bytes:
-        raise SvcError("file-unreadable", f"{path} is larger than 64 MiB", "Name the file that holds the acknowledgements.")
+    data = read_file(path, _most_bytes, "the acknowledgements")
     try:
         return [_read(data)]
     except SvcError:

@@ -14,7 +14,7 @@ from . import chain, schema
 from .comparators import evidence_key, exact_evidence
 from .coprocessor import encrypt, refuse_unless_local
 from .encoding import canonical_json, cid_of, hash_of, to_base64url, unhex
-from .errors import SvcError, check
+from .errors import SvcError, check, checker
 from .jobs import fetch_output, fetch_receipt, follow, outlast, published_keys
 from .keccak import abi_encode, keccak256, word
 from .lists import candidates_of, draw_list, first_positions, job_id_of, list_seed, read_pool
@@ -32,6 +32,8 @@ _most_passed, _grace_s, _wait_s = 4, 600, 15
 _looks, _leaving_s = 4, 5
 _polls, _poll_s = 200, 0.1
 _encrypted = "(uint256,uint8,uint8,bytes)"
+
+_trust = checker("list-untrusted", "The list is not used", "Ask again, or use another ICL.")
 
 T = TypeVar("T")
 
@@ -217,8 +219,3 @@ def _formed(form: schema.Form, value: Any) -> Any:
         return value
     except SvcError as error:
         raise wrong_answer("the ICL", "a pool or list that has not its form") from error
-
-
-def _trust(holds: bool, why: str) -> None:
-    if not holds:
-        raise SvcError("list-untrusted", f"The list is not used: {why}", "Ask again, or use another ICL.")

@@ -5,13 +5,18 @@ from typing import Any, NamedTuple
 
 from . import schema
 from .encoding import hash_of
-from .errors import SvcError
+from .errors import SvcError, checker
 from .keccak import keccak256
 from .lists import drawn_list, list_commitment, read_pool
 from .receipt import Receipt, receipt_hash
 from .rpc import Rpc, get_json, request, wrong_answer
 
 _most_blob_bytes = 1_048_576
+_check = checker(
+    "receipt-differs",
+    "The receipt does not fit the chain",
+    "Do not rely on this answer: the ICL committed to one receipt and showed another.",
+)
 
 
 class Place(NamedTuple):
@@ -67,8 +72,7 @@ def check_result(receipt: Receipt, place: Place) -> None:
     _check(result[2] == int(receipt_hash(receipt), 16), "the chain holds another receipt hash for this job")
     _check(result[1] == output, "the chain holds another output for this job")
     _check(result[3] == int(body["deliverer"], 16), "the chain holds another leader for this job")
-    is_same = verifiers == [int(other, 16) for other in others]
-    _check(is_same, "the chain holds other verifiers for this job")
+    _check(verifiers == [int(other, 16) for other in others], "the chain holds other verifiers for this job")
     counts = [said.count("match"), said.count("no-match")]
     _check(result[4:6] == counts, "the chain holds other verdicts for this job")
 
@@ -96,8 +100,7 @@ def check_list(receipt: Receipt, place: Place) -> None:
     commitment = place.rpc.read(place.prompt_key_store, "listOf(uint256,uint256)", high, low)[0]
     _check(commitment != 0, "the client has committed to no list")
     own = list_commitment(receipt["jobId"], chosen["activator"], chosen["until"], chosen["members"])
-    is_own = commitment == int(own, 16)
-    _check(is_own, "the client has committed to another list, job, activator or end")
+    _check(commitment == int(own, 16), "the client has committed to another list, job, activator or end")
 
 
 def check_draw(receipt: Receipt, place: Place, gateway: str) -> None:
@@ -111,12 +114,3 @@ def check_draw(receipt: Receipt, place: Place, gateway: str) -> None:
 
 def load_blob(base: str, cid: str) -> bytes:
     return request(f"{base}/ipfs/{cid}", most_bytes=_most_blob_bytes)
-
-
-def _check(holds: bool, why: Any) -> None:
-    if not holds:
-        raise SvcError(
-            "receipt-differs",
-            f"The receipt does not fit the chain: {why}",
-            "Do not rely on this answer: the ICL committed to one receipt and showed another.",
-        )

@@ -3,11 +3,10 @@
 import argparse
 import json
 import sys
-from pathlib import Path
 from typing import Any, Callable, Optional, Sequence
 
 from .acks import check_ack, read_acks
-from .encoding import read_json
+from .encoding import read_file, read_json
 from .errors import SvcError
 from .receipt import receipt_hash, verify_receipt
 
@@ -67,18 +66,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _read(options: argparse.Namespace) -> dict[str, Any]:
-    try:
-        with Path(options.file).open("rb") as file:
-            data = file.read(_most_bytes + 1)
-    except OSError as error:
-        raise SvcError("file-unreadable", str(error), "Name the file that holds the receipt.") from error
-    if len(data) > _most_bytes:
-        raise SvcError(
-            "receipt-invalid",
-            f"{options.file} is larger than any receipt",
-            "Name the file that holds the receipt.",
-        )
-    receipt = read_json(data)
+    receipt = read_json(read_file(options.file, _most_bytes, "the receipt"))
     verify_receipt(receipt, None if options.icl_key is None else [options.icl_key])
     return receipt
 

@@ -1,9 +1,10 @@
-"""Bytes, base64url, canonical JSON (RFC 8785) and strict JSON."""
+"""Bytes, base64url, canonical JSON (RFC 8785), strict JSON and files."""
 
 import base64
 import hashlib
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 from .errors import SvcError
@@ -40,6 +41,18 @@ def cid_of(block: bytes) -> str:
     """The CIDv1 of one raw block, sha2-256, base32."""
     name = bytes.fromhex("01551220") + hashlib.sha256(block).digest()
     return "b" + base64.b32encode(name).decode().rstrip("=").lower()
+
+
+def read_file(path: str, most_bytes: int, what: str) -> bytes:
+    """Reads a file of at most so many bytes, which holds `what`. Raises SvcError `file-unreadable`."""
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(most_bytes + 1)
+        if len(data) > most_bytes:
+            raise OSError(f"{path} is larger than {most_bytes >> 20} MiB")
+        return data
+    except OSError as error:
+        raise SvcError("file-unreadable", str(error), f"Name the file that holds {what}.") from error
 
 
 _apart = re.compile(r'("(?:[^"\\]|\\.)*")|\s+')

@@ -1,4 +1,6 @@
-"""The one error of this package."""
+"""The one error of this package, and checks that raise it."""
+
+from typing import Callable
 
 
 class SvcError(Exception):
@@ -11,15 +13,15 @@ class SvcError(Exception):
         self.retryable = retryable
 
 
-def receipt_invalid(why: str) -> SvcError:
-    return SvcError(
-        "receipt-invalid",
-        f"The receipt does not hold: {why}",
-        "Do not rely on this answer. Fetch the receipt again, or run the job again.",
-    )
+def checker(code: str, message: str, hint: str) -> Callable[[bool, str], None]:
+    """Makes a check that raises SvcError unless something holds."""
+
+    def check(holds: bool, why: str) -> None:
+        if not holds:
+            raise SvcError(code, f"{message}: {why}", hint)
+
+    return check
 
 
-def check(holds: bool, why: str) -> None:
-    """Refuses a receipt unless the condition holds."""
-    if not holds:
-        raise receipt_invalid(why)
+_again = "Do not rely on this answer. Fetch the receipt again, or run the job again."
+check = checker("receipt-invalid", "The receipt does not hold", _again)

@@ -4,7 +4,7 @@ import re
 from typing import Any, Callable, NamedTuple, Optional, Sequence
 
 from .encoding import cid_of, hash_of, unhex
-from .errors import SvcError
+from .errors import checker
 from .keccak import abi_encode, keccak256
 from .schema import prompt_parts
 
@@ -16,6 +16,11 @@ _line = re.compile(
 )
 _taken = re.compile(f"([a-z_+]*):({_number}?):({_number}?)")
 _most_nodes, _most_parts, _address_digits = 100_000, 50_000, 40
+_check = checker(
+    "pool-snapshot-invalid",
+    "The pool snapshot does not hold",
+    "Fetch it again. If that changes nothing, its source has changed it.",
+)
 
 
 class PoolNode(NamedTuple):
@@ -128,8 +133,7 @@ def read_pool(root: str, load: Callable[[str], bytes]) -> list[PoolNode]:
 def _node_of(line: str) -> PoolNode:
     wrong = f"{line[:80]!r} is no node"
     found = _line.fullmatch(line)
-    if found is None:
-        raise _invalid(wrong)
+    _check(found is not None, wrong)
     address, weight, tiers, told, comparators = found.groups()
     models = {}
     names = told.split(",")
@@ -146,8 +150,7 @@ def _node_of(line: str) -> PoolNode:
 
 def _taken_of(text: str, wrong: str) -> tuple[Sequence[str], Optional[int], Optional[int]]:
     found = _taken.fullmatch(text)
-    if found is None or text == "::":
-        raise _invalid(wrong)
+    _check(found is not None and text != "::", wrong)
     parts = found[1].split("+") if found[1] else []
     most_bytes, most_tokens = (int(found[at]) if found[at] else None for at in (2, 3))
     _check(parts == sorted(set(parts) & set(prompt_parts)), wrong)
@@ -156,14 +159,3 @@ def _taken_of(text: str, wrong: str) -> tuple[Sequence[str], Optional[int], Opti
     return parts, most_bytes, most_tokens
 
 
-def _check(holds: bool, why: str) -> None:
-    if not holds:
-        raise _invalid(why)
-
-
-def _invalid(why: str) -> SvcError:
-    return SvcError(
-        "pool-snapshot-invalid",
-        f"The pool snapshot does not hold: {why}",
-        "Fetch it again. If that changes nothing, its source has changed it.",
-    )

@@ -11,7 +11,7 @@ from . import schema
 from .agreement import Quota, decide, deliverers, quota_of, settled
 from .comparators import compare, malformation
 from .encoding import canonical_json, hash_of
-from .errors import check, receipt_invalid
+from .errors import check
 from .lists import job_id_of, list_commitment
 from .signatures import verify_session, verify_signature
 from .teacher import check_attested
@@ -74,8 +74,7 @@ def _signed_checker(receipt: Receipt) -> CheckSigned:
         owner = owners.setdefault(key, address)
         check(owner == address, f"{owner} and {address} have the same session key")
         grant = receipt["icl_origin"], receipt["chain_id"], session["not_after"], session["signature"]
-        granted = verify_session(address, key, *grant)
-        check(granted, f"the wallet of {address} did not grant the session key")
+        check(verify_session(address, key, *grant), f"the wallet of {address} did not grant the session key")
         has_lasted = session["not_after"] >= receipt["tally"]["body"]["settled_at"]
         check(has_lasted, f"the session of {address} had ended")
         is_signed = verify_signature(key, signed["signature"], canonical_json(body))
@@ -112,8 +111,7 @@ def _check_answers(receipt: Receipt, check_signed: CheckSigned) -> list[Answer]:
 def _check_seats(receipt: Receipt) -> None:
     """Checks that no node is skipped silently: each, up to the last seat, answered, failed or was passed over."""
     members, over = receipt["list"]["members"], receipt["over"]
-    on_list = all(seat["position"] < len(members) for seat in over)
-    check(on_list, "it seats a node that is not on its list")
+    check(all(seat["position"] < len(members) for seat in over), "it seats a node that is not on its list")
     seats = [answer["body"] for answer in receipt["answers"]] + over
     fences = [seat["fence"] for seat in seats]
     check(len(set(fences)) == len(fences), "two of its assignments have the same fence")
@@ -143,13 +141,12 @@ def _replay(receipt: Receipt, answers: list[Answer], quota: Quota) -> list[Answe
         decision = decide(known, is_match, quota)
         if decision.outcome == "accepted":
             check(batch == last, f"its answers agreed before batch {last}")
-            is_group = decision.mask == receipt["tally"]["body"]["group"]
-            check(is_group, "the tally has another group")
+            check(decision.mask == receipt["tally"]["body"]["group"], "the tally has another group")
             return [answer for at, answer in enumerate(known) if decision.mask >> at & 1]
         if decision.outcome == "disputed":
             break
         missing = decision.count
-    raise receipt_invalid("its answers do not agree")
+    check(False, "its answers do not agree")
 
 
 def _check_deliveries(
@@ -164,8 +161,7 @@ def _check_deliveries(
 
     for turn, failed in enumerate(receipt["failed_deliveries"]):
         address, delivery = failed["address"], failed.get("delivery")
-        is_turn = turn < len(order) and order[turn] == address
-        check(is_turn, f"it was not the turn of {address} to deliver")
+        check(turn < len(order) and order[turn] == address, f"it was not the turn of {address} to deliver")
         check(turn + 1 < len(order), "no member is left to deliver")
         is_given_back = failed["reason"] in schema.abort_reasons
         check(is_given_back == ("abort" in failed), f"{address} failed to deliver for another reason")
@@ -176,13 +172,10 @@ def _check_deliveries(
         check(is_checked == (delivery is not None), f"{address} failed to deliver for another reason")
         check(delivery is not None or not failed["verdicts"], f"{address} had delivered nothing")
         if delivery is not None:
-            is_own = delivery["body"]["address"] == address
-            check(is_own, f"the delivery of {address} is of another node")
-            outcome = outcome_of(delivery, failed["verdicts"])
-            check(outcome == "failed", f"the delivery of {address} was good")
+            check(delivery["body"]["address"] == address, f"the delivery of {address} is of another node")
+            check(outcome_of(delivery, failed["verdicts"]) == "failed", f"the delivery of {address} was good")
     deliverer = order[len(receipt["failed_deliveries"])]
-    is_next = receipt["tally"]["body"]["deliverer"] == deliverer
-    check(is_next, "it was the turn of another node to deliver")
+    check(receipt["tally"]["body"]["deliverer"] == deliverer, "it was the turn of another node to deliver")
     check(receipt["delivery"]["body"]["address"] == deliverer, "another node delivered")
     outcome = outcome_of(receipt["delivery"], receipt["verdicts"])
     check(outcome == "settled", "the verdicts do not accept the delivery")
@@ -194,8 +187,7 @@ def _check_abort(failed: dict[str, Any], turn: int, group: list[Answer]) -> None
     address, body = failed["address"], failed["abort"]["body"]
     fence = next((member["fence"] for member in group if member["address"] == address), None)
     said = [body[name] for name in ("address", "fence", "turn", "reason")]
-    is_own = said == [address, fence, turn, failed["reason"]]
-    check(is_own, f"{address} gave back something else than its turn")
+    check(said == [address, fence, turn, failed["reason"]], f"{address} gave back something else than its turn")
 
 
 def _outcome_of(
@@ -241,8 +233,7 @@ def _is_refuted(delivered: Answer, own: Answer, body: dict[str, Any]) -> bool:
 
 def _check_tally(receipt: Receipt, icl_keys: Optional[Sequence[str]]) -> None:
     tally = receipt["tally"]
-    is_known = icl_keys is None or tally["key"] in icl_keys
-    check(is_known, "the tally key is not one of the ICL")
+    check(icl_keys is None or tally["key"] in icl_keys, "the tally key is not one of the ICL")
     is_signed = verify_signature(tally["key"], tally["signature"], canonical_json(tally["body"]))
     check(is_signed, "the ICL did not sign the tally")
     check(tally["body"]["jobId"] == receipt["jobId"], "the tally is of another job")

@@ -18,30 +18,26 @@ def _refuse(path: str, what: str) -> None:
     )
 
 
-def text(pattern: str, where: Callable[[str], bool] = lambda text: True) -> Form:
-    matches = re.compile(pattern).fullmatch
-
+def _form(fits: Callable[[Any], bool], what: str) -> Form:
     def form(value: Any, path: str) -> None:
-        if not (isinstance(value, str) and matches(value) and where(value)):
-            _refuse(path, "is not in its form")
+        if not fits(value):
+            _refuse(path, what)
 
     return form
+
+
+def text(pattern: str, where: Callable[[str], bool] = lambda text: True) -> Form:
+    matches = re.compile(pattern).fullmatch
+    return _form(lambda value: isinstance(value, str) and bool(matches(value)) and where(value), "is not in its form")
 
 
 def integer(least: int, most: int) -> Form:
-    def form(value: Any, path: str) -> None:
-        if type(value) is not int or not least <= value <= most:
-            _refuse(path, f"is no integer of {least} to {most}")
-
-    return form
+    return _form(lambda value: type(value) is int and least <= value <= most, f"is no integer of {least} to {most}")
 
 
 def one_of(*values: Any) -> Form:
-    def form(value: Any, path: str) -> None:
-        if not any(type(value) is type(known) and value == known for known in values):
-            _refuse(path, "is none of the known values")
-
-    return form
+    known = {(type(value), value) for value in values}
+    return _form(lambda value: isinstance(value, (str, int)) and (type(value), value) in known, "is none of the known values")
 
 
 def array(item: Form, least: int, most: int) -> Form:
