@@ -27,10 +27,7 @@ export async function verifyAck(
   )
 }
 
-/**
- * Compares a receipt with an acknowledgement of its ICL. Throws SvcError `receipt-invalid` when the receipt contradicts it, which makes the
- * receipt false. Returns false when the acknowledgement is for another job.
- */
+/** Compares a receipt with an acknowledgement. False for another job's. Throws SvcError `receipt-invalid` when they contradict: the receipt is false. */
 export async function checkAck(
   receipt: Receipt,
   { body: ack }: Pick<Ack, 'body'>,

@@ -10,10 +10,7 @@ export type AttestationBinding = {
   readonly backend: AttestationBackend
   readonly address: Address
   readonly nonce: string
-  /**
-   * The secret that only the enrolling TPM can recover, in the quote over the nonce that the enrolment returned. Empty in a quote over a
-   * challenge's nonce, and for mock.
-   */
+  /** The secret that only the enrolling TPM can recover, in the quote that completes an enrolment. Empty in other quotes, and for mock. */
   readonly activationSecret: Uint8Array
   /** base64url */
   readonly sessionPublicKey: string

@@ -26,10 +26,7 @@ export function countedText(counted: Counted): string {
     : 'bounded by what all clients may move in a day'
 }
 
-/**
- * Says in words how much the latest events of one node counted, by event id, where that was less than in full. Unless `isWhole`, earlier
- * events are unknown, and with them how far the bounds of the first day are used.
- */
+/** Says how much a node's latest events counted, by id, if less than in full. Unless `isWhole`, the bounds of the first day are unknown. */
 export function countedTexts(
   bodies: readonly ReputationStatement[],
   isWhole: boolean,

@@ -1,10 +1,7 @@
 import type { z } from 'zod'
 import type { ProblemCode } from './problem-codes.ts'
 
-/**
- * Who may call: anyone, a wallet, a client's wallet, an attested node, the holder of a job's read token, a holder of the operator's token
- * for metrics, if there is one, or a viewer of the console.
- */
+/** Who may call: anyone, a wallet, a client, an attested node, the holder of a job's read token or of the token for metrics, or a console's viewer. */
 export type Auth =
   | 'none'
   | 'wallet'

@@ -50,10 +50,7 @@ const check: Check = checkerOf(
   'Ask the ICL for the evidence again. Its hash is on chain.',
 )
 
-/**
- * Checks the proof of a fault without a network and without trusting the ICL: wallets granted the keys that signed the statements, and the
- * statements contradict one another. Returns the kind of the fault. Throws SvcError `fault-invalid`.
- */
+/** Checks the proof of a fault without a network and without trusting the ICL, and returns its kind. Throws SvcError `fault-invalid`. */
 export async function verifyFault(evidence: FaultEvidence): Promise<FaultKind> {
   const checkSigned = statementChecker(evidence, check)
   for (const signed of evidence.statements) await checkSigned(signed)

@@ -5,10 +5,7 @@ export type IpAddress = ipaddr.IPv4 | ipaddr.IPv6
 
 const longestText = 45
 
-/**
- * Parses an IP address in its standard text form. Returns undefined for all other text, including forms that programs read differently:
- * octal or hexadecimal numbers, fewer than four parts, zones, spaces.
- */
+/** Parses an IP address in its standard form; undefined for other text, such as octal or hexadecimal numbers, fewer parts, zones, spaces. */
 export function parseIpAddress(text: string): IpAddress | undefined {
   if (text.length > longestText) return undefined
   if (ipaddr.IPv4.isValidFourPartDecimal(text)) return ipaddr.IPv4.parse(text)

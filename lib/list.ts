@@ -89,10 +89,7 @@ export const drawList = (
 /** A node that was passed over, by its position on the list. */
 type Passed = { readonly position: number; readonly reason: string }
 
-/**
- * Returns the positions that are seated first: the earliest that were not passed over. If these are too few, the earliest busy nodes are
- * seated too, and waited for.
- */
+/** Returns the positions that are seated first: the earliest that were not passed over. If they are too few, busy ones too, which are waited for. */
 export function firstPositions(
   listLength: number,
   passed: readonly Passed[],

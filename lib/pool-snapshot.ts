@@ -29,10 +29,7 @@ export type PoolNode = Weighted & {
 /** A pool as blobs by CID. `root` is the only blob, or leads to all others. */
 export type PoolSnapshot = { readonly root: string; readonly parts: ReadonlyMap<string, Bytes> }
 
-/**
- * Writes a pool as blobs. Up to 64 nodes are one blob. A larger pool is split by the digits of addresses, so that pools that differ in few
- * nodes share most blobs.
- */
+/** Writes a pool as blobs of up to 64 nodes, split by the digits of addresses, so that pools that differ in few nodes share most blobs. */
 export async function snapshotPool(pool: readonly PoolNode[]): Promise<PoolSnapshot> {
   const parts = new Map<string, Bytes>()
   const write = async (nodes: readonly PoolNode[], digit: number): Promise<string> => {

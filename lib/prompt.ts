@@ -24,10 +24,7 @@ export function readPrompt(sealed: string): PromptDocument {
   throw unreadable(`${issue?.path.join('.') || 'the document'} is not as version 1 has it`)
 }
 
-/**
- * Returns the prompt for evidence: the contents of all messages, in order. An answer gets no credit for repeating any of it. Arguments of
- * tool calls and schemas do not count.
- */
+/** Returns the prompt for evidence: the contents of all messages in order, without arguments of tool calls and schemas. Repeating it gets no credit. */
 export const promptText = ({ messages }: Pick<PromptDocument, 'messages'>): string =>
   messages.flatMap(({ content }) => content ?? []).join('\n\n')
 

@@ -53,10 +53,7 @@ export function placesOf(answer: Hash32, n: number): readonly number[] {
 const boundsOf = (n: number): readonly number[] =>
   [0, 1, 2, 3, 4].map((quarter) => Math.floor((quarter * n) / 4))
 
-/**
- * Computes a text's numbers from a model's view of each of its tokens. `answer` is the hash of the deliverer's answer statement, `key` the
- * job's evidence key. Throws RangeError for a text without tokens, or a token without likeliest ones.
- */
+/** Computes a text's numbers. `answer` is the hash of the deliverer's statement, `key` the evidence key. Throws RangeError without (likeliest) tokens. */
 export async function scoreOf(
   tokens: readonly TokenTold[],
   answer: Hash32,

@@ -8,10 +8,7 @@ export type RecoverKey = (hash: Uint8Array, rs: Uint8Array, parity: 0 | 1) => Ui
 
 const parities: Readonly<Record<number, 0 | 1>> = { 0: 0, 1: 1, 27: 0, 28: 1 }
 
-/**
- * True when a wallet signed a hash: r, s and v, with the lower s, so that a signature has one spelling (EIP-2). `recover` replaces viem's
- * recovery by a faster one.
- */
+/** True when a wallet signed a hash: r, the lower s (EIP-2), and v. `recover` replaces viem's recovery by a faster one. */
 export async function isSignedByWallet(
   address: Address,
   hash: Hex,

@@ -31,10 +31,7 @@ const days = 7
 
 type Move = { readonly change: number; readonly times: number }
 
-/**
- * Says what moved a node's weight in the last 7 UTC days, the largest move first. `bodies` are all its events, in any order; `now` is in
- * milliseconds. Skips events of codes that this version does not know.
- */
+/** Says what moved a node's weight in the last 7 UTC days, the largest move first, from all its events. `now` is in milliseconds. */
 export function weightMovesText(bodies: readonly ReputationStatement[], now: number): string {
   const first = utcDayOf(now) - days + 1
   const moves = new Map<ReputationCode, Move>()

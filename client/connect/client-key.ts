@@ -6,10 +6,7 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { readSecretFile } from './secret-file.ts'
 import type { ClientSettings } from './settings.ts'
 
-/**
- * Reads the client's private key from its file: hex, or a Web3 keystore with the password of SVC_KEY_PASSWORD or SVC_KEY_PASSWORD_FILE.
- * Throws SvcError `client-key-unreadable`, `client-key-exposed`, `client-key-invalid`, `password-missing` or an error of the keystore.
- */
+/** Reads the client's key, as hex or from a keystore; throws SvcError `client-key-(unreadable|exposed|invalid)`, `password-missing` or of the keystore. */
 export async function readClientKey(
   settings: ClientSettings,
   warn: (line: string) => void,

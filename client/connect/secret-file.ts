@@ -5,10 +5,7 @@ import { SvcError } from '../../lib/svc-error.ts'
 // Room for the keys of 256 callers at their longest.
 const maxFileBytes = 262_144
 
-/**
- * Reads a file that only its owner may read. `what` is the prefix of the codes (`client-key`), `setting` the variable that names the file.
- * Throws SvcError `<what>-unreadable` or `<what>-exposed`, which quote none of the content.
- */
+/** Reads a file that only its owner may read; throws SvcError `<what>-unreadable` or `<what>-exposed`. `setting` is the variable that names it. */
 export async function readSecretFile(path: string, what: string, setting: string): Promise<string> {
   const unreadable = (why: string): SvcError =>
     new SvcError(`${what}-unreadable`, `the key file ${path} cannot be used: ${why}`, {

@@ -3,10 +3,7 @@ import type { GatewayOptions } from './gateway-options.ts'
 /** Has one key ready for the next job of a model, in the background. */
 export type StoreAhead = (model: string) => void
 
-/**
- * Keeps one key ready for each model that had a job. It stores one only after a job, so that it spends nothing without requests. Calls
- * `onEnded` for each key that was stored, or with the error of one that was not, which is tried again after the next job.
- */
+/** Keeps one key ready for each model that had a job, so that it spends nothing without requests. `onEnded` hears of each key, or why there is none. */
 export function createStoreAhead(
   options: Pick<GatewayOptions, 'agreement' | 'stopping'> & {
     readonly client: Pick<GatewayOptions['client'], 'storeKeyAhead' | 'keysAhead'>

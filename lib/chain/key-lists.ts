@@ -29,9 +29,7 @@ export type KeyList = {
   readonly ended: boolean
 }
 
-/**
- * Binds a key to a job and its list, once, and grants access to `mask` (bit i: `list[i]`); throws `commit-list-reverted` or a chain error.
- */
+/** Binds a key to a job and its list, for good, and lets `mask` read it (bit i: `list[i]`); throws `commit-list-reverted` or a chain error. */
 export const commitList = async (
   options: KeyCall & { readonly terms: ListTerms; readonly mask: number },
 ): Promise<Sent> => {
@@ -61,10 +59,7 @@ export const endList = async (options: KeyCall): Promise<Sent> => {
   return sentAs(await sendToKeyStore(options, call, signal))
 }
 
-/**
- * Stores the output key of node `self`, readable for good by it, the prompt's owner and `mask`; throws `store-key-reverted` or a chain
- * error.
- */
+/** Stores the output key of node `self`, readable by it, the prompt's owner and `mask`; throws `store-key-reverted` or a chain error. */
 export const storeOutputKey = async (
   options: ChainWriter & {
     /** Address of PromptKeyStore. */

@@ -43,10 +43,7 @@ export type ClientOptions = {
   readonly coprocessorUrls?: CoprocessorUrls
   /** Makes the proofs of encryption on chains other than 31337. */
   readonly prover?: Prover
-  /**
-   * The contracts that this client trusts. When left out, the client takes those that the ICL names, and an ICL that names its own
-   * contracts could read the keys stored there.
-   */
+  /** The contracts that this client trusts. When left out, those that the ICL names: an ICL with contracts of its own could read the keys there. */
   readonly contracts?: Network['contracts']
   /** IPFS gateways that outputs are downloaded from when the ICL does not have them. */
   readonly gateways?: readonly string[]

@@ -137,10 +137,7 @@ const usualReasons = {
   cancelled: 'cancelled-by-client',
 } as const satisfies Record<FailedInference['status'], JobReason>
 
-/**
- * A failed inference as an error: SvcError of the cause's own code where nodes gave the job back for it, else `job-disputed`,
- * `job-expired` or `job-cancelled`.
- */
+/** A failed inference as SvcError: of the cause for which nodes gave the job back, else `job-disputed`, `job-expired` or `job-cancelled`. */
 export function inferenceError({ status, reason, cause, model }: FailedInference): SvcError {
   if (status === 'expired' && cause !== undefined && causes[cause].who !== 'nobody') {
     return jobError({ model_id: model }, cause)

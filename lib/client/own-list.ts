@@ -45,10 +45,7 @@ export type JobList = {
   readonly until: number
 }
 
-/**
- * Asks the ICL for the list of a stored key and compares it with the client's own; throws SvcError `quorum-untrusted` when
- * it is another one, `block-differs` when the chain does not settle on the key's block, or `not-enough-nodes`.
- */
+/** Returns the list of a stored key, as ICL and client draw it; throws SvcError `quorum-untrusted`, `block-differs` or `not-enough-nodes`. */
 export async function askForList(
   context: ClientContext,
   chosen: DrawnFrom,

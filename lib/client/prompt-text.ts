@@ -9,9 +9,7 @@ import type { ClientContext } from './context.ts'
 /** The longest prompt that an ICL takes unless it says otherwise, in bytes of the document before sealing. */
 export const maxPromptBytes: number = maxBlobBytes - sealBytes
 
-/**
- * Returns a prompt's document; a text is one message of the user. Throws SvcError `prompt-empty`, `prompt-invalid` or `prompt-too-long`.
- */
+/** Returns a prompt's document; a text is one message of the user. Throws SvcError `prompt-empty`, `prompt-invalid` or `prompt-too-long`. */
 export function checkPrompt(prompt: string | PromptDocument, limitBytes: number): PromptDocument {
   const document = typeof prompt === 'string' ? promptOfText(prompt) : checkDocument(prompt)
   if (promptText(document).trim() === '') {

@@ -25,10 +25,7 @@ const plaintextSlot = (handle: bigint): Hex =>
     ),
   )
 
-/**
- * Replaces the wallet with which the SDK's mock mode would send plaintexts in a transaction. It writes them to the local coprocessor's
- * storage instead, so that no transaction has one.
- */
+/** Replaces the wallet of the SDK's mock mode: writes plaintexts to the storage of the local coprocessor, so that no transaction has one. */
 const createInserter = (endpoint: ChainEndpoint, chain: ChainWriter) => {
   const test = createTestClient({
     mode: 'anvil',

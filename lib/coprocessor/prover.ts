@@ -8,10 +8,7 @@ export type ProofInput = {
   readonly metadata: Uint8Array
 }
 
-/**
- * The time limit of an encryption, including its proof. A proof takes ten seconds of a core at low priority, so the limit is only for one
- * that hangs.
- */
+/** The time limit of an encryption with its proof, for one that hangs: a proof takes ten seconds of a core at low priority. */
 export const proofLimitMs = 900_000
 
 /** Encrypts values for the coprocessor and proves that they are well-formed: about 10 s of computing, outside the caller's thread. */

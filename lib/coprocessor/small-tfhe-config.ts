@@ -10,10 +10,7 @@ import {
 /** DEVELOPMENT ONLY: the dimension of the evaluation key, so small that it has no security, which makes verifying 60 times faster. */
 export const evaluationDimension = 16
 
-/**
- * DEVELOPMENT ONLY: the parameter sets of the public coprocessors, the only ones with a proof scheme, except for the evaluation key. The
- * key that clients encrypt to and prove with has its full strength. Load the FHE code first.
- */
+/** DEVELOPMENT ONLY: the parameters of public coprocessors with a weak evaluation key. The key of clients has full strength. Load the FHE code first. */
 export const smallTfheConfig = (): TfheConfig => {
   const { PARAM_MESSAGE_2_CARRY_2_KS_PBS_TUNIFORM_2M128: blockName } = ShortintParametersName
   const { V0_11_PARAM_PKE_MESSAGE_2_CARRY_2_KS_PBS_TUNIFORM_2M64: publicKeyName } =

@@ -12,10 +12,7 @@ export type StopSignals = {
 
 const asked = ['SIGINT', 'SIGTERM'] as const
 
-/**
- * Listens for SIGINT, SIGTERM and SIGHUP, for a service that shuts down in order. With `endsAtThird`, a third SIGINT or SIGTERM ends the
- * process at once. Where SIGHUP is ignored, as under nohup, it stays ignored.
- */
+/** Listens for SIGINT, SIGTERM and SIGHUP (unless ignored, as under nohup). With `endsAtThird`, a third request ends the process at once. */
 export function listenForStop({ endsAtThird = false } = {}): StopSignals {
   const stop = new AbortController()
   const abandon = new AbortController()

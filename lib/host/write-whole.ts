@@ -16,10 +16,7 @@ export function writeWhole(file: string, content: Uint8Array | string, mode = us
   syncFolder(dirname(file))
 }
 
-/**
- * Replaces a file by one with this content, and returns it open for appending. The caller syncs the folder. After a crash or a failure
- * there is the old file or the new one. Throws the file system's error.
- */
+/** Replaces a file, also under a crash wholly or not at all, and returns it open for appending. The caller syncs the folder. Throws the system's error. */
 export function replaceWhole(
   file: string,
   content: Uint8Array | string,

@@ -27,10 +27,7 @@ export const QuoteDemand = named('QuoteDemand', {
 })
 export type QuoteDemand = z.output<typeof QuoteDemand>
 
-/**
- * A nonce for one attestation of one address, valid for 300 s and for one use (spec 5). `enrolled`: the ICL knows a TPM of this address, so
- * a quote with this nonce is enough. `tpm` is set when the ICL accepts TPMs.
- */
+/** A nonce for one attestation (300 s, one use; spec 5). `enrolled`: a quote with it is enough. `tpm` is set when the ICL accepts TPMs. */
 export const Challenge = named('Challenge', {
   nonce: Nonce,
   expires_at: UnixSeconds,
@@ -48,10 +45,7 @@ export const EnrollmentRequest = named('EnrollmentRequest', {
 })
 export type EnrollmentRequest = z.output<typeof EnrollmentRequest>
 
-/**
- * A secret that only this TPM can recover, with TPM2_ActivateCredential (both parts are the contents of their TPM2B), and the nonce of the
- * quote that proves that it did.
- */
+/** A secret that only this TPM can recover, with TPM2_ActivateCredential (both parts without their TPM2B), and the nonce of the quote that proves it. */
 export const EnrollmentAnswer = named('EnrollmentAnswer', {
   nonce: Nonce,
   credential_blob: Base64Url(256),

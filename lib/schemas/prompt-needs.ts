@@ -10,19 +10,13 @@ export const baseOutputTokens = 1_024
 
 const maxPromptBytes = 1_048_576
 
-/**
- * Parts of a prompt document besides a conversation, which not every model takes. `tools` includes their calls and results. `teacher` is in
- * no prompt: the job asks checkers how likely the delivered text is under their models (`teacher/1`).
- */
+/** Parts of a prompt that not every model takes. `tools` includes calls and results. `teacher` is in no prompt: the job asks for `teacher/1`. */
 export const PromptPart = z
   .enum(['json_object', 'json_schema', 'late_system', 'names', 'seed', 'stop', 'teacher', 'tools'])
   .meta({ id: 'PromptPart' })
 export type PromptPart = z.output<typeof PromptPart>
 
-/**
- * What a prompt needs of a model beyond a short conversation. The ICL and the seated nodes read it, so it omits what every model takes, and
- * sizes are coarse.
- */
+/** What a prompt needs of a model beyond a short conversation, in coarse sizes: the ICL and the seated nodes read it. */
 export const PromptNeeds = z
   .strictObject({
     /** In the order of PromptPart. */

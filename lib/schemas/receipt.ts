@@ -33,10 +33,7 @@ const SeatOver = z.object({
   at: UnixSeconds,
 })
 
-/**
- * A turn of a member that failed. If the member gave it back, it has the member's signed statement. If there was a delivery, it has the
- * verdicts. Any other lapsed by the ICL's word.
- */
+/** A turn of a member that failed: given back by its own statement, refused by verdicts on its delivery, or lapsed by the ICL's word. */
 const FailedDelivery = z.object({
   address: Address,
   reason: DeliveryReason,
@@ -69,10 +66,7 @@ export const ReceiptRecord = z.object({
   delivery: SignedDelivery,
   /** The verdicts on the delivery: those of the group, and those of other nodes that came in time. */
   verdicts: z.array(SignedVerdict).max(6),
-  /**
-   * How likely the delivered text is under the models of the checkers that said so, by their word. Without the provider nobody can compute
-   * it again. It decided nothing.
-   */
+  /** How likely the delivered text is under the models of checkers, by their word. Only the provider could compute it again. It decided nothing. */
   attested: z.array(AttestedScore).min(1).max(6).optional(),
 })
 export type ReceiptRecord = z.output<typeof ReceiptRecord>

@@ -20,10 +20,7 @@ const quarterGap = z
   .min(0)
   .max(mostGap * 8_192)
 
-/**
- * How likely the tokens of a delivered text are under a node's own model, by its word: the result of `teacher/1`. Nobody can compute it
- * again without the provider.
- */
+/** How likely the tokens of a delivered text are under a node's model, by its word (`teacher/1`). Only the provider could compute it again. */
 export const TeacherScore = z
   .strictObject({
     check: CheckId,

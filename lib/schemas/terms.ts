@@ -10,10 +10,7 @@ export const maxListLength = 16
 export const AgreementRule = z.enum(['three', 'any-two', 'majority'])
 export type AgreementRule = z.output<typeof AgreementRule>
 
-/**
- * What a client fixes before it stores a prompt key. The block whose hash seeds the list has the hash of the terms. The salt hides the list
- * from everybody without the terms.
- */
+/** What a client fixes before it stores a prompt key: the transaction has its hash, and the salt hides the list from all who lack the terms. */
 export const Terms = z
   .strictObject({
     /** The only ICL that may use the key. */

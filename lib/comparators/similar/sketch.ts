@@ -14,10 +14,7 @@ import {
 } from './sketch-layout.ts'
 import { lengthClassOf } from './thresholds.ts'
 
-/**
- * Makes the sketch of an answer to a prompt. Without the key all but its version and flags looks random. Two sketches of one job show how
- * much their texts have in common, by channel, and nothing else.
- */
+/** Makes the sketch of an answer. Without the key it looks random. Two of one job show how much their texts share by channel, and nothing else. */
 export async function sketchOf(
   features: Features,
   prompt: string,

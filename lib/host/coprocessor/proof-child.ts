@@ -92,10 +92,7 @@ export type ProofProcessOptions = {
   readonly command?: ProofCommand | undefined
 }
 
-/**
- * Runs one piece of work in its own process, which frees all its memory at the end. Kills the process when `signal` aborts. Throws
- * ProofWorkFailed or ProofProcessDied.
- */
+/** Runs one piece of work in its own process, and kills it at the end or when `signal` aborts. Throws ProofWorkFailed or ProofProcessDied. */
 export function inProofProcess<Kind extends keyof Work>(
   kind: Kind,
   input: Work[Kind]['input'],
