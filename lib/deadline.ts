@@ -33,22 +33,12 @@ export async function withDeadline<T>(
 }
 
 /** Returns the result of `work`, or rejects with `onTimeout()` when it takes longer. The work goes on. */
-export async function within<T>(
+export const within = <T>(
   clock: Clock,
   ms: number,
   onTimeout: () => Error,
   work: Promise<T>,
-): Promise<T> {
-  const timer = new AbortController()
-  const late = clock.sleep(ms, timer.signal).then(() => {
-    throw onTimeout()
-  })
-  try {
-    return await Promise.race([work, late])
-  } finally {
-    timer.abort(over)
-  }
-}
+): Promise<T> => withDeadline(clock, ms, undefined, onTimeout, () => work)
 
 async function sleepOut(clock: Clock, ms: number | (() => number), signal: AbortSignal) {
   if (typeof ms === 'number') return clock.sleep(ms, signal)

@@ -14,11 +14,10 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { connectClient } from '../connect/connect-client.ts'
 import { type Environment, parseClientSettings } from '../connect/settings.ts'
 import { endOf, type Job, type JobEnd, type Stage, stageAfter, timedOut } from './job-end.ts'
-import { jsonFailure } from './json-line.ts'
 import { type InferCommand, parseInferCommand, usage, wrongUsage } from './options.ts'
 import { createProgress, type Progress, quietProgress, type Screen } from './progress.ts'
 import { readPrompt } from './read-prompt.ts'
-import { keepReceipt, print, tellAnswer, tellUncommitted } from './tell-answer.ts'
+import { jsonFailure, keepReceipt, print, tellAnswer, tellUncommitted } from './tell-answer.ts'
 
 // A job that no node can do would wait for others until its deadline.
 const giveUpWhenStuckMs = 30_000

@@ -1,11 +1,18 @@
-import { encodeFunctionData, type Hex } from 'viem'
+import type { Hex } from 'viem'
 import { promptKeyStoreAbi } from '../abi/prompt-key-store.ts'
 import type { Hash32 } from '../codecs.ts'
 import type { ListTerms } from '../list-commitment.ts'
 import { chainHash } from './chain-hash.ts'
 import type { ChainReader, ChainWriter } from './clients.ts'
 import type { EncryptedInput } from './encrypted-input.ts'
-import { eventsOf, nothingDone, type Sent, sendToKeyStore, sentAs } from './key-store-call.ts'
+import {
+  callOf,
+  eventsOf,
+  nothingDone,
+  type Sent,
+  sendToKeyStore,
+  sentAs,
+} from './key-store-call.ts'
 import { type StoredKey, storedKeyOf } from './prompt-key-store.ts'
 import { reading } from './reading.ts'
 import { searchBlocks } from './search-blocks.ts'
@@ -35,13 +42,8 @@ export const commitList = async (
 ): Promise<Sent> => {
   const { contract, highHandle, lowHandle, mask, signal } = options
   const { jobId, list, activator, until } = options.terms
-  const functionName = 'commitList'
-  const data = encodeFunctionData({
-    abi: promptKeyStoreAbi,
-    functionName,
-    args: [highHandle, lowHandle, jobId, list, mask, activator, BigInt(until)],
-  })
-  const call = { to: contract, data, functionName, code: 'commit-list' }
+  const args = [highHandle, lowHandle, jobId, list, mask, activator, BigInt(until)] as const
+  const call = callOf(contract, 'commit-list', 'commitList', args)
   const receipt = await sendToKeyStore(options, call, signal)
   if (!eventsOf(call, receipt).some(({ eventName }) => eventName === 'ListCommitted')) {
     throw nothingDone(call, 'no list was committed')
@@ -52,10 +54,7 @@ export const commitList = async (
 /** Ends the list of the wallet's key: no further node gets access. Idempotent; throws `end-list-reverted` or a chain error. */
 export const endList = async (options: KeyCall): Promise<Sent> => {
   const { contract, highHandle, lowHandle, signal } = options
-  const functionName = 'endList'
-  const args = [highHandle, lowHandle] as const
-  const data = encodeFunctionData({ abi: promptKeyStoreAbi, functionName, args })
-  const call = { to: contract, data, functionName, code: 'end-list' }
+  const call = callOf(contract, 'end-list', 'endList', [highHandle, lowHandle])
   return sentAs(await sendToKeyStore(options, call, signal))
 }
 
@@ -77,13 +76,9 @@ export const storeOutputKey = async (
 ): Promise<StoredKey> => {
   const { contract, high, low, promptHighHandle, self, mask, signal } = options
   const { jobId, list, activator, until } = options.terms
-  const functionName = 'storeOutputKey'
-  const data = encodeFunctionData({
-    abi: promptKeyStoreAbi,
-    functionName,
-    args: [high, low, promptHighHandle, jobId, activator, BigInt(until), list, self, mask],
-  })
-  const call = { to: contract, data, functionName, code: 'store-key' }
+  const bound = [jobId, activator, BigInt(until), list, self, mask] as const
+  const args = [high, low, promptHighHandle, ...bound] as const
+  const call = callOf(contract, 'store-key', 'storeOutputKey', args)
   return storedKeyOf(call, await sendToKeyStore(options, call, signal))
 }
 

@@ -1,4 +1,12 @@
-import { type Hex, parseEventLogs, type TransactionReceipt } from 'viem'
+import {
+  type ContractFunctionArgs,
+  type ContractFunctionName,
+  type EncodeFunctionDataParameters,
+  encodeFunctionData,
+  type Hex,
+  parseEventLogs,
+  type TransactionReceipt,
+} from 'viem'
 import { promptKeyStoreAbi } from '../abi/prompt-key-store.ts'
 import { taskManagerAbi } from '../abi/task-manager.ts'
 import type { BlockId } from '../schemas/list.ts'
@@ -20,6 +28,19 @@ export type KeyStoreCall = {
   readonly data: Hex
   readonly functionName: string
   readonly code: string
+}
+
+/** Encodes a call of PromptKeyStore. */
+export const callOf = <
+  const Name extends ContractFunctionName<typeof promptKeyStoreAbi, 'nonpayable'>,
+>(
+  to: Hex,
+  code: string,
+  functionName: Name,
+  args: ContractFunctionArgs<typeof promptKeyStoreAbi, 'nonpayable', Name>,
+): KeyStoreCall => {
+  const encoded = { abi: promptKeyStoreAbi, functionName, args } as EncodeFunctionDataParameters
+  return { to, code, functionName, data: encodeFunctionData(encoded) }
 }
 
 /** A transaction in a block. */

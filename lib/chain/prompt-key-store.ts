@@ -1,9 +1,10 @@
-import { encodeFunctionData, type Hex, type TransactionReceipt, zeroAddress } from 'viem'
+import { type Hex, type TransactionReceipt, zeroAddress } from 'viem'
 import { promptKeyStoreAbi } from '../abi/prompt-key-store.ts'
 import { Address, type Hash32 } from '../codecs.ts'
 import type { ChainReader, ChainWriter } from './clients.ts'
 import type { EncryptedInput } from './encrypted-input.ts'
 import {
+  callOf,
   eventsOf,
   type KeyStoreCall,
   nothingDone,
@@ -39,13 +40,7 @@ export const storedKeyOf = (call: KeyStoreCall, receipt: TransactionReceipt): St
 /** Stores a key on chain as one record; throws `store-key-reverted`, `chain-wallet-empty` or another chain error (spec 4, spec 7). */
 export const storeKey = async (options: StoreKeyOptions): Promise<StoredKey> => {
   const { contract, high, low, terms, signal } = options
-  const functionName = 'storeKey'
-  const data = encodeFunctionData({
-    abi: promptKeyStoreAbi,
-    functionName,
-    args: [high, low, terms],
-  })
-  const call = { to: contract, data, functionName, code: 'store-key' }
+  const call = callOf(contract, 'store-key', 'storeKey', [high, low, terms])
   return storedKeyOf(call, await sendToKeyStore(options, call, signal))
 }
 

@@ -7,8 +7,8 @@ import {
 } from '@cofhe/sdk'
 import type { Permit } from '@cofhe/sdk/permits'
 import type { EncryptedInput } from '../chain/encrypted-input.ts'
-import type { EncryptedHalves } from './coprocessor.ts'
-import type { StepTeller } from './encrypt-steps.ts'
+import { type Clock, elapsedSince, type MonotonicMs } from '../clock.ts'
+import type { EncryptedHalves, EncryptNews, EncryptStep } from './coprocessor.ts'
 
 /** Two uint128 values. */
 export type Halves = { readonly high: bigint; readonly low: bigint }
@@ -54,5 +54,47 @@ export function connectLazily(connect: () => Promise<CofheClient>): () => Promis
       throw error
     })
     return connecting
+  }
+}
+
+const stepNames: Readonly<Record<string, EncryptStep>> = {
+  initTfhe: 'prepare',
+  fetchKeys: 'prepare',
+  pack: 'prove',
+  prove: 'prove',
+  verify: 'verify',
+}
+
+/** Reports the progress of one attempt to encrypt. */
+export type StepTeller = {
+  /** Starts a step, by the SDK's name, and ends the one before. Ignored for the running step. */
+  readonly begin: (name: string) => void
+  readonly proofMade: (bytes: number) => void
+  readonly end: () => void
+}
+
+/** Makes the reporter of one attempt. */
+export function createStepTeller(clock: Clock, tell: (news: EncryptNews) => void): StepTeller {
+  let current: { readonly step: EncryptStep; readonly began: MonotonicMs } | undefined
+  let proofBytes: number | undefined
+  const end = () => {
+    if (current === undefined) return
+    const { step, began } = current
+    current = undefined
+    const size = step === 'prove' && proofBytes !== undefined ? { proofBytes } : {}
+    tell({ step, phase: 'end', elapsedMs: elapsedSince(clock, began), ...size })
+  }
+  return {
+    begin: (name) => {
+      const step = stepNames[name]
+      if (step === undefined || step === current?.step) return
+      end()
+      current = { step, began: clock.monotonic() }
+      tell({ step, phase: 'start', elapsedMs: 0 })
+    },
+    proofMade: (bytes) => {
+      proofBytes = bytes
+    },
+    end,
   }
 }

@@ -1,8 +1,7 @@
 import { hmacSha256, utf8 } from '../../digest.ts'
 import type { FinalAnswer } from './answer-tag.ts'
 import { type Features, promptTrigramsOf } from './features.ts'
-import { writeMinHash } from './min-hash.ts'
-import { deriveSketchKeys, type SketchKeys } from './sketch-keys.ts'
+import { deriveSketchKeys, type SketchKeys, writeMinHash } from './min-hash.ts'
 import {
   type Channel,
   channelBytes,

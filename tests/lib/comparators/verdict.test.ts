@@ -5,7 +5,7 @@ import {
 } from '../../../lib/comparators/similar/answer-json.ts'
 import type { Likeness } from '../../../lib/comparators/similar/similarities.ts'
 import { lengthClassOf } from '../../../lib/comparators/similar/thresholds.ts'
-import { verdictOf } from '../../../lib/comparators/similar-verdict.ts'
+import { verdictOf } from '../../../lib/comparators/similar.ts'
 
 type Shared = Likeness['shared']
 const all: Shared = {
