@@ -3,9 +3,9 @@ import type { Address, Hash32 } from '../codecs.ts'
 import { comparators } from '../comparators/all.ts'
 import { listCommitment } from '../list-commitment.ts'
 import type { Receipt } from '../schemas/receipt.ts'
+import type { CheckSigned } from '../signed-statement.ts'
 import { statementHash } from '../statements.ts'
 import { check } from './refuse.ts'
-import type { CheckSigned } from './signed.ts'
 
 type Answer = Receipt['answers'][number]
 

@@ -8,11 +8,11 @@ import type {
   SignedVerdict,
   TurnAbortStatement,
 } from '../schemas/statements.ts'
+import type { CheckSigned } from '../signed-statement.ts'
 import { statementHash } from '../statements.ts'
 import { checkCommitmentOf, contradictionIn } from '../teacher.ts'
 import type { NamedAnswer } from './answers.ts'
 import { check } from './refuse.ts'
-import type { CheckSigned } from './signed.ts'
 
 /** What a receipt's deliveries are checked against. */
 type Agreed = {
