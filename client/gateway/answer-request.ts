@@ -21,13 +21,13 @@ import type { ReadingOptions } from './read-request.ts'
 import type { Semaphore } from './semaphore.ts'
 import type { StoreAhead } from './store-ahead.ts'
 
-/** What any request for an answer asks. */
+/** A request for an answer, through any interface. */
 export type Asked = {
   readonly model: string
   readonly prompt: PromptDocument
   readonly stream: boolean
   readonly maxOutputTokens: number | undefined
-  /** Parameters that were given and have no effect, and members of others: `messages[0].cache_control`. */
+  /** Parameters without effect, and members of others, such as `messages[0].cache_control`. */
   readonly ignored: readonly string[]
 }
 
@@ -38,7 +38,7 @@ export type Interface<A extends Asked> = {
   readonly whole: (answered: Answered, asked: A) => object
   /** Writes the events of one stream. */
   readonly stream: (asked: A) => {
-    /** Events that say that a job is under way; may be empty. */
+    /** Events while the job runs; may be empty. */
     readonly alive: (job: Pick<AcceptedInference, 'jobId' | 'model'>, created: number) => string
     readonly answer: (answered: Answered) => string
     readonly failure: (error: OpenAiError) => string
@@ -52,7 +52,7 @@ export type AnsweringContext = {
   readonly ahead: StoreAhead | undefined
 }
 
-// A caller that no longer waits ends it sooner.
+// It ends sooner when the caller leaves.
 const collectTimeoutMs = 1_800_000
 
 type Run = {
@@ -60,7 +60,7 @@ type Run = {
   readonly asked: Asked
   readonly model: string
   readonly created: number
-  /** Grows by what the model does not take. */
+  /** The parts that the model does not take are added. */
   readonly ignored: string[]
   readonly progress: Progress
   readonly signal: AbortSignal
@@ -157,7 +157,7 @@ async function answerOf(run: Run): Promise<Answered> {
   const inferred = infer(prompt).catch((error: unknown) => {
     const lacking = error instanceof PromptNotTakenError ? error.lacking : []
     if (isStrict || lacking.length === 0 || !lacking.every(isOptional)) throw error
-    // Nothing was paid yet: the terms could not be made.
+    // Nothing is paid yet, since there are no terms.
     prompt = withoutParts(prompt, lacking)
     ignored.push(...lacking)
     for (const name of lacking) options.onIgnored(`${name} (of ${model})`)
@@ -177,7 +177,7 @@ async function answerOf(run: Run): Promise<Answered> {
 const optionalParts: readonly string[] = ['names', 'seed', 'stop']
 const isOptional = (part: string): boolean => optionalParts.includes(part)
 
-/** A prompt without parts that a model does not take; the question stays the same. */
+/** Removes parts that a model does not take and that do not change the question. */
 function withoutParts(prompt: PromptDocument, parts: readonly string[]): PromptDocument {
   const { seed, stop, messages, ...rest } = prompt
   const unnamed = (message: PromptMessage): PromptMessage => {
@@ -196,7 +196,7 @@ function withoutParts(prompt: PromptDocument, parts: readonly string[]): PromptD
 const ignoredHeader = (ignored: readonly string[]): Record<string, string> =>
   ignored.length === 0 ? {} : { 'x-svc-ignored': headerText(ignored.join(', ')) }
 
-// Names are the caller's, and headers take printable ASCII only.
+// Callers choose the names, and headers take only printable ASCII.
 const headerText = (text: string): string => text.replace(/[^\x20-\x7e]/g, '?').slice(0, 1_000)
 
 function accepted(inference: Inference): Pick<Answered, 'inference' | 'unseen'> {
@@ -204,7 +204,7 @@ function accepted(inference: Inference): Pick<Answered, 'inference' | 'unseen'> 
   throw inferenceError(inference)
 }
 
-/** An answer that is only not seen on chain is paid for and checked: it is given, with the reason. */
+/** An answer that was not seen on chain is paid for and checked, so it is returned with the reason. */
 function uncommitted(error: unknown): Pick<Answered, 'inference' | 'unseen'> {
   if (error instanceof UncommittedError) return { inference: error.inference, unseen: error }
   throw error
@@ -217,7 +217,7 @@ const stopped = (): OpenAiError =>
 
 async function readJson(request: Request): Promise<unknown> {
   const type = request.headers.get('content-type') ?? ''
-  // A form of a web page can be sent anywhere unasked; JSON cannot.
+  // Web pages can send forms to any address without permission, but not JSON.
   if (!/^application\/json\s*(;|$)/i.test(type)) {
     throw badRequest('content-type must be application/json', undefined, 'unsupported_media_type')
   }

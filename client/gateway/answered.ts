@@ -7,12 +7,12 @@ import { codeOf } from './openai-error.ts'
 
 /** A checked answer, and when it was asked for (Unix seconds). */
 export type Answered = {
-  /** Without its transaction where the commitment was not seen on chain. */
+  /** Without `commitTx` when the commitment was not seen on chain. */
   readonly inference: UncommittedInference & { readonly commitTx?: Hash32 }
-  /** Why it was not. */
+  /** Why the commitment was not seen. */
   readonly unseen: UncommittedError | undefined
   readonly created: number
-  /** What the chain says of the pool that the nodes were drawn from. */
+  /** The pool of the draw, compared with the chain. */
   readonly pool: PoolComparison | undefined
   /** Bytes of the prompt document. */
   readonly promptBytes: number
@@ -20,11 +20,11 @@ export type Answered = {
   readonly ignored: readonly string[]
 }
 
-/** Such as `1 of 8`: how many active nodes the pool leaves out; `unknown` where the chain RPC does not tell. */
+/** Says how many active nodes the pool leaves out, such as `1 of 8`; `unknown` when the chain RPC does not tell. */
 const leftOutOf = ({ pool }: Answered): string =>
   pool?.leftOut === undefined ? 'unknown' : `${pool.leftOut} of ${pool.active + pool.leftOut}`
 
-/** Where the proof of an answer is, as a member of it. */
+/** The member `svc` of an answer, which says where its proof is. */
 export const proofOf = (answered: Answered) => {
   const { inference, unseen, ignored } = answered
   const { jobId, agreed, receiptHash, commitTx } = inference
@@ -44,7 +44,7 @@ export const proofOf = (answered: Answered) => {
 
 const bytesPerToken = 4
 
-/** Tokens of prompt and answer, estimated at 4 bytes a token: agents shorten their conversations by it. No node states a count that could be checked. */
+/** Estimates tokens at 4 bytes each, since no count of a node could be checked. Agents need it to shorten conversations. */
 export function usageOf({ inference, promptBytes }: Answered) {
   const tokens = (bytes: number) => Math.ceil(bytes / bytesPerToken)
   const asked = tokens(promptBytes)
@@ -52,7 +52,7 @@ export function usageOf({ inference, promptBytes }: Answered) {
   return { asked, answered, total: asked + answered }
 }
 
-/** The headers that say how many agreed and what the pool leaves out, and name the receipt and its place on chain. */
+/** The headers with the agreement, the pool, the receipt and its place on chain. */
 export const proofHeaders = (answered: Answered) => {
   const { svc } = proofOf(answered)
   return {
@@ -78,7 +78,7 @@ export type Said = {
   readonly isCut: boolean
 }
 
-/** What an answer says, and the tools it calls. */
+/** Reads what an answer says, and the tools that it calls. */
 export function saidIn({ inference: { answer, output, jobId } }: Answered): Said {
   if (!answer) return { content: output, calls: [], isCut: false }
   const isCut = answer.finish_reason === 'length'
@@ -92,6 +92,6 @@ export function saidIn({ inference: { answer, output, jobId } }: Answered): Said
 
 const maxPieceChars = 64
 
-/** A text in the pieces of a stream, which cut no character. */
+/** Splits a text into the pieces of a stream, between characters. */
 export const piecesOf = (text: string): readonly string[] =>
   text.match(new RegExp(`.{1,${maxPieceChars}}`, 'gsu')) ?? []

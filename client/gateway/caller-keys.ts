@@ -3,10 +3,10 @@ import { equalBytes, utf8 } from '../../lib/digest.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { readSecretFile } from '../connect/secret-file.ts'
 
-/** A key that callers may show, and its name, which stands in the log in its place. */
+/** A key of callers, and its name for the log. */
 export type CallerKey = { readonly name: string; readonly key: string }
 
-/** A caller's key: what a header can hold. */
+/** A caller's key, which must fit in a header. */
 export const ApiKey = z
   .string()
   .min(16, 'must have at least 16 characters')
@@ -29,14 +29,14 @@ const KeysFile = z
     }
   })
 
-/** The keys of a file that its owner alone may read: `{"keys": [{"name", "key"}]}`. Throws SvcError `gateway-keys-unreadable`, `gateway-keys-exposed` or `gateway-keys-invalid`, which quote no key. */
+/** Reads `{"keys": [{"name", "key"}]}` from a private file. Throws SvcError `gateway-keys-(unreadable|exposed|invalid)`, which quotes no key. */
 export async function readCallerKeys(path: string): Promise<readonly CallerKey[]> {
   const text = await readSecretFile(path, 'gateway-keys', 'SVC_GATEWAY_KEYS_FILE')
   let json: unknown
   try {
     json = JSON.parse(text.replace(/^\ufeff/, ''))
   } catch {
-    // The parser's words may quote a key.
+    // The parser's message may quote a key.
     throw invalid(path, 'it is not JSON')
   }
   const parsed = KeysFile.safeParse(json)
@@ -45,7 +45,7 @@ export async function readCallerKeys(path: string): Promise<readonly CallerKey[]
   throw invalid(path, `${issue?.path.join('.') || 'the file'}: ${wordsOf(issue)}`)
 }
 
-// Unknown members are quoted, and could be keys.
+// Zod's message quotes unknown members, which could be keys.
 const wordsOf = (issue: z.core.$ZodIssue | undefined): string =>
   issue?.code === 'unrecognized_keys' ? 'has other members' : (issue?.message ?? '')
 
@@ -54,7 +54,7 @@ const invalid = (path: string, why: string): SvcError =>
     hint: 'It takes {"keys": [{"name": "ann", "key": "16 characters or more"}]}, 256 keys at most.',
   })
 
-/** The name of the key that a caller showed; undefined when it is none. It takes a time that does not tell how much of which key was right. */
+/** Returns the name of the key that a caller showed, in constant time; undefined when it is no known key. */
 export function callerOf(shown: string, keys: readonly CallerKey[]): string | undefined {
   const bytes = utf8(shown)
   let found: string | undefined

@@ -28,7 +28,7 @@ const Answered = z.strictObject({
   content: Content.nullish(),
   tool_calls: z.array(Call).max(128).nullish(),
   name,
-  // What the official clients repeat of an earlier answer, as long as it holds nothing.
+  // The official clients repeat these of an earlier answer. They must be empty.
   refusal: z.null().optional(),
   annotations: z.array(z.unknown()).max(0).optional(),
   function_call: z.null().optional(),
@@ -41,11 +41,11 @@ const ToolResult = z.strictObject({
   tool_call_id: z.string().max(256),
 })
 
-/** One message of a conversation; what is no text, and no call of a tool, is refused. */
+/** One message of a conversation: only texts and calls of tools. */
 export const ChatMessage = z.discriminatedUnion('role', [Spoken, Answered, ToolResult])
 type ChatMessage = z.output<typeof ChatMessage>
 
-/** A message as a prompt document has it: `developer` is `system`, parts are lines, and what is empty is left out. */
+/** Converts a message for the prompt document: `developer` becomes `system`, parts become lines, empty parts are left out. */
 export function promptMessageOf(message: ChatMessage): PromptMessage {
   if (message.role === 'tool') {
     const { role, content, tool_call_id } = message

@@ -10,7 +10,7 @@ const mostOutputTokens = 8_192
 /** The most tokens of an answer, as a caller states it. */
 export const TokenLimit = z.int().min(1).max(10_000_000).nullish()
 
-/** What a request may ask for, and what the service does with it. */
+/** The parameters that have an effect. */
 const supported = {
   model: z.string().min(1).max(256),
   ...promptParameters,
@@ -25,7 +25,7 @@ const supported = {
   max_completion_tokens: TokenLimit,
 }
 
-/** What may be asked for only as far as it is what the service does anyway. */
+/** Parameters that only the value of what the service does anyway may have. */
 const asItIs = {
   n: z.literal(1).nullish(),
   logprobs: z.literal(false).nullish(),
@@ -41,7 +41,7 @@ const asItIs = {
   verbosity: z.literal('medium').nullish(),
 }
 
-/** How a model picks its words: the nodes decide that, near temperature 0, so that their answers can be compared. */
+/** Sampling parameters. The nodes decide them, near temperature 0, so that answers can be compared. */
 export const sampling = {
   temperature: z.literal(0).nullish(),
   top_p: z.literal(1).nullish(),
@@ -49,7 +49,7 @@ export const sampling = {
   presence_penalty: z.literal(0).nullish(),
 }
 
-/** What says nothing of the answer. */
+/** Parameters that do not concern the answer. */
 const quiet = [
   'metadata',
   'parallel_tool_calls',
@@ -63,10 +63,10 @@ const quiet = [
 
 const whole = z.strictObject({ ...supported, ...asItIs, ...sampling })
 
-/** A request for a completion as the service can run it. */
+/** A request for a completion. */
 export type ChatRequest = Asked & { readonly includeUsage: boolean }
 
-/** Reads the body of a request; throws OpenAiError 400 that names what is wrong, or with `isStrict` what the service cannot honour. */
+/** Reads a request. Throws OpenAiError 400 for a mistake, or with `isStrict` for what the service cannot honour. */
 export function readChatRequest(body: unknown, reading: ReadingOptions): ChatRequest {
   const parameters = { whole, supported, asItIs, sampling, quiet, conversation: 'messages' }
   const { data, ignored } = readParameters(body, parameters, reading)
@@ -89,6 +89,6 @@ export function readChatRequest(body: unknown, reading: ReadingOptions): ChatReq
   }
 }
 
-/** A limit is one: what is asked for beyond what the service ever gives changes nothing. */
+/** Cuts a limit to the longest answer that the service gives. */
 export const longestAnswer = (asked: z.output<typeof TokenLimit>) =>
   asked ? MaxOutputTokens.parse(Math.min(asked, mostOutputTokens)) : undefined

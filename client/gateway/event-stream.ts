@@ -1,11 +1,11 @@
 /*
- * Problem: an answer is known only when the quorum has agreed on it, minutes later in the worst case. Callers and proxies give up on
- * connections that are silent, and a response that has begun can have no HTTP status any more.
+ * Problem: an answer is known only when the quorum has agreed, which may take minutes. Callers and proxies give up on silent connections, and
+ * a response that has begun can no longer change its HTTP status.
  *
- * Idea: the response begins when the job is submitted, which was the last step that often fails, or after the first interval. Until the
- * answer is there, comments tell the step and the nodes. The format has them ignored by all readers.
+ * Idea: the response begins when the job is submitted, since later steps seldom fail, or after the first interval. Until the answer is
+ * there, comments tell the step. Readers ignore comments.
  *
- * Invariants: nothing of an answer is sent before it was checked. A stream ends with a whole answer or with an error, never with both.
+ * Invariants: no part of an answer is sent before it was checked. A stream ends with a whole answer or with an error, never with both.
  *
  * Failure cases: a caller that leaves cancels the job.
  */
@@ -16,33 +16,33 @@ import type { Progress } from './progress.ts'
 const headers = {
   'content-type': 'text/event-stream; charset=utf-8',
   'cache-control': 'no-store',
-  // Proxies that gather answers would hold back what keeps the connection alive.
+  // Proxies that buffer responses would hold back the comments.
   'x-accel-buffering': 'no',
 }
 
-/** One event with JSON, and with a name where the protocol has them. */
+/** Writes one event with JSON, and with its name if it has one. */
 export const eventOf = (data: object, name?: string): string =>
   `${name === undefined ? '' : `event: ${name}\n`}data: ${JSON.stringify(data)}\n\n`
 
-/** Events that are all there. */
+/** Makes the response of a stream whose events are known. */
 export const streamOf = (events: string, more: Record<string, string>): Response =>
   new Response(events, { headers: { ...headers, ...more } })
 
-/** What a stream that begins before its answer is there needs to know. */
+/** Options of a stream that begins before its answer is known. */
 export type EarlyStream = {
   readonly clock: Clock
-  /** A comment goes out at least this often until there is an answer. */
+  /** The longest time without a comment until there is an answer, in milliseconds. */
   readonly keepAliveMs: number
   readonly more: Record<string, string>
   readonly progress: Progress
-  /** Events that say that the answer is under way, beside each comment of the interval; may be empty. */
+  /** Makes events that go with each comment; may be empty. */
   readonly alive: () => string
   readonly failure: (error: unknown) => string
   /** Called when the caller leaves. */
   readonly onLeave: () => void
 }
 
-/** An event stream with comments until its events are there, or with an error in place of them. */
+/** Makes a stream of comments, which ends with the events or with an error. */
 export function earlyStreamOf(events: Promise<string>, early: EarlyStream): Response {
   const { clock, keepAliveMs, more, progress, alive, failure, onLeave } = early
   const ended = new AbortController()
@@ -78,7 +78,7 @@ export function earlyStreamOf(events: Promise<string>, early: EarlyStream): Resp
   return new Response(body, { headers: { ...headers, ...more } })
 }
 
-/** True when an answer, or its failure, is there before its stream has to begin. */
+/** True when the answer or its failure is known before the stream has to begin. */
 export async function isInTime(
   answered: Promise<unknown>,
   { clock, keepAliveMs, progress }: Pick<EarlyStream, 'clock' | 'keepAliveMs' | 'progress'>,

@@ -10,7 +10,7 @@ type Meaning = readonly [
   details?: { readonly code?: string; readonly param?: string; readonly retry?: boolean },
 ]
 
-/** What failures of a job mean in OpenAI's terms; whether a new job is worth its price is for a person to say, so few are retried. */
+/** What failures mean in OpenAI's terms. Few are retryable, since a person has to decide whether to pay for another job. */
 const meanings: Readonly<Record<string, Meaning>> = {
   'model-unknown': [404, 'invalid_request_error', { code: 'model_not_found', param: 'model' }],
   'provider-model-unknown': [
@@ -41,7 +41,7 @@ const meanings: Readonly<Record<string, Meaning>> = {
   'timed-out': [504, 'server_error'],
 }
 
-/** What went wrong with an inference, as a caller of OpenAI's interface understands it; nothing unknown is shown. */
+/** Explains a failure to a caller of OpenAI's interface. Shows nothing of unknown errors. */
 export function explainFailure(error: unknown): OpenAiError {
   if (error instanceof OpenAiError) return error
   if (!(error instanceof SvcError)) {
@@ -49,7 +49,7 @@ export function explainFailure(error: unknown): OpenAiError {
       code: 'internal_error',
     })
   }
-  // Whatever else is wrong is behind the gateway: a check that failed, the chain, the coprocessor.
+  // All other causes are behind the gateway: a failed check, the chain, the coprocessor.
   const usual: Meaning = [error.retryable ? 503 : 502, 'server_error']
   const [status, type, { code, param, retry } = {}] = meanings[error.code] ?? usual
   return new OpenAiError(status, type, `${error.message}. ${hintOf(error)}`, {

@@ -4,7 +4,7 @@ import type { Clock } from '../../lib/clock.ts'
 import type { GuardOptions } from './guard.ts'
 import type { ModelMap } from './model-names.ts'
 
-/** What is told of a request once it is over; never what was asked or answered. */
+/** What is logged of a request; never its question or answer. */
 export type RequestNews = {
   /** The name of the caller's key. */
   caller?: string
@@ -13,11 +13,11 @@ export type RequestNews = {
   error?: unknown
   /** Why an answer that was given was not seen on chain. */
   unseen?: string
-  /** When a stream that began without its answer has it, or has failed; never rejects. */
+  /** Resolves when a stream that began early has its answer or has failed; never rejects. */
   ended?: Promise<void>
 }
 
-/** What a gateway is made of. */
+/** Options of a gateway. */
 export type GatewayOptions = GuardOptions & {
   readonly client: Pick<Client, 'infer' | 'models' | 'storeKeyAhead' | 'keysAhead'>
   readonly clock: Clock
@@ -27,23 +27,23 @@ export type GatewayOptions = GuardOptions & {
   /** How many jobs run at once, and how many requests may wait for one to end. */
   readonly atOnce: number
   readonly maxWaiting: number
-  /** Refuses what the service cannot honour, in place of ignoring it. */
+  /** Refuses what the service cannot honour instead of ignoring it. */
   readonly isStrict: boolean
   /** Told once of each parameter that was ignored. */
   readonly onIgnored: (parameter: string) => void
-  /** Begins streams when their job is submitted, or after this long, and sends comments this often; they begin with their answer when it is left out. */
+  /** Streams begin when the job is submitted or after this time, with a comment each such time; with the answer when left out. */
   readonly keepAliveMs?: number | undefined
-  /** Stores keys ahead, and is told of each that is stored or has failed; none are stored when it is left out. */
+  /** When set, keys are stored ahead. Called for each key, or with the error. */
   readonly storeAhead?: ((model: string, error?: unknown) => void) | undefined
   /** Cancels a job when a lack of nodes lasts this long. */
   readonly giveUpWhenStuckMs: number
-  /** Told of each request once, when it is over: when it is answered, or when a stream that began early has its answer or has failed. */
+  /** Called once for each request, after its answer or after the end of a stream that began early. */
   readonly onAnswered: (news: Answer) => void
   /** Cancels what is under way when it aborts. */
   readonly stopping: AbortSignal
 }
 
-/** A request that was answered, as it may stand in a log. */
+/** An answered request, for the log. */
 export type Answer = Omit<RequestNews, 'ended'> & {
   readonly method: string
   readonly path: string

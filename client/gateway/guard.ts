@@ -3,7 +3,7 @@ import { OpenAiError } from './openai-error.ts'
 
 /** Whose requests are answered. */
 export type GuardOptions = {
-  /** The keys of which callers must show one; anybody may call when there are none. */
+  /** Callers must show one of these keys; anyone may call when there are none. */
   readonly keys: readonly CallerKey[]
   /** Names under which the gateway may be called; any name when left out. */
   readonly hosts?: ReadonlySet<string> | undefined
@@ -14,13 +14,13 @@ export type GuardOptions = {
 const forbidden = (message: string, code: string): OpenAiError =>
   new OpenAiError(403, 'permission_error', message, { code })
 
-/** The name of the caller's key, where there are keys. Throws OpenAiError 401 or 403 for a caller that may not use the gateway. */
+/** Returns the name of the caller's key, if there are keys. Throws OpenAiError 401 or 403. */
 export function checkCaller(
   request: Request,
   { keys, hosts, origins }: GuardOptions,
 ): string | undefined {
   const host = request.headers.get('host') ?? ''
-  // A page of the web whose name leads here would otherwise be of the gateway's own origin.
+  // Else a web page whose name resolves to this address would have the gateway's own origin.
   if (hosts && !hosts.has(nameOf(host))) {
     throw forbidden(
       `This gateway refuses the name ${JSON.stringify(host.slice(0, 100))}. Call it by localhost or 127.0.0.1`,
@@ -48,7 +48,7 @@ export function checkCaller(
   )
 }
 
-/** What pages of an origin that may call are told; nothing for others. */
+/** Returns the CORS headers for pages of an allowed origin; none for others. */
 export function corsHeaders(request: Request, { origins }: GuardOptions): Record<string, string> {
   const origin = request.headers.get('origin')
   if (origin === null || !origins.has(origin)) return {}

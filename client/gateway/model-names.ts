@@ -2,7 +2,7 @@ import type { Client } from '../../lib/client/client.ts'
 import { ModelId } from '../../lib/codecs.ts'
 import { OpenAiError } from './openai-error.ts'
 
-/** Other names for models: what a tool asks for, and the model that it gets. */
+/** Other names for models, each with its model. */
 export type ModelMap = ReadonlyMap<string, string>
 
 type ServedModels = Awaited<ReturnType<Client['models']>>
@@ -20,7 +20,7 @@ const missing = (name: string): OpenAiError =>
     },
   )
 
-/** The models that a quorum serves now, in OpenAI's form, and the other names of those. */
+/** Lists the models that a quorum serves now, and their other names, in OpenAI's form. */
 export function listModels(served: ServedModels, map: ModelMap) {
   const ids = served.filter(({ nodes }) => nodes >= leastNodes).map(({ model_id }) => model_id)
   const names = [...map].filter(([, id]) => ids.includes(id)).map(([name]) => name)
@@ -29,21 +29,21 @@ export function listModels(served: ServedModels, map: ModelMap) {
     data: [...ids, ...names].map((id) => ({
       id,
       object: 'model' as const,
-      // Nobody knows when a model was made; it must not change from one list to the next.
+      // The time of its making is not known, and must not change between lists.
       created: 0,
       owned_by: (map.get(id) ?? id).split(':')[0] ?? '',
     })),
   }
 }
 
-/** One model of the list; throws OpenAiError 404. */
+/** Returns one model of the list. Throws OpenAiError 404. */
 export function findModel(served: ServedModels, map: ModelMap, id: string) {
   const found = listModels(served, map).data.find((model) => model.id === id)
   if (!found) throw missing(id)
   return found
 }
 
-/** The model that a name means: one of the map, `<provider>:<model>`, or the name alone of the only served model that has it; throws OpenAiError 404. */
+/** Finds a model by its other name, its id, or its name without provider if only one served model has it. Throws OpenAiError 404. */
 export async function resolveModel(
   name: string,
   map: ModelMap,

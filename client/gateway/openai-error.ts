@@ -1,4 +1,4 @@
-/** What kind of error it is, in OpenAI's words. */
+/** OpenAI's types of errors. */
 export type OpenAiErrorType =
   | 'invalid_request_error'
   | 'authentication_error'
@@ -9,7 +9,7 @@ export type OpenAiErrorType =
 type Details = {
   readonly code: string
   readonly param?: string | undefined
-  /** Whether the same request may succeed later; clients that retry by themselves are told so. */
+  /** Whether the same request may succeed later. Clients that retry by themselves read it. */
   readonly retryable?: boolean
   readonly retryAfterSeconds?: number | undefined
 }
@@ -35,7 +35,7 @@ export class OpenAiError extends Error {
   }
 }
 
-/** A mistake of the request: 400, naming the parameter. */
+/** A mistake of the request: status 400 with the parameter. */
 export const badRequest = (message: string, param: string | undefined, code: string): OpenAiError =>
   new OpenAiError(400, 'invalid_request_error', message, { code, param })
 
@@ -47,7 +47,7 @@ export const errorBody = ({ message, type, param, code }: OpenAiError) => ({
   error: { message, type, param, code },
 })
 
-/** An error as an answer; without the header the official clients would run a job again that was refused for good. */
+/** Makes the response of an error. Without `x-should-retry` the official clients would repeat jobs that were refused for good. */
 export function errorResponse(error: OpenAiError): Response {
   const { status, retryable, retryAfterSeconds } = error
   return Response.json(errorBody(error), {

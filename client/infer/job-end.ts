@@ -10,20 +10,20 @@ const lookTimeoutMs = 5_000
 /** A job that the ICL has taken. */
 export type Job = { readonly jobId: JobId; readonly readToken?: string }
 
-/** How far a job is: not submitted yet, submitted, of an earlier command, accepted by its quorum, and with an answer that was checked. */
+/** How far a job is: not submitted, submitted, of an earlier command, accepted, or checked. */
 export type Stage = 'unsent' | 'sent' | 'earlier' | 'accepted' | 'checked'
 
-/** How far a job is after some news. */
+/** Returns the stage after a step's news. */
 export function stageAfter(stage: Stage, { step, phase }: StepNews): Stage {
   if (step === 'commit') return 'checked'
   if (step === 'inference' && phase === 'end') return 'accepted'
   return step === 'submit' ? 'sent' : stage
 }
 
-/** What became of a job whose command ends without it; `opens` is the command that opens its answer, if it has one. */
+/** What became of a job whose command ended early. `opens` is the command that opens its answer. */
 export type JobEnd = { readonly words: string; readonly isPaid: boolean; readonly opens?: string }
 
-/** What became of a job that was to be cancelled, as the ICL tells it. */
+/** Asks the ICL what became of a job that was to be cancelled. */
 export async function endOf(
   job: Job | undefined,
   client: Client | undefined,
@@ -55,7 +55,7 @@ export async function endOf(
   }
 }
 
-/** The end of `--timeout`: what is left to do depends on how far the job was. `detail` is the last that was told of it. */
+/** The error of `--timeout`, with what to do at this stage. `detail` is the last news of the job. */
 export function timedOut(
   seconds: number,
   stage: Stage,

@@ -8,12 +8,12 @@ export type Screen = {
   readonly columns?: number
 }
 
-/** Tells the steps of an inference, a line for each. */
+/** Shows the steps of an inference, one per line. */
 export type Progress = {
   readonly onStep: (news: StepNews) => void
   /** A line beside the steps. */
   readonly say: (line: string) => void
-  /** No step runs any more: what was running has failed. */
+  /** Ends all running steps as failed. */
   readonly stop: () => void
 }
 
@@ -29,7 +29,7 @@ const oneLine = (text: string): string => printable(text.replace(/\s+/g, ' '))
 
 type Running = { readonly label: string; readonly since: number; detail: string; frame: number }
 
-/** Tells steps on a screen: in a terminal the line of the step that began last moves, elsewhere each line is written once. */
+/** Shows steps: a terminal has an animated line for the newest step, other outputs get plain lines. */
 export function createProgress(screen: Screen, now: () => number): Progress {
   const running = new Map<InferenceStep, Running>()
   let timer: ReturnType<typeof setInterval> | undefined
@@ -83,7 +83,7 @@ export function createProgress(screen: Screen, now: () => number): Progress {
   }
 }
 
-/** Tells no steps, but what is to be said. */
+/** Shows no steps, only the other lines. */
 export const quietProgress = (screen: Screen): Progress => ({
   onStep: () => {},
   say: (line) => screen.write(`${printable(line)}\n`),

@@ -2,10 +2,10 @@ import { abortable } from '../../lib/chain/abortable.ts'
 import { concatBytes } from '../../lib/digest.ts'
 import { wrongUsage } from './options.ts'
 
-// More than any ICL takes: one says precisely how much that is.
+// More than any ICL takes. The ICL itself tells the exact limit.
 const maxBytes = 4 * 1024 * 1024
 
-/** The prompt from standard input, without a byte order mark and the line break at its end; throws SvcError `usage` on a terminal, where nothing was piped. */
+/** Reads the prompt from standard input, without byte order mark and last line break. Throws SvcError `usage` on a terminal. */
 export async function readPrompt(
   input: AsyncIterable<Uint8Array> & { readonly isTTY?: boolean },
   signal: AbortSignal,

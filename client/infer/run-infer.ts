@@ -38,7 +38,7 @@ export type InferHost = {
   readonly signal: AbortSignal
 }
 
-/** Runs one prompt as a command: the answer goes to `output`, all else to `errors`; returns its exit code. */
+/** Runs one prompt as a command: the answer goes to `output`, all else to `errors`. Returns the exit code. */
 export async function runInfer(args: readonly string[], host: InferHost): Promise<number> {
   let command: InferCommand | undefined
   try {
@@ -147,7 +147,7 @@ async function runCommand(
   }
 }
 
-/** An answer that is only not seen on chain is told, not thrown. */
+/** An answer that was not seen on chain is printed, so its error is returned. */
 function uncommittedOf(error: unknown): UncommittedError {
   if (error instanceof UncommittedError) return error
   throw error
@@ -181,7 +181,7 @@ async function onlyModel(client: Client, signal: AbortSignal): Promise<string> {
   })
 }
 
-/** Better now than after the answer was paid for. */
+/** Checks before the answer is paid for. */
 async function checkReceiptPath(path: string): Promise<void> {
   const found = await stat(path).catch(() => undefined)
   if (found?.isDirectory()) throw wrongUsage(`--receipt ${path} is a folder`, 'Name a file in it.')
@@ -195,7 +195,7 @@ async function tellFailure(
   progress: Progress,
   { output }: InferHost,
 ): Promise<number> {
-  // That it cannot be printed would hide the failure itself.
+  // An error of the output must not hide the failure itself.
   if (json) {
     const line = `${JSON.stringify(jsonFailure(error, jobId))}\n`
     await Promise.resolve(output.write(line)).catch(() => {})

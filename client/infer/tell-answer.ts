@@ -86,7 +86,7 @@ export async function keepReceipt(
 }
 
 /** How an inference ended, as one object for machines. */
-export const jsonResult = (
+const jsonResult = (
   inference: FailedInference | (UncommittedInference & { readonly commitTx: string | undefined }),
 ) => {
   const accepted = inference.status === 'accepted' ? inference : undefined
@@ -111,7 +111,7 @@ export const jsonResult = (
 }
 
 /** A checked answer that was not seen on chain, and why, as one object for machines. */
-export const jsonUncommitted = (error: UncommittedError) => ({
+const jsonUncommitted = (error: UncommittedError) => ({
   ...jsonResult({ ...error.inference, commitTx: undefined }),
   error: jsonFailure(error, error.inference.jobId).error,
 })

@@ -11,14 +11,14 @@ import type { Blobs } from './blobs.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
-/** Where blobs come from, tried in turn, and how patiently; times in milliseconds. */
+/** The gateways, which are tried in turn. Times in milliseconds. */
 export type GatewayOptions = {
   readonly gateways: readonly string[]
   readonly fetch: Fetch
   readonly clock: Clock
-  /** For one gateway to give the whole blob. */
+  /** The time limit of one download. */
   readonly attemptMs?: number
-  /** How often each gateway is asked. */
+  /** How many times each gateway is asked. */
   readonly rounds?: number
   readonly firstBackoffMs?: number
 }
@@ -29,7 +29,7 @@ type Attempt =
 
 const maxBackoffMs = 8_000
 
-/** Downloads blobs through IPFS gateways: what a gateway sends counts only if it hashes to the CID. */
+/** Downloads blobs through IPFS gateways. Only bytes that hash to the CID are taken. */
 export function createGatewayBlobs(options: GatewayOptions): Blobs {
   const { clock, attemptMs = 10_000, rounds = 4, firstBackoffMs = 500 } = options
   return {

@@ -1,10 +1,9 @@
 /*
- * Problem: an accepted job is paid for, and its answer is still at the ICL, on a gateway and under the coprocessor. Each of them, and the
- * chain, may be away at that moment.
+ * Problem: an accepted job is paid for, but the ICL, the gateway, the coprocessor or the chain may be away when its answer is fetched.
  *
- * Idea: the last steps outlast what passes, with one time for all of them. What is left over is an error that can collect the answer later.
+ * Idea: the last steps are tried again, with one time for all of them. After that, an error is left that can collect the answer later.
  *
- * Failure cases: an answer that fails a check is never handed out. One that is only not on chain yet comes with its error.
+ * Failure cases: an answer that fails a check is never returned. One that is only not on chain yet comes with its error.
  */
 
 import { isStructured, readAnswer } from '../answer.ts'
@@ -51,7 +50,7 @@ export type Collecting = {
 
 type Checked = Omit<UncommittedInference, 'timingsMs'>
 
-/** Fetches, decrypts and checks the answer; throws UncollectedError, UncommittedError, SvcError or the signal's reason. */
+/** Fetches, decrypts and checks the answer. Throws UncollectedError, UncommittedError, SvcError or the signal's reason. */
 export async function collect(
   collecting: Collecting,
   signal: AbortSignal | undefined,
@@ -72,13 +71,13 @@ export async function collect(
   } catch (error) {
     signal?.throwIfAborted()
     const cause = toClientError(error)
-    // Another receipt on chain is a reason not to show the answer; a late one is none.
+    // Another receipt on chain is a reason not to show the answer. A late one is not.
     if (!(cause instanceof SvcError && cause.retryable)) throw cause
     throw new UncommittedError({ ...checked, timingsMs: steps.timings() }, cause)
   }
 }
 
-/** A wallet that did not sign may do so when it is asked again, which is for its user to say. */
+/** A wallet that did not sign may do so when its user asks again. */
 const mayPass = (error: SvcError): boolean => error.retryable || error.code.startsWith('wallet-')
 
 async function check(

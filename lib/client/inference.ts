@@ -49,7 +49,7 @@ export type AcceptedInference = Common & {
   /** The node that delivered. */
   readonly deliverer: Address
   readonly agreed: Agreed
-  /** How likely the answer is under the models of nodes that said so, where it was asked for: attested, and deciding nothing. */
+  /** How likely the answer is under the models of nodes that said so, if that was asked for. It decides nothing. */
   readonly attested?: readonly Attested[]
   readonly commitTx: Hash32
   readonly receiptHash: Hash32
@@ -59,7 +59,7 @@ export type AcceptedInference = Common & {
 /** An answer that this client has checked, but has not seen on chain. */
 export type UncommittedInference = Omit<AcceptedInference, 'commitTx'>
 
-/** An answer that holds in all but its commitment, which is late or cannot be looked at: the answer comes with the reason. */
+/** A checked answer whose commitment is late or cannot be read; has the answer and the reason. */
 export class UncommittedError extends SvcError {
   readonly inference: UncommittedInference
 
@@ -109,7 +109,7 @@ export function toldBy({ quorum, agreement }: Pick<JobView, 'quorum' | 'agreemen
   return { deliverer: agreement?.deliverer, verdicts }
 }
 
-/** How a job ended without an answer, as the ICL tells it; throws TypeError for one that did not. */
+/** How a job ended without an answer, by the ICL's word. Throws TypeError for a job that has not. */
 export const endedWithout = (
   view: JobView,
 ): Omit<FailedInference, 'jobId' | 'readToken' | 'timingsMs' | 'proof'> => ({
@@ -163,7 +163,7 @@ export function stuckJobError(view: JobView): SvcError {
 }
 
 /** Returns the error of a cause, with the cause's own code. */
-export function jobError(
+function jobError(
   { model_id: model }: Pick<JobView, 'model_id'>,
   reason: AssignmentReason,
 ): SvcError {
@@ -177,7 +177,7 @@ export function jobError(
 }
 
 /** Returns the reason that ended most of a job's assignments. */
-export function commonReason(view: Pick<JobView, 'quorum'>): AssignmentReason | undefined {
+function commonReason(view: Pick<JobView, 'quorum'>): AssignmentReason | undefined {
   const counts = new Map<AssignmentReason, number>()
   for (const { reason } of view.quorum) {
     if (reason !== undefined) counts.set(reason, (counts.get(reason) ?? 0) + 1)

@@ -1,14 +1,13 @@
 /*
- * Problem: a program may end, or its caller leave, before it has the answer of a job that is paid for.
+ * Problem: a program may end before it has the answer of a job that is paid for.
  *
- * Idea: the wallet is enough. What an answer is checked with stands on chain by this wallet's own transactions, or is named by the job's id: the
- * key, which opens the prompt, the hash of the terms, and the commitment to the list that the client had drawn.
+ * Idea: the wallet is enough. The key, the hash of the terms and the commitment to the list are on chain, from this wallet's transactions, and
+ * the job's id names the rest that an answer is checked with.
  *
- * Invariants: an answer is checked as `infer` checks it. Only the output limit that the nodes were told is not on chain: without
- * `maxOutputTokens` the receipt's own number is taken.
+ * Invariants: an answer is checked as `infer` checks it. Only the output limit is not on chain: without `maxOutputTokens`, the receipt's own
+ * number is taken.
  *
- * Failure cases: the ICL deletes a job 30 days after it has settled, and with it the answer. A node that signed may withdraw its stake after
- * 7 days: then the answer is refused.
+ * Failure cases: the ICL deletes a job 30 days after it has settled. A node may withdraw its stake after 7 days: then the answer is refused.
  */
 
 import type { JobId } from '../codecs.ts'
@@ -24,7 +23,7 @@ import { followJob } from './follow-job.ts'
 import { endedWithout, type Inference } from './inference.ts'
 import { createStepRunner, type StepNews } from './steps.ts'
 
-/** Pages of 50 jobs that are searched: an ICL may name a next page for ever. */
+/** The most pages of 50 jobs that are searched, since an ICL may always name a next page. */
 const mostPages = 1_000
 
 /** How to open the answer of a job. */
@@ -39,7 +38,7 @@ export type OpenOptions = {
   readonly signal?: AbortSignal
 }
 
-/** Waits until a job of this wallet has settled, and opens its answer with what chain and ICL have of it; throws as `infer` does, and SvcError `job-not-found`. */
+/** Waits until a job of this wallet has settled, and opens its answer. Throws as `infer` does, and SvcError `job-not-found`. */
 export async function openJob(
   context: ClientContext,
   jobId: JobId,
@@ -84,7 +83,7 @@ async function readTokenOf(
   })
 }
 
-/** What the answer of a job is checked with; throws SvcError `receipt-invalid`, `receipt-differs` or those of a decryption. */
+/** Returns what an answer is checked with. Throws SvcError `receipt-invalid`, `receipt-differs` or those of a decryption. */
 async function checksOf(
   { api, chain, network, address, coprocessor, blobs }: ClientContext,
   jobId: JobId,

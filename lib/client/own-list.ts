@@ -1,13 +1,12 @@
 /*
- * Problem: the ICL tells a client which nodes will read its prompt, and could name those that it likes.
+ * Problem: the ICL says which nodes will read the prompt, and could choose them.
  *
- * Idea: the client draws the list itself, from the pool that its terms named before the key's block was made. The ICL's
- * signed list has to be the same. All that is left to the ICL's word is which nodes cannot work now.
+ * Idea: the client draws the list itself, from the pool that its terms named before the key's block was made. The ICL's signed list must be
+ * the same. The client trusts the ICL only on which nodes cannot work now.
  *
- * Failure cases: a reorganisation moves the key to another block, so that the list is another one: the block is read
- * again, and the list asked for again. An ICL with too much to do holds the draw until its turn. The RPC servers of client and ICL may see different blocks for a moment. The ICL
- * may pass over at most four nodes for other reasons than that they are busy, else it chooses too much. A node may leave between the two
- * looks at it: only an ICL that goes on seating it is not believed.
+ * Failure cases: a reorganisation moves the key to another block, or the RPCs of client and ICL show different blocks for a moment. Then the
+ * client asks again. A busy ICL holds the draw until its turn. The ICL may pass over at most four nodes for other reasons than that they are
+ * busy. A node may leave between the two looks at it, so the client refuses only an ICL that goes on seating it.
  */
 
 import { unixSeconds } from '../clock.ts'
@@ -24,7 +23,7 @@ import type { StoredPromptKey } from './client-chain.ts'
 import { type ClientContext, patient } from './context.ts'
 import type { QueuePlace } from './turns.ts'
 
-/** What a list is drawn from besides its key. */
+/** The terms and the pool that a list is drawn from. */
 type DrawnFrom = Pick<ChosenTerms, 'terms' | 'pool'>
 
 const maxPassed = 4
@@ -36,10 +35,10 @@ const graceSeconds = 600
 // How long the ICL holds a request for the draw's turn.
 const turnSeconds = 20
 
-/** The list of a stored key, which this client has drawn as well. */
+/** The list of a stored key, as this client has drawn it too. */
 export type JobList = {
   readonly signed: SignedList
-  /** The members that are seated first, by their positions: the quorum. */
+  /** The positions of the members that are seated first: the quorum. */
   readonly positions: readonly number[]
   /** The end of the commitment, Unix seconds by the chain's clock: until then the ICL may activate further members. */
   readonly until: number
@@ -60,7 +59,7 @@ export async function askForList(
     let leaving: Address | undefined
     const signed = await listFrom(context, chosen, { ...stored, block }, onPlace, signal)
     const own = await chain.blockOf(stored.txHash, signal)
-    // What was asked about must still be the key's block when the list is committed to.
+    // The block must still be that of the key when the client commits to the list.
     if (own && signed && isSame(own, block) && isSame(own, signed.body.block)) {
       await checkList(context, chosen, { ...stored, block }, signed, signal)
       const { list, passed } = signed.body
@@ -84,7 +83,7 @@ export async function askForList(
 const isSame = (one: BlockId, other: BlockId): boolean =>
   one.hash === other.hash && one.number === other.number
 
-/** The ICL's list; undefined when it does not know the key, as its RPC may not have seen the block yet. */
+/** Returns the ICL's list; undefined when its RPC may not have seen the key's block yet. */
 async function listFrom(
   { api }: ClientContext,
   { terms }: DrawnFrom,
@@ -155,7 +154,7 @@ function checkPasses({ body }: SignedList, positions: readonly number[]): void {
 const namesAt = (list: readonly Address[], positions: readonly number[]): readonly Address[] =>
   positions.flatMap((position) => list[position] ?? [])
 
-/** Only nodes that have something to lose may be seated: they are about to get the prompt's key. */
+/** Returns a node that is not active: nodes that are about to get the prompt's key must have a stake. */
 async function findInactive(
   { chain }: ClientContext,
   { terms }: DrawnFrom,

@@ -159,7 +159,7 @@ export const SubmitJob = named('SubmitJob', {
 export type SubmitJob = z.output<typeof SubmitJob>
 
 /** A token that reads and cancels one job. */
-export const ReadToken = z.string().max(1_024)
+const ReadToken = z.string().max(1_024)
 
 /** The job that a submission made or found. The token reads it without a wallet. */
 export const SubmittedJob = named('SubmittedJob', {
