@@ -11,11 +11,10 @@ import {
 import { attestedBy } from '../../lib/teacher.ts'
 import { toSeconds } from '../../lib/time.ts'
 import type { TokenKeys } from '../records/icl-keys.ts'
-import { answersOf } from '../rules/agreed.ts'
+import { agreementOf, answersOf } from '../rules/agreed.ts'
 import { isSettled, type Job, roleOf } from '../rules/job.ts'
 import { batchOf } from '../rules/seats.ts'
 import { shownJob } from '../rules/shown-job.ts'
-import { agreementOf } from '../rules/view-agreement.ts'
 
 /** The keys that refs are made with. */
 type RefKeys = Pick<TokenKeys, 'tag'>

@@ -5,7 +5,6 @@ import { JobEvent } from '../../lib/schemas/jobs.ts'
 import { jobKey } from '../async/notifier.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { loadJob } from '../operations/change-job.ts'
-import { pollUntil } from '../operations/poll.ts'
 import { isSettled, type Job } from '../rules/job.ts'
 import { shownJob } from '../rules/shown-job.ts'
 import type { ConnectionLimit } from './connection-limit.ts'
@@ -39,30 +38,39 @@ export async function followJob(
   )
 }
 
+// One error for all looks: creating one for each would cost more than the look.
+const over = new Error('The look is over')
+
 async function* eventChunks(
   deps: Dependencies,
   jobId: JobId,
   lastSeq: number,
   signal: AbortSignal,
 ): AsyncGenerator<string> {
+  const { clock, notifier } = deps
   let seen = lastSeq
-  let quietSince = deps.clock.monotonic()
-  while (!signal.aborted && !deps.notifier.closed) {
-    const job = await pollUntil(deps, [jobKey(jobId)], pingMs, signal, async () => {
-      const now = shownJob(await loadJob(deps, jobId))
-      return { seen: now, enough: hasEnded(now) || (now.events.at(-1)?.seq ?? 0) > seen }
-    })
-    const news = job.events.filter(({ seq }) => seq > seen)
-    for (const event of news) {
-      yield `id: ${event.seq}\nevent: job\ndata: ${JSON.stringify(z.encode(JobEvent, event))}\n\n`
-      seen = event.seq
+  let quietSince = clock.monotonic()
+  while (!signal.aborted && !notifier.closed) {
+    const looked = new AbortController()
+    const leftMs = Math.max(pingMs - elapsedSince(clock, quietSince), 0)
+    // The wait starts before the look, so that no news in between is missed.
+    const ended = AbortSignal.any([signal, looked.signal])
+    const news = notifier.wait([jobKey(jobId)], leftMs, ended)
+    try {
+      const job = shownJob(await loadJob(deps, jobId))
+      for (const event of job.events.filter(({ seq }) => seq > seen)) {
+        yield `id: ${event.seq}\nevent: job\ndata: ${JSON.stringify(z.encode(JobEvent, event))}\n\n`
+        seen = event.seq
+        quietSince = clock.monotonic()
+      }
+      if (hasEnded(job)) return
+      await news
+    } finally {
+      looked.abort(over)
     }
-    if (hasEnded(job)) return
-    if (news.length > 0) quietSince = deps.clock.monotonic()
-    else if (elapsedSince(deps.clock, quietSince) >= pingMs) {
-      yield ': still here\n\n'
-      quietSince = deps.clock.monotonic()
-    }
+    if (elapsedSince(clock, quietSince) < pingMs) continue
+    yield ': still here\n\n'
+    quietSince = clock.monotonic()
   }
 }
 

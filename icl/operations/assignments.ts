@@ -1,16 +1,19 @@
 import type { Address, JobId } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { checkOf } from '../../lib/prompt-needs.ts'
-import type { AssignmentOffer, ClaimResult } from '../../lib/schemas/assignments.ts'
+import type {
+  AssignmentOffer,
+  AssignmentState,
+  ClaimResult,
+} from '../../lib/schemas/assignments.ts'
 import { toSeconds } from '../../lib/time.ts'
 import { nodeKey } from '../async/notifier.ts'
 import type { Dependencies } from '../dependencies.ts'
-import { type Assignment, assignmentOf, type Job, roleOf } from '../rules/job.ts'
+import { type Assignment, assignmentOf, type Job, maxOutputTokensOf, roleOf } from '../rules/job.ts'
 import { excuse } from '../rules/outages.ts'
 import { changeJob } from './change-job.ts'
 import { hold, type Kept, keepWaiting, type Question, type Waiting } from './hold.ts'
-import { maxOutputTokensOf } from './max-output-tokens.ts'
-import { notAssigned } from './own-assignment.ts'
+import { ownAssignment } from './own-statement.ts'
 import { notePoll } from './take-heartbeat.ts'
 
 /** A node's poll for work: how many seconds it waits, how many assignments it claims at once, and its name. */
@@ -25,28 +28,22 @@ export async function listAssignments(
 ): Promise<{ readonly later: Promise<Offers> }> {
   await notePoll(deps, node)
   // Awaiting the offers here would keep the whole request in memory while the node waits.
-  const offers = hold(deps, offersTo(node, poll), poll.wait * 1000, signal)
-  return { later: offers }
+  const question: OfferQuestion = {
+    key: nodeKey(node),
+    node,
+    claim: poll.claim,
+    poll: poll.poll,
+    look: lookForOffers,
+    gone: noOffers,
+  }
+  return { later: hold(deps, question, poll.wait * 1000, signal) }
 }
 
 type Offers = { readonly assignments: AssignmentOffer[]; readonly claims?: ClaimResult[] }
 
 const noOffers: Offers = { assignments: [] }
 
-type OfferQuestion = Question<Offers, Offers> & {
-  readonly node: Address
-  readonly claim: number
-  readonly poll: string
-}
-
-const offersTo = (node: Address, { claim, poll }: Poll): OfferQuestion => ({
-  key: nodeKey(node),
-  node,
-  claim,
-  poll,
-  look: lookForOffers,
-  gone: noOffers,
-})
+type OfferQuestion = Question<Offers, Offers> & Omit<Poll, 'wait'> & { readonly node: Address }
 
 /** A waiting poll of the node that claims; undefined when there is none. The poll does not look until it is let go. */
 export const keepClaiming = (
@@ -84,22 +81,18 @@ async function claimsOf(
 ): Promise<ClaimResult[] | undefined> {
   if (claim === 0) return undefined
   const { deps } = waiting
-  const own = jobs.flatMap((job) => {
-    const assignment = assignmentOf(job, node)
-    return assignment ? [{ job, assignment }] : []
+  const own = jobs.map((job) => ({ job, assignment: assignmentOf(job, node) }))
+  const before = own.filter(({ assignment }) => {
+    const by = assignment?.poll
+    return assignment?.status === 'claimed' && by !== undefined && (poll === '' || poll === by)
   })
-  const before = own.filter(
-    ({ assignment: { status, poll: by } }) =>
-      status === 'claimed' && by !== undefined && (poll === '' || poll === by),
-  )
   // No claims for a caller that has gone away, and none while the ICL stops.
   const most = waiting.isOver || deps.notifier.closed ? 0 : claim - before.length
-  const offered = own.filter(({ assignment }) => assignment.status === 'offered')
+  const offered = own.flatMap(({ job: { id }, assignment }) =>
+    assignment?.status === 'offered' ? [{ jobId: id, fence: assignment.fence }] : [],
+  )
   const tried = await Promise.allSettled(
-    offered.slice(0, Math.max(most, 0)).map(async ({ job, assignment: { fence } }) => {
-      const command = { type: 'claim', node, fence, poll } as const
-      return viewClaim(deps, await changeJob(deps, job.id, command), node)
-    }),
+    offered.slice(0, Math.max(most, 0)).map((one) => claimAssignment(deps, node, one, poll)),
   )
   const claims = [
     // A node never gets more at once than it asks for.
@@ -128,14 +121,15 @@ const viewOffer = (job: Job, assignment: Assignment): AssignmentOffer => ({
 export async function claimAssignment(
   deps: Dependencies,
   node: Address,
-  { jobId, fence }: { jobId: JobId; fence: number },
+  { jobId, fence }: { readonly jobId: JobId; readonly fence: number },
+  poll?: string,
 ): Promise<ClaimResult> {
-  return viewClaim(deps, await changeJob(deps, jobId, { type: 'claim', node, fence }), node)
+  const command = { type: 'claim', node, fence, ...(poll !== undefined && { poll }) } as const
+  return viewClaim(deps, await changeJob(deps, jobId, command), node)
 }
 
 function viewClaim(deps: Dependencies, job: Job, node: Address): ClaimResult {
-  const assignment = assignmentOf(job, node)
-  if (!assignment) throw notAssigned()
+  const assignment = ownAssignment(job, node)
   const check = checkOf(job.list.terms.needs)
   return {
     jobId: job.id,
@@ -159,8 +153,8 @@ function viewClaim(deps: Dependencies, job: Job, node: Address): ClaimResult {
 }
 
 /** Returns the state of a node's assignment and of the job. Throws `not-assigned`. */
-export function viewAssignmentState(job: Job, node: Address) {
-  const assignment = assignmentOf(job, node)
-  if (!assignment) throw notAssigned()
-  return { jobId: job.id, status: assignment.status, phase: job.phase }
-}
+export const viewAssignmentState = (job: Job, node: Address): AssignmentState => ({
+  jobId: job.id,
+  status: ownAssignment(job, node).status,
+  phase: job.phase,
+})

@@ -58,7 +58,15 @@ export async function attestNode(
   const proven = await checkEvidence(deps, request)
   await checkSession(deps, request, proven)
   const certificate = await certificateOf(deps, request, proven)
-  const jws = await sign(deps, address, certificate, proven)
+  const jws = await deps.keys.signCertificate({
+    iss: publicOrigin(deps.network),
+    sub: address,
+    iat: toSeconds(certificate.issuedAt),
+    exp: toSeconds(certificate.expiresAt),
+    jti: certificate.id,
+    cnf: { jkt: certificate.thumbprint },
+    att: proven.attestation,
+  })
   await saveAttested(deps, { ...caller, challengedAt }, certificate, proven)
   await checkStillGood(deps, address, proven)
   deps.log.info('node attested', { node: address, ...proven.attestation })
@@ -98,22 +106,6 @@ async function certificateOf(
   }
 }
 
-const sign = (
-  deps: Dependencies,
-  address: Address,
-  { id, issuedAt, expiresAt, thumbprint }: Certificate,
-  { attestation }: Proven,
-): Promise<string> =>
-  deps.keys.signCertificate({
-    iss: publicOrigin(deps.network),
-    sub: address,
-    iat: toSeconds(issuedAt),
-    exp: toSeconds(expiresAt),
-    jti: id,
-    cnf: { jkt: thumbprint },
-    att: attestation,
-  })
-
 async function saveAttested(
   deps: Dependencies,
   { address, ...opening }: RunOpening & { readonly address: Address },
@@ -124,13 +116,10 @@ async function saveAttested(
   let isFormerBound = true
   const change = (node: Node | undefined): Node => {
     formerEk = node?.enrollment?.ek
+    const enrolled = enrollment && { enrollment }
     if (!node) {
-      const { challengedAt } = opening
-      return {
-        ...attestedNode(address, certificate),
-        runs: { ...noFormerRuns, challengedAt },
-        ...(enrollment && { enrollment }),
-      }
+      const runs = { ...noFormerRuns, challengedAt: opening.challengedAt }
+      return { ...attestedNode(address, certificate), runs, ...enrolled }
     }
     if (enrollment && !isFirst) checkStillEnrolled(node, enrollment)
     const now = deps.clock.now()
@@ -143,13 +132,7 @@ async function saveAttested(
     }
     if (typeof runs === 'string') throw runProblem(runs, node.runs, now)
     const { heartbeatTimestamp: _, ...rest } = node
-    return {
-      ...rest,
-      certificate,
-      runs,
-      leaving: false,
-      ...(enrollment && { enrollment }),
-    }
+    return { ...rest, certificate, runs, leaving: false, ...enrolled }
   }
   const { thumbprint } = certificate
   const alongside = (): Alongside => {
@@ -169,14 +152,12 @@ async function saveAttested(
   await changeNode(deps, address, change, alongside)
 }
 
+const notEnrolled = (why: string) => new ProblemError('tpm-not-enrolled', `${why}. Enrol again`)
+
 /** Throws when the TPM was released or replaced since the evidence was checked, or a newer quote of the same key was taken. */
 function checkStillEnrolled({ enrollment: now }: Node, { ek, ak, counters }: Enrollment): void {
-  if (now?.ek !== ek || now.ak !== ak) {
-    throw new ProblemError(
-      'tpm-not-enrolled',
-      'The TPM was released or exchanged meanwhile. Enrol again',
-    )
-  }
+  const isSame = now?.ek === ek && now.ak === ak
+  if (!isSame) throw notEnrolled('The TPM was released or exchanged meanwhile')
   if (counters) checkCounters(now.counters, counters)
 }
 
@@ -190,9 +171,8 @@ async function checkStillGood(
   if (!enrollment) return
   try {
     await checkNotRevoked(deps, enrollment)
-    if ((await findEkHolder(deps, enrollment.ek)) !== address) {
-      throw new ProblemError('tpm-not-enrolled', 'The TPM was released meanwhile. Enrol again')
-    }
+    const holder = await findEkHolder(deps, enrollment.ek)
+    if (holder !== address) throw notEnrolled('The TPM was released meanwhile')
   } catch (error) {
     await revokeCertificate(deps, address)
     throw error

@@ -2,6 +2,7 @@ import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import { withDeadline } from '../../lib/deadline.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import { atMost } from '../async/at-most.ts'
 import { cached } from '../async/cached.ts'
 import type { Dependencies } from '../dependencies.ts'
 
@@ -72,14 +73,11 @@ export function createProbes(deps: Dependencies) {
 const timedOut = () => new Error('timed out')
 
 /** A probe that returns the error of a ping, or undefined when it succeeds. While a ping hangs, the answer of the last 3 s counts. */
-function createProbe(
-  deps: Dependencies,
-  ping: (signal: AbortSignal) => Promise<void>,
-): () => Promise<unknown | undefined> {
-  const { clock } = deps
+function createProbe({ clock }: Dependencies, ping: (signal: AbortSignal) => Promise<void>) {
   let last: { readonly at: MonotonicMs; readonly failure: unknown } | undefined
   const asked = cached(clock, cachedMs, async () => {
-    const failure = await failureOf(deps, ping)
+    const pinged = withDeadline(clock, pingMs, undefined, timedOut, ping)
+    const failure: unknown = await pinged.catch((error: unknown) => error)
     last = { at: clock.monotonic(), failure }
     return failure
   })
@@ -92,13 +90,8 @@ function createProbe(
 }
 
 /** Returns the result of `work`, or `otherwise` when it takes longer than `ms`. */
-async function soon<T>(clock: Clock, ms: number, work: Promise<T>, otherwise: T): Promise<T> {
-  const timer = new AbortController()
-  const late = () => otherwise
-  const answer = await Promise.race([work, clock.sleep(ms, timer.signal).then(late, late)])
-  timer.abort()
-  return answer
-}
+const soon = <T>(clock: Clock, ms: number, work: Promise<T>, otherwise: T): Promise<T> =>
+  Promise.race([work, atMost(clock, ms, work).then(() => otherwise)])
 
 const reasonOf = (error: unknown): string =>
   error instanceof SvcError && error.code === 'chain-too-many-requests'
@@ -154,17 +147,4 @@ async function findUncommitted({ store }: Dependencies): Promise<readonly string
     }
   }
   return []
-}
-
-async function failureOf(
-  { clock }: Dependencies,
-  ping: (signal: AbortSignal) => Promise<void>,
-): Promise<unknown | undefined> {
-  try {
-    await withDeadline(clock, pingMs, undefined, timedOut, ping)
-    return undefined
-  } catch (error) {
-    // The error is the finding, not a failure of the check.
-    return error
-  }
 }

@@ -26,7 +26,7 @@
 import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import type { Address, JobId } from '../../lib/codecs.ts'
 import { cached } from '../async/cached.ts'
-import { countedRoom, type Room } from './counted-room.ts'
+import { countedRoom, type Room } from './draw-room.ts'
 
 /** How many draws of one client may wait, so that the memory for them is bounded. */
 export const mostDrawsWaiting = 1_000

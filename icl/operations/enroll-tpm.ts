@@ -7,12 +7,13 @@ import { nameOf } from '../../lib/tpm/public-area.ts'
 import { checkAttestationKey } from '../attestation/attestation-key.ts'
 import { backendRefused } from '../attestation/binding.ts'
 import { burnNonce, createNonce } from '../attestation/challenge.ts'
-import { checkEkFree } from '../attestation/ek-binding.ts'
+import { checkEkFree, listEkBindings, releaseEk } from '../attestation/ek-binding.ts'
 import { checkEndorsementKey } from '../attestation/endorsement-key.ts'
 import { makeCredential } from '../attestation/make-credential.ts'
 import { activationSecretOf, rememberEnrollment } from '../attestation/pending-enrollment.ts'
 import { checkNotRevoked } from '../attestation/tpm-evidence.ts'
 import type { Dependencies } from '../dependencies.ts'
+import { revokeCertificate } from '../records/bans.ts'
 import { checkNotBanned } from './attest-node.ts'
 
 /**
@@ -27,25 +28,14 @@ export async function enrollTpm(deps: Dependencies, caller: Address, request: En
   await burnNonce(deps, address, request.nonce)
   await checkNotBanned(deps, address)
   if (!deps.tpm) throw backendRefused(deps.network, 'tpm')
-  const endorsement = await checkEndorsementKey(
-    deps.tpm,
-    request.ek_certificate,
-    request.ek_chain ?? [],
-    deps.clock.now(),
-  )
+  const { ek_certificate, ek_chain = [], ak_public: akPublic } = request
+  const now = deps.clock.now()
+  const endorsement = await checkEndorsementKey(deps.tpm, ek_certificate, ek_chain, now)
   const { hash: ek, model, root, validUntil } = endorsement
   await checkNotRevoked(deps, { ek, ak: '' })
   await checkEkFree(deps, ek, address)
-  const area = checkAttestationKey(fromBase64Url(request.ak_public))
-  const name = await nameOf(area)
-  const enrollment = {
-    ek,
-    ak: toHex(name),
-    akPublic: request.ak_public,
-    ...model,
-    root,
-    validUntil,
-  }
+  const name = await nameOf(checkAttestationKey(fromBase64Url(akPublic)))
+  const enrollment = { ek, ak: toHex(name), akPublic, ...model, root, validUntil }
   await checkNotRevoked(deps, enrollment)
   const { nonce, expires_at } = await createNonce(deps, address)
   const secret = await activationSecretOf(deps, address, nonce)
@@ -57,4 +47,27 @@ export async function enrollTpm(deps: Dependencies, caller: Address, request: En
     encrypted_secret: toBase64Url(credential.encryptedSecret),
     expires_at,
   }
+}
+
+/**
+ * Frees every TPM of an address for another one, at the request of its wallet. The address loses its certificate first. Throws
+ * `node-banned`: a banned machine would come back with another wallet.
+ */
+export async function releaseTpm(deps: Dependencies, caller: Address, address: Address) {
+  if (caller !== address) {
+    throw new ProblemError('forbidden', 'Only the wallet that a TPM is enrolled with releases it')
+  }
+  await checkNotBanned(deps, address)
+  const enrolled = (await deps.store.findNode(address))?.document.enrollment?.ek
+  // After a broken-off enrolment or release, node and binding may name different TPMs.
+  const bound = (await listEkBindings(deps)).filter((one) => one.address === address)
+  const eks = new Set([...bound.map(({ id }) => id), ...(enrolled === undefined ? [] : [enrolled])])
+  if (eks.size > 0) await revokeCertificate(deps, address)
+  const released: string[] = []
+  for (const ek of eks) {
+    if (!(await releaseEk(deps, { id: ek, address }))) continue
+    released.push(ek)
+    deps.log.info('TPM released', { node: address, ek })
+  }
+  return { released }
 }

@@ -1,16 +1,14 @@
 import type { Address, Hash32 } from '../../lib/codecs.ts'
 import { tallied } from '../../lib/receipt.ts'
 import type { Receipt, ReceiptRecord, Tally } from '../../lib/schemas/receipt.ts'
-import { statementBytes } from '../../lib/statements.ts'
 import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
+import { signStatement } from '../records/icl-keys.ts'
 import { type Answered, answersOf, currentTurn } from '../rules/agreed.ts'
-import type { Job, Turn } from '../rules/job.ts'
-import type { PostedDelivery } from '../rules/posted.ts'
+import { type Job, maxOutputTokensOf, type Turn } from '../rules/job.ts'
+import { type PostedDelivery, signedOf } from '../rules/posted.ts'
 import { batchOf } from '../rules/seats.ts'
-import { maxOutputTokensOf } from './max-output-tokens.ts'
-import { signedOf } from './signed-of.ts'
-import { viewList } from './view-list.ts'
+import { viewList } from './view-job.ts'
 
 /** Makes what an accepted job keeps of its receipt, with the receipt's hash; undefined when the job has a receipt or is not accepted. */
 export async function receiptFor(
@@ -20,10 +18,10 @@ export async function receiptFor(
   const turn = currentTurn(job)
   if (job.phase !== 'accepted' || job.receipt || !turn?.delivery) return undefined
   const { chain_id } = deps.network
-  const { delivery } = turn
-  const record = recordOf(job, chain_id, turn, delivery)
+  const record = recordOf(job, chain_id, turn, turn.delivery)
+  const deliverer = turn.delivery.body.address
   const { tally, receiptHash } = await tallied(record, (hash) =>
-    tallyOf(deps, job, hash, delivery.body.address),
+    tallyOf(deps, job, hash, deliverer),
   )
   return { receipt: { chain_id, tally }, receiptHash }
 }
@@ -36,12 +34,7 @@ export function receiptOf(job: Job): Receipt | undefined {
   return { ...recordOf(job, chain_id, turn, turn.delivery), tally }
 }
 
-const recordOf = (
-  job: Job,
-  chain_id: number,
-  turn: Turn,
-  delivery: PostedDelivery,
-): ReceiptRecord => {
+function recordOf(job: Job, chain_id: number, turn: Turn, delivery: PostedDelivery): ReceiptRecord {
   const answers = answersOf(job)
   return {
     version: 3,
@@ -80,8 +73,7 @@ async function tallyOf(deps: Dependencies, job: Job, record: Hash32, deliverer: 
     deliverer,
     settled_at: toSeconds(job.settledAt ?? deps.clock.now()),
   }
-  const { publicKey: key, sign } = deps.keys.tally
-  return { body, key, signature: await sign(statementBytes(body)) }
+  return signStatement(deps.keys, body)
 }
 
 /** The seated nodes that gave no answer, and why. */

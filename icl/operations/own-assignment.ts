@@ -11,24 +11,24 @@ import { jobKey } from '../async/notifier.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { answersOf, currentTurn } from '../rules/agreed.ts'
 import { checkersOf } from '../rules/delivery.ts'
-import { assignmentOf, type Job, roleOf } from '../rules/job.ts'
+import { type Job, roleOf } from '../rules/job.ts'
 import { nextStep } from '../rules/next-step.ts'
+import { signedOf } from '../rules/posted.ts'
 import { loadJob } from './change-job.ts'
 import { hold, type Question, type Waiting } from './hold.ts'
-import { signedOf } from './signed-of.ts'
+import { ownAssignment } from './own-statement.ts'
 
 /** Returns a node's own assignment and its next step. Waits up to `waitMs` milliseconds while others have to act first. */
-export const viewOwnAssignment = (
+export async function viewOwnAssignment(
   deps: Dependencies,
   node: Address,
   jobId: JobId,
   waitMs: number,
   signal?: AbortSignal,
-): Promise<OwnAssignment> => hold(deps, nextStepOf(node, jobId), waitMs, signal).then(heard)
-
-function heard<T>(answer: T | undefined): T {
-  if (answer === undefined) throw new ProblemError('request-timeout', 'The caller has gone away')
-  return answer
+): Promise<OwnAssignment> {
+  const answer = await hold(deps, nextStepOf(node, jobId), waitMs, signal)
+  if (answer) return answer
+  throw new ProblemError('request-timeout', 'The caller has gone away')
 }
 
 type StepQuestion = Question<OwnAssignment, undefined> & {
@@ -45,8 +45,7 @@ async function lookForStep(
   { deps, mayWait }: Waiting,
 ): Promise<OwnAssignment | undefined> {
   const job = await loadJob(deps, this.jobId)
-  const assignment = assignmentOf(job, this.node)
-  if (!assignment) throw notAssigned()
+  const assignment = ownAssignment(job, this.node)
   const { step, deadline } = nextStep(job, assignment)
   if (step === 'wait' && mayWait) return undefined
   return {
@@ -77,9 +76,6 @@ export const withNext = <S extends AssignmentState>(
     (next) => ({ ...state, next }),
     () => state,
   )
-
-export const notAssigned = () =>
-  new ProblemError('not-assigned', 'The node has no assignment in this job')
 
 /** Returns what a node needs of the current turn to do its part in it. */
 function inTurn(job: Job, step: NextStep): Pick<OwnAssignment, 'turn' | 'checkers' | 'to_check'> {

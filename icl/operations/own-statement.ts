@@ -6,16 +6,23 @@ import { verifySignature } from '../../lib/session-key.ts'
 import { type NodeStatement, statementBytes } from '../../lib/statements.ts'
 import type { Dependencies } from '../dependencies.ts'
 import type { Node } from '../rules/eligibility.ts'
-import { assignmentOf, type Job } from '../rules/job.ts'
+import { type Assignment, assignmentOf, type Job } from '../rules/job.ts'
 import { latestDeadlineOf } from '../rules/outages.ts'
 import type { Posted } from '../rules/posted.ts'
 import { loadJob } from './change-job.ts'
 
+/** Returns a node's newest assignment in a job. Throws `not-assigned`. */
+export function ownAssignment(job: Job, node: Address): Assignment {
+  const assignment = assignmentOf(job, node)
+  if (assignment) return assignment
+  throw new ProblemError('not-assigned', 'The node has no assignment in this job')
+}
+
 /** Returns the job to a node that has an assignment in it. Throws `not-assigned` for others: the later checks disclose parts of the job. */
 export async function loadOwnJob(deps: Dependencies, jobId: JobId, node: Address): Promise<Job> {
   const job = await loadJob(deps, jobId)
-  if (assignmentOf(job, node)) return job
-  throw new ProblemError('not-assigned', 'The node has no assignment in this job')
+  ownAssignment(job, node)
+  return job
 }
 
 /**

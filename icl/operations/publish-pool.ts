@@ -24,7 +24,7 @@ import { loadPoolNodes } from '../pool/load-pool.ts'
 import { currentMs, type PublishedPool } from '../pool/published-pools.ts'
 import { keyOf, prefixOf } from '../records/keys.ts'
 import type { Write } from '../store/store.ts'
-import { putParts } from './keep-parts.ts'
+import { putParts } from './keep-blobs.ts'
 
 const currentKey = keyOf('current-pool')
 const prefix = prefixOf('pool')

@@ -25,11 +25,12 @@ import { hourMs } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { claimKey } from '../records/claim-key.ts'
 import { keyOf } from '../records/keys.ts'
-import { assignmentOf, isSettled } from '../rules/job.ts'
+import { isSettled } from '../rules/job.ts'
 import { nextStep } from '../rules/next-step.ts'
 import { checkAdmitted } from './admit-client.ts'
 import { loadJob } from './change-job.ts'
 import { findOwnKey } from './own-key.ts'
+import { ownAssignment } from './own-statement.ts'
 
 /** How long a blob that no job names is kept, and its place. */
 const unusedBlobMs = hourMs
@@ -53,12 +54,9 @@ export async function putPrompt(
       'A wallet names the stored key of its prompt: kpHighHandle, kpLowHandle, block_number',
     )
   }
-  const place = { kpHighHandle, kpLowHandle, block_number }
-  await findOwnKey(deps, client, place, keySeconds)
-  return await putInPlace(deps, keyOf('upload', kpHighHandle, kpLowHandle), body, {
-    uploader: 'wallet',
-    signal,
-  })
+  await findOwnKey(deps, client, { kpHighHandle, kpLowHandle, block_number }, keySeconds)
+  const name = keyOf('upload', kpHighHandle, kpLowHandle)
+  return await putInPlace(deps, name, body, { uploader: 'wallet', signal })
 }
 
 /** Stores the sealed output of the node whose turn it is to deliver, for as long as `putPrompt` stores a prompt. */
@@ -72,8 +70,7 @@ export async function putOutput(
     throw new ProblemError('invalid-request', 'A node names the seat of its output: jobId, fence')
   }
   const job = await loadJob(deps, jobId)
-  const assignment = assignmentOf(job, node)
-  if (!assignment) throw new ProblemError('not-assigned', 'The node has no assignment in this job')
+  const assignment = ownAssignment(job, node)
   if (isSettled(job.phase)) throw new ProblemError('job-settled', `The job is ${job.phase}`)
   if (assignment.fence !== fence) {
     throw new ProblemError('stale-fence', `The fence of the node is ${assignment.fence}`)
@@ -81,11 +78,8 @@ export async function putOutput(
   if (nextStep(job, assignment).step !== 'deliver') {
     throw new ProblemError('not-your-turn', 'Only the node that delivers uploads an output')
   }
-  return await putInPlace(deps, keyOf('upload', jobId, fence), body, {
-    uploader: 'node',
-    node,
-    signal,
-  })
+  const options = { uploader: 'node', node, signal } as const
+  return await putInPlace(deps, keyOf('upload', jobId, fence), body, options)
 }
 
 async function putInPlace(
@@ -102,23 +96,15 @@ async function putInPlace(
   }
   const cid = await cidOf(body)
   const until = deps.clock.now() + unusedBlobMs
-  await takePlace(deps, name, cid, until)
+  const other = await claimKey(deps, name, cid, until)
+  if (other !== cid) {
+    throw new ProblemError(
+      'too-many-blobs',
+      `This key or fence has the blob ${other}. Upload that again, or store another key`,
+    )
+  }
   if (await deps.blobs.put(cid, body, { ...options, until })) return { cid }
   throw new ProblemError('unavailable', 'There is no room for more blobs', {
     retryAfterSeconds: 30,
   })
-}
-
-async function takePlace(
-  deps: Dependencies,
-  name: string,
-  cid: string,
-  until: number,
-): Promise<void> {
-  const other = await claimKey(deps, name, cid, until)
-  if (other === cid) return
-  throw new ProblemError(
-    'too-many-blobs',
-    `This key or fence has the blob ${other}. Upload that again, or store another key`,
-  )
 }

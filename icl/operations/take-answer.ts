@@ -6,10 +6,9 @@ import type { AnswerPost, AnswerStatement } from '../../lib/schemas/statements.t
 import { commitmentOf } from '../../lib/statements.ts'
 import type { Dependencies } from '../dependencies.ts'
 import type { Node } from '../rules/eligibility.ts'
-import { type Assignment, assignmentFor, type Job } from '../rules/job.ts'
+import { type Assignment, assignmentFor, type Job, maxOutputTokensOf } from '../rules/job.ts'
 import { acknowledged } from './acknowledge.ts'
 import { changeJob } from './change-job.ts'
-import { maxOutputTokensOf } from './max-output-tokens.ts'
 import { checkSession, loadOwnJob, postedBy } from './own-statement.ts'
 
 /** Takes a node's commitment to its answer. */

@@ -23,7 +23,7 @@ import type { Node } from '../rules/eligibility.ts'
 import { assignmentFor, type Job } from '../rules/job.ts'
 import { acknowledged } from './acknowledge.ts'
 import { viewAssignmentState } from './assignments.ts'
-import { type Alongside, changeJob } from './change-job.ts'
+import { changeJob } from './change-job.ts'
 import { keepBlobsUntil, keepingOwn } from './keep-blobs.ts'
 import { checkSession, loadOwnJob, postedBy } from './own-statement.ts'
 
@@ -38,7 +38,10 @@ export async function takeDelivery(
   const job = await loadOwnJob(deps, jobId, address)
   const delivery = await postedBy<DeliveryStatement>(node, post)
   // Read before the job's turn to change. A repeated delivery is answered from the job without asking the chain.
-  const key = hasDelivered(job, fence) ? undefined : await findOutputKey(deps, job, delivery.body)
+  const { outHighHandle: high, outLowHandle: low } = delivery.body
+  const key = hasDelivered(job, fence)
+    ? undefined
+    : await deps.chain.outputKeyOf(high, low, job.list.block.number)
   const command = async (current: Job): Promise<Command> => {
     if (!hasDelivered(current, fence)) {
       checkSession(current, delivery.session)
@@ -46,25 +49,14 @@ export async function takeDelivery(
     }
     return { type: 'deliver', node: address, fence, delivery }
   }
-  const changed = await changeJob(deps, jobId, command, keepingOutput(deps, post.output_cid))
+  const keepOutput = (current: Job) =>
+    keepingOwn(deps, post.output_cid, keepBlobsUntil(deps, current))
+  const changed = await changeJob(deps, jobId, command, keepOutput)
   return await acknowledged(deps, changed, assignmentFor(changed, address, fence), 'result')
 }
 
-/** The writes that keep the output of a delivery as long as the job's other blobs. */
-const keepingOutput =
-  (deps: Dependencies, cid: string): Alongside =>
-  (job) =>
-    keepingOwn(deps, cid, keepBlobsUntil(deps, job))
-
 const hasDelivered = ({ agreement }: Job, fence: number): boolean =>
   agreement?.turns.some((turn) => turn.fence === fence && turn.delivery !== undefined) === true
-
-const findOutputKey = (
-  { chain }: Dependencies,
-  { list }: Job,
-  { outHighHandle, outLowHandle }: DeliveryStatement,
-): Promise<OutputKey | undefined> =>
-  chain.outputKeyOf(outHighHandle, outLowHandle, list.block.number)
 
 /**
  * Checks that the readers of the output key are the client and the checkers, and nobody else. Otherwise the client would pay for an answer

@@ -1,3 +1,4 @@
+import { unixSeconds } from '../../lib/clock.ts'
 import type { Address, JobId } from '../../lib/codecs.ts'
 import { listCommitment } from '../../lib/list-commitment.ts'
 import { ProblemError } from '../../lib/problem.ts'
@@ -29,7 +30,7 @@ export async function jobListOf(
   const { terms, block, list: members, coordinator: activator } = signed.body
   await checkSignature(deps, signed)
   checkIsOf(client, submission)
-  const age = toSeconds(deps.clock.now()) - signed.body.at
+  const age = unixSeconds(deps.clock) - signed.body.at
   if (age > listSeconds) {
     throw refused(`The list was signed ${age} s ago, and is taken for ${listSeconds} s`)
   }
@@ -42,7 +43,9 @@ export async function jobListOf(
       `\`until\` is before the deadline of the job, ${toSeconds(deadline)}. Commit to the list with a later one`,
     )
   }
-  await checkUnused(deps, id, submission)
+  // Asked before the chain is.
+  const holder = await deps.store.findKey(nameOf(submission), deps.clock.now())
+  if (holder !== undefined && holder !== id) throw keyUsed(holder)
   await checkBlock(deps, submission)
   const commitment = listCommitment({ jobId: id, activator, until, list: members })
   return { terms, block, members, activator, until, commitment }
@@ -82,12 +85,6 @@ async function checkBlock(deps: Dependencies, { list, kpHighHandle, kpLowHandle 
 
 const nameOf = ({ kpHighHandle, kpLowHandle }: Pick<Job, 'kpHighHandle' | 'kpLowHandle'>) =>
   keyOf('prompt-key', kpHighHandle, kpLowHandle)
-
-/** Refuses a used key early, before the chain is asked. */
-async function checkUnused({ store, clock }: Dependencies, id: JobId, key: SubmitJob) {
-  const holder = await store.findKey(nameOf(key), clock.now())
-  if (holder !== undefined && holder !== id) throw keyUsed(holder)
-}
 
 /** The write that binds a prompt key to its one job. It is refused when another job has the key. */
 export function keyWriteOf({ clock }: Pick<Dependencies, 'clock'>, job: Job) {

@@ -7,6 +7,7 @@ import type { Dependencies } from '../dependencies.ts'
 import type { Fault } from '../rules/fault.ts'
 import { type Job, mayShowAnswers } from '../rules/job.ts'
 import type { PostedStatement } from '../rules/posted.ts'
+import { signedOf } from '../rules/posted.ts'
 
 /** The proof of a fault, for readers who do not trust this ICL; undefined once it is dropped. */
 export function faultEvidenceOf(
@@ -23,21 +24,12 @@ export function faultEvidenceOf(
     jobId: job.id,
     fence,
     address: node,
-    statements: statements.map(statementIn),
+    statements: statements.map(signedStatement),
   }
 }
 
-function statementIn(posted: PostedStatement): FaultEvidence['statements'][number] {
-  const { signature, session, body } = posted
-  switch (body.statement) {
-    case 'svc-answer-v2':
-      return { body, signature, session }
-    case 'svc-delivery-v2':
-      return { body, signature, session }
-    case 'svc-verdict-v2':
-      return { body, signature, session }
-  }
-}
+const signedStatement = (posted: PostedStatement): FaultEvidence['statements'][number] =>
+  signedOf<PostedStatement['body']>(posted) as FaultEvidence['statements'][number]
 
 /** The id of a fault on chain. */
 export const faultIdIn = (job: Job, { kind, node, fence }: Fault): Hash32 =>

@@ -1,12 +1,11 @@
 import type { JobView } from '../../lib/schemas/jobs.ts'
+import type { JobListView } from '../../lib/schemas/list.ts'
 import { toSeconds } from '../../lib/time.ts'
-import { currentTurn } from '../rules/agreed.ts'
+import { agreementOf, currentTurn } from '../rules/agreed.ts'
 import { type Assignment, type Job, roleOf } from '../rules/job.ts'
 import { batchOf } from '../rules/seats.ts'
 import { shownJob } from '../rules/shown-job.ts'
-import { agreementOf } from '../rules/view-agreement.ts'
 import type { Webhook } from '../rules/webhook.ts'
-import { viewList } from './view-list.ts'
 
 /** A job as its client may see it. */
 export function viewJob(found: Job): JobView {
@@ -65,3 +64,13 @@ export function viewAssignment(job: Job, assignment: Assignment): JobView['quoru
     ...(verdict?.reason !== undefined && { verdict_reason: verdict.reason }),
   }
 }
+
+/** A job's list, in the form that its client and its receipt have. */
+export const viewList = ({ list, passed }: Job): JobListView => ({
+  terms: list.terms,
+  block: list.block,
+  members: [...list.members],
+  passed: passed.map(({ position, reason, at }) => ({ position, reason, at: toSeconds(at) })),
+  activator: list.activator,
+  until: list.until,
+})

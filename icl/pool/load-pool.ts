@@ -8,7 +8,6 @@ import type { PassReason } from '../../lib/schemas/list.ts'
 import { type ModelTakes, PromptPart } from '../../lib/schemas/prompt-needs.ts'
 import type { Chain } from '../chain/chain.ts'
 import type { Outages } from '../records/outages.ts'
-import type { MemberState } from '../rules/commands.ts'
 import {
   type ChainNode,
   type Demand,
@@ -16,7 +15,7 @@ import {
   ineligibleReasons,
   servedTiers,
 } from '../rules/eligibility.ts'
-import { type Job, occupiesSlot } from '../rules/job.ts'
+import { type Job, type MemberState, occupiesSlot } from '../rules/job.ts'
 import type { OccupiedSlots, Store } from '../store/store.ts'
 import type { KnownNode, Pool } from './pool.ts'
 

@@ -11,6 +11,7 @@ import {
 } from '../../lib/digest.ts'
 import type { JsonWebKeySet } from '../../lib/schemas/network.ts'
 import { type SigningKey, signingKeyFromSeed } from '../../lib/session-key.ts'
+import { type IclStatement, statementBytes } from '../../lib/statements.ts'
 
 /** The evidence in an attestation certificate. For a TPM: the endorsement key's hash, the attestation key's name and the reset count. */
 export type CertificateAttestation =
@@ -144,6 +145,14 @@ async function certificateKey(seed: Uint8Array) {
   }
   const key = await importJWK({ ...publicJwk, d: toBase64Url(secretKey) }, 'ES256')
   return { key, publicJwk, kid: await calculateJwkThumbprint(publicJwk) }
+}
+
+/** Returns a statement with the key that signs now, and its signature. */
+export async function signStatement<Body extends IclStatement>(
+  { tally }: Pick<IclKeys, 'tally'>,
+  body: Body,
+) {
+  return { body, key: tally.publicKey, signature: await tally.sign(statementBytes(body)) }
 }
 
 /** Returns a job's read token, which is computed from the job id and not stored. */

@@ -1,5 +1,8 @@
-import { type Quota, quotaOf } from '../../lib/agreement-rule.ts'
-import type { Assignment, Job, Turn } from './job.ts'
+import { viewAgreement } from '../../lib/agreement.ts'
+import { type Decision, decide, type Quota, quotaOf } from '../../lib/agreement-rule.ts'
+import { comparators } from '../../lib/comparators/all.ts'
+import type { AgreementView } from '../../lib/schemas/jobs.ts'
+import { type Assignment, isSettled, type Job, type Turn } from './job.ts'
 import type { PostedAnswer } from './posted.ts'
 import { batchOf } from './seats.ts'
 
@@ -25,4 +28,36 @@ export const answersOf = (job: Job): readonly Answered[] =>
 export function currentTurn({ agreement }: Job): Turn | undefined {
   const turn = agreement?.turns.at(-1)
   return turn?.failed ? undefined : turn
+}
+
+/** True when the evidence of two answers matches. */
+export function isMatch(one: Answered, other: Answered): boolean {
+  const { evidence } = one.answer.body
+  const { compare } = comparators[evidence.comparator]
+  return compare(evidence, other.answer.body.evidence) === 'match'
+}
+
+/** Decides on the revealed answers, when at most `left` more can be had. */
+export const decisionOf = (job: Job, left?: number): Decision<Answered> =>
+  decide(
+    answersOf(job).map((answered) => ({ ...answered, batch: batchOf(job, answered.seat) })),
+    isMatch,
+    quotaOfJob(job),
+    left,
+  )
+
+/** How many answers of a settled job agree, and how far apart they are; undefined before it settles or with fewer than two answers. */
+export function agreementOf(job: Job): AgreementView | undefined {
+  const answers = answersOf(job)
+  if (!isSettled(job.phase) || answers.length < 2) return undefined
+  const group = job.agreement?.group ?? []
+  const deliverer = job.phase === 'accepted' ? currentTurn(job)?.fence : undefined
+  return viewAgreement({
+    comparator: job.comparator,
+    rule: job.list.terms.rule,
+    needed: quotaOfJob(job).needed,
+    answers: answers.map(({ node, answer }) => ({ node, evidence: answer.body.evidence })),
+    group: answers.filter(({ fence }) => group.includes(fence)).map(({ node }) => node),
+    deliverer: answers.find(({ fence }) => fence === deliverer)?.node,
+  })
 }

@@ -15,48 +15,39 @@
 
 import type { Hash32 } from '../../lib/codecs.ts'
 import { decided } from './agreement.ts'
-import { withFault } from './faults.ts'
+import { repeated } from './faults.ts'
 import {
   type Assignment,
+  changeTo,
   type Job,
-  type JobLimits,
+  type Moment,
   recorded,
+  refuse,
   type Transition,
   withAssignment,
 } from './job.ts'
 import type { PostedAnswer } from './posted.ts'
-import { assignmentAt, currentAssignments, emptySeats, seatCount } from './seats.ts'
+import { currentAssignments, emptySeats, mayStillReveal, seatCount } from './seats.ts'
 
 /** Stores the node's commitment, which ends its lease. The last commitment of a batch starts the time to reveal. */
 export function commit(
   job: Job,
   assignment: Assignment,
   commitment: Hash32,
-  now: number,
-  limits: JobLimits,
+  moment: Moment,
 ): Transition {
-  if (assignment.commitment !== undefined) {
-    return assignment.commitment === commitment
-      ? { job, effects: [] }
-      : { refused: 'already-committed', detail: 'The assignment has another commitment' }
-  }
-  if (assignment.status !== 'claimed') {
-    return { refused: 'not-claimed', detail: `The assignment is ${assignment.status}` }
-  }
-  const committed = withAssignment(job, assignment.fence, {
-    status: 'committed',
-    commitment,
-    committedAt: now,
-    deadline: undefined,
-  })
-  return {
-    job: opened(recorded(committed, now, 'committed', { assignment }), now, limits),
-    effects: [],
-  }
+  const { status, fence, commitment: earlier } = assignment
+  if (earlier === commitment) return changeTo(job)
+  if (earlier) return refuse('already-committed', 'The assignment has another commitment')
+  if (status !== 'claimed') return refuse('not-claimed', `The assignment is ${status}`)
+  const { now } = moment
+  const change = { status: 'committed', commitment, committedAt: now, deadline: undefined } as const
+  const committed = withAssignment(job, fence, change)
+  return changeTo(opened(recorded(committed, now, 'committed', { assignment }), moment))
 }
 
 /** The job with the time to reveal running, if every seat has committed or revealed. */
-function opened(job: Job, now: number, limits: JobLimits): Job {
+function opened(job: Job, { now, limits }: Moment): Job {
   const seated = currentAssignments(job)
   const isBound = ({ status }: Assignment) => status === 'committed' || status === 'revealed'
   if (seated.length < seatCount(job) || !seated.every(isBound)) return job
@@ -80,26 +71,18 @@ export function reveal(
   job: Job,
   assignment: Assignment,
   { answer, commitment }: Opening,
-  now: number,
-  limits: JobLimits,
+  moment: Moment,
 ): Transition {
-  if (assignment.answer !== undefined) {
-    return assignment.answer.hash === answer.hash
-      ? { job, effects: [] }
-      : {
-          refused: 'already-answered',
-          detail: 'The node gave another answer for this fence before',
-          noted: contradicting(job, assignment, [assignment.answer, answer], now),
-        }
-  }
+  const { now } = moment
+  if (assignment.answer) return repeated(job, assignment, assignment.answer, answer, now)
   if (assignment.status !== 'committed' && !mayStillReveal(job, assignment)) {
-    return { refused: 'not-committed', detail: `The assignment is ${assignment.status}` }
+    return refuse('not-committed', `The assignment is ${assignment.status}`)
   }
   if (assignment.status === 'committed' && assignment.deadline === undefined) {
-    return { refused: 'too-early', detail: 'Not all nodes of the batch have committed' }
+    return refuse('too-early', 'Not all nodes of the batch have committed')
   }
   if (commitment !== assignment.commitment) {
-    return { refused: 'commitment-mismatch', detail: 'Evidence and salt make another commitment' }
+    return refuse('commitment-mismatch', 'Evidence and salt make another commitment')
   }
   const revealed = withAssignment(job, assignment.fence, {
     status: 'revealed',
@@ -114,22 +97,5 @@ export function reveal(
     emptySeats(revealed).length > 0 || job.reason !== 'not-enough-nodes'
       ? revealed
       : { ...revealed, reason: undefined }
-  return decided(recorded(seated, now, 'revealed', { assignment }), now, limits)
+  return decided(recorded(seated, now, 'revealed', { assignment }), moment)
 }
-
-/** True for a node that did not reveal in time, while no other node has its seat. */
-export const mayStillReveal = (job: Job, assignment: Assignment): boolean =>
-  assignment.status === 'lapsed' &&
-  assignment.reason === 'never-revealed' &&
-  job.agreement === undefined &&
-  assignmentAt(job, assignment.seat)?.fence === assignment.fence
-
-const contradicting = (
-  job: Job,
-  assignment: Assignment,
-  [first, second]: readonly [PostedAnswer, PostedAnswer],
-  now: number,
-) =>
-  first.session.key === second.session.key
-    ? withFault(job, assignment, 'equivocated', [first, second], now)
-    : undefined

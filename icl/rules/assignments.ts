@@ -1,44 +1,51 @@
 import type { AbortReason, AssignmentReason } from '../../lib/schemas/jobs.ts'
+import type { Finding } from './commands.ts'
+import { scoring } from './effects.ts'
 import {
   type Assignment,
+  assignmentOf,
   type Change,
+  changeTo,
+  isSettled,
   type Job,
-  type JobLimits,
+  type Moment,
   recorded,
+  refuse,
   type Transition,
   withAssignment,
 } from './job.ts'
 import { awaitsGrant } from './seats.ts'
 import { settle } from './settle.ts'
 
-/** Offers the assignment: its node can read the keys now. */
-export function seeAccess(
-  job: Job,
-  assignment: Assignment,
-  now: number,
-  limits: JobLimits,
-): Transition {
-  if (assignment.status !== 'awaiting-grant') return { job, effects: [] }
-  const offered = withAssignment(job, assignment.fence, {
-    status: 'offered',
-    deadline: now + limits.offerMs,
-  })
-  return { job: recorded(withoutGrantReason(offered), now, 'offered', { assignment }), effects: [] }
-}
-
-/** The node can read the keys but has no free slot. After `slotWaitMs` another node may take the seat. */
-export function findBusy(
-  job: Job,
-  assignment: Assignment,
-  now: number,
-  limits: JobLimits,
-): Transition {
-  if (assignment.status !== 'awaiting-grant' || assignment.deadline !== undefined)
-    return { job, effects: [] }
-  const waiting = withAssignment(job, assignment.fence, { deadline: now + limits.slotWaitMs })
-  return {
-    job: recorded(withoutGrantReason(waiting), now, 'node-busy', { assignment }),
-    effects: [],
+/** Applies what was found about a node whose assignment is not offered yet. Where the node cannot take part, nobody is scored. */
+export function applyFinding(job: Job, finding: Finding, { now, limits }: Moment): Transition {
+  const assignment = assignmentOf(job, finding.node)
+  // The finding is too late: the job has ended, or the node has an offer or a newer assignment.
+  const hasEnded = isSettled(job.phase) || job.cancelledAt !== undefined
+  if (hasEnded || assignment?.fence !== finding.fence || assignment.status !== 'awaiting-grant') {
+    return changeTo(job)
+  }
+  const granted = (event: string, change: Partial<Assignment>) => {
+    const next = withoutGrantReason(withAssignment(job, assignment.fence, change))
+    return changeTo(recorded(next, now, event, { assignment }))
+  }
+  switch (finding.type) {
+    case 'see-access':
+      return granted('offered', { status: 'offered', deadline: now + limits.offerMs })
+    case 'find-busy':
+      // After `slotWaitMs` another node may take the seat.
+      return assignment.deadline === undefined
+        ? granted('node-busy', { deadline: now + limits.slotWaitMs })
+        : changeTo(job)
+    case 'miss-access':
+      return missAccess(job, assignment, now)
+    case 'refuse-access':
+      return changeTo(vacated(job, assignment, 'aborted', 'grant-refused', now))
+    case 'find-gone':
+      return changeTo(vacated(job, assignment, 'aborted', 'node-left', now))
+    case 'find-ended':
+      // The seat can never be filled.
+      return settle(job, 'expired', 'list-ended', now)
   }
 }
 
@@ -46,15 +53,11 @@ export function findBusy(
 const withoutGrantReason = (job: Job): Job =>
   job.reason === 'awaiting-grant' && !awaitsGrant(job) ? { ...job, reason: undefined } : job
 
-/** True when the job already shows what it waits for. Of two such reasons the first stays until it has passed. */
-const waitsForOthers = ({ reason }: Job): boolean =>
-  reason === 'awaiting-grant' || reason === 'not-enough-nodes'
-
-/** The job waits for a grant that only the client can give. */
-export function missAccess(job: Job, assignment: Assignment, now: number): Transition {
-  if (assignment.status !== 'awaiting-grant' || waitsForOthers(job)) return { job, effects: [] }
+/** The job waits for a grant that only the client can give. Of two such reasons to wait the first stays until it has passed. */
+function missAccess(job: Job, assignment: Assignment, now: number): Change {
+  if (job.reason === 'awaiting-grant' || job.reason === 'not-enough-nodes') return changeTo(job)
   const waiting: Job = { ...job, reason: 'awaiting-grant' }
-  return { job: recorded(waiting, now, 'awaiting-grant', { assignment }), effects: [] }
+  return changeTo(recorded(waiting, now, 'awaiting-grant', { assignment }))
 }
 
 /**
@@ -65,22 +68,19 @@ export function claim(
   job: Job,
   assignment: Assignment,
   poll: string | undefined,
-  now: number,
-  limits: JobLimits,
+  { now, limits }: Moment,
 ): Transition {
   const { status, fence } = assignment
   const isFirst = status === 'claimed' && assignment.poll !== undefined
   if (status === 'committed' || (status === 'claimed' && !(isFirst && poll === undefined)))
-    return { job, effects: [] }
-  if (status !== 'offered' && !isFirst) {
-    return { refused: 'not-claimed', detail: `The assignment is ${status}` }
-  }
+    return changeTo(job)
+  if (status !== 'offered' && !isFirst) return refuse('not-claimed', `The assignment is ${status}`)
   const ms = poll === undefined ? limits.leaseMs : limits.offerMs
   const deadline = Math.min(now + ms, job.deadline)
   const claimed = withAssignment(job, fence, { status: 'claimed', deadline, poll })
-  if (isFirst) return { job: claimed, effects: [] }
+  if (isFirst) return changeTo(claimed)
   const phase = job.phase === 'open' ? 'running' : job.phase
-  return { job: recorded({ ...claimed, phase }, now, 'claimed', { assignment }), effects: [] }
+  return changeTo(recorded({ ...claimed, phase }, now, 'claimed', { assignment }))
 }
 
 /**
@@ -93,38 +93,17 @@ export function abort(
   reason: AbortReason,
   now: number,
 ): Transition {
-  if (assignment.status === 'revealed') return { job, effects: [] }
+  if (assignment.status === 'revealed') return changeTo(job)
   if (assignment.status === 'committed' && assignment.deadline !== undefined)
     return neverRevealed(job, assignment, now)
-  return { job: vacated(job, assignment, 'aborted', reason, now), effects: [] }
+  return changeTo(vacated(job, assignment, 'aborted', reason, now))
 }
 
 /** Scores a node that could reveal its answer and did not, and empties its seat. */
-export function neverRevealed(job: Job, assignment: Assignment, now: number): Change {
-  const { node, fence } = assignment
-  return {
-    job: vacated(job, assignment, 'lapsed', 'never-revealed', now),
-    effects: [{ type: 'score-node', node, fence, code: 'never-revealed' }],
-  }
-}
-
-/** The chain refuses to let the node read the keys. The job looks for another node. */
-export function refuseAccess(job: Job, assignment: Assignment, now: number): Transition {
-  if (assignment.status !== 'awaiting-grant') return { job, effects: [] }
-  return { job: vacated(job, assignment, 'aborted', 'grant-refused', now), effects: [] }
-}
-
-/** The node left before it had an offer. The job looks for another node, and nobody is scored. */
-export function findGone(job: Job, assignment: Assignment, now: number): Transition {
-  if (assignment.status !== 'awaiting-grant') return { job, effects: [] }
-  return { job: vacated(job, assignment, 'aborted', 'node-left', now), effects: [] }
-}
-
-/** Settles the job as expired: the chain lets no further node read the prompt key, so the seat can never be filled. */
-export function findEnded(job: Job, assignment: Assignment, now: number): Transition {
-  if (assignment.status !== 'awaiting-grant') return { job, effects: [] }
-  return settle(job, 'expired', 'list-ended', now)
-}
+export const neverRevealed = (job: Job, assignment: Assignment, now: number): Change =>
+  changeTo(vacated(job, assignment, 'lapsed', 'never-revealed', now), [
+    scoring(assignment, 'never-revealed'),
+  ])
 
 /** The job with an assignment ended and its seat empty. */
 export function vacated(
@@ -134,11 +113,7 @@ export function vacated(
   reason: AssignmentReason,
   now: number,
 ): Job {
-  const ended = withAssignment(job, assignment.fence, {
-    status,
-    reason,
-    endedAt: now,
-    deadline: undefined,
-  })
+  const change = { status, reason, endedAt: now, deadline: undefined }
+  const ended = withAssignment(job, assignment.fence, change)
   return recorded({ ...ended, fillAt: now }, now, status, { assignment, detail: reason })
 }

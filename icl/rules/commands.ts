@@ -1,55 +1,47 @@
 import type { Address, Hash32 } from '../../lib/codecs.ts'
 import type { AbortReason } from '../../lib/schemas/jobs.ts'
-import type { PassReason } from '../../lib/schemas/list.ts'
 import type { ChainSlash, Slash } from './fault.ts'
-import type { Job } from './job.ts'
+import type { Job, MemberState } from './job.ts'
 import type { Opening } from './open-check.ts'
 import type { Outage } from './outages.ts'
 import type { PostedAnswer, PostedDelivery, PostedTurnAbort, PostedVerdict } from './posted.ts'
 import type { WebhookAnswer } from './webhook.ts'
 
-type AbortReasonCode = (typeof AbortReason)['options'][number]
+/** A node, and the fence of its assignment. */
+type Seat = { readonly node: Address; readonly fence: number }
 
-/** The state of a member of the job's list: fit for an offer, busy, or the reason why it cannot have one. */
-export type MemberState = 'fit' | PassReason
-
-/** What a node says about its own assignment. */
-export type NodeCommand = {
-  readonly node: Address
-  readonly fence: number
-} /** `poll` names the poll that claims; its answer may be lost. Absent when the node claims by its own call. */ & (
-  | { readonly type: 'claim'; readonly poll?: string }
-  | { readonly type: 'commit'; readonly commitment: Hash32 }
-  | {
-      readonly type: 'reveal'
-      readonly answer: PostedAnswer
-      /** The commitment computed from the answer's evidence and salt. */
-      readonly commitment: Hash32
-    }
-  | { readonly type: 'deliver'; readonly delivery: PostedDelivery }
-  | { readonly type: 'post-verdict'; readonly verdict: PostedVerdict }
-  | ({ readonly type: 'open-check' } & Opening)
-  | { readonly type: 'abort'; readonly reason: AbortReasonCode }
-  | { readonly type: 'abort-turn'; readonly abort: PostedTurnAbort }
-)
+/**
+ * What a node says about its own assignment. `poll` names the poll that claims, whose answer may be lost. It is absent when the node
+ * claims by its own call. The commitments of `reveal` and `open-check` are computed from what the node reveals.
+ */
+export type NodeCommand = Seat &
+  (
+    | { readonly type: 'claim'; readonly poll?: string }
+    | { readonly type: 'commit'; readonly commitment: Hash32 }
+    | { readonly type: 'reveal'; readonly answer: PostedAnswer; readonly commitment: Hash32 }
+    | { readonly type: 'deliver'; readonly delivery: PostedDelivery }
+    | { readonly type: 'post-verdict'; readonly verdict: PostedVerdict }
+    | ({ readonly type: 'open-check' } & Opening)
+    | { readonly type: 'abort'; readonly reason: AbortReason }
+    | { readonly type: 'abort-turn'; readonly abort: PostedTurnAbort }
+  )
 
 /** What the ICL finds out about a node whose assignment is not offered yet. */
-export type Finding = {
-  readonly node: Address
-  readonly fence: number
-} /** The chain shows that the node may read the keys. */ & (
-  | { readonly type: 'see-access' }
-  /** The chain shows that the node may not read them, and only the client can grant it. */
-  | { readonly type: 'miss-access' }
-  /** The chain refuses the node access to the keys, whichever account asks. */
-  | { readonly type: 'refuse-access' }
-  /** The node can read the keys, but has no free slot. */
-  | { readonly type: 'find-busy' }
-  /** The node left the pool before it had an offer. */
-  | { readonly type: 'find-gone' }
-  /** The chain gives no other node access: the client committed to another list, or ended this one. */
-  | { readonly type: 'find-ended' }
-)
+export type Finding = Seat &
+  /** The chain shows that the node may read the keys. */
+  (
+    | { readonly type: 'see-access' }
+    /** The chain shows that the node may not read them, and only the client can grant it. */
+    | { readonly type: 'miss-access' }
+    /** The chain refuses the node access to the keys, whichever account asks. */
+    | { readonly type: 'refuse-access' }
+    /** The node can read the keys, but has no free slot. */
+    | { readonly type: 'find-busy' }
+    /** The node left the pool before it had an offer. */
+    | { readonly type: 'find-gone' }
+    /** The chain gives no other node access: the client committed to another list, or ended this one. */
+    | { readonly type: 'find-ended' }
+  )
 
 /** The result of trying an effect: it is done, or has to be tried again. */
 export type Tried =
@@ -80,11 +72,12 @@ export type EffectNews =
 /** News of the effect with this number in the job's outbox. Changes nothing once the effect has left the outbox. */
 export type EffectCommand = EffectNews & { readonly effectId: number }
 
-/** A node's claim. */
-type Claim = Extract<NodeCommand, { readonly type: 'claim' }>
-
 /** The news of effects that were tried together. Each finding, and each claim of a waiting poll, comes before the news of its effect. */
-export type NewsOfEffects = readonly (Finding | Claim | EffectCommand)[]
+export type NewsOfEffects = readonly (
+  | Finding
+  | Extract<NodeCommand, { readonly type: 'claim' }>
+  | EffectCommand
+)[]
 
 /** What a node, the client, the chain or a timer tells a job. */
 export type Command =
@@ -99,7 +92,4 @@ export type Command =
   /** The ICL may have been away in these times. Outages that the job has already taken into account change nothing. */
   | { readonly type: 'miss-time'; readonly outages: readonly Outage[] }
   /** Time has passed. `members` has the states in the list's order, and is absent when no seat has to be filled. */
-  | {
-      readonly type: 'tick'
-      readonly members?: readonly MemberState[] | undefined
-    }
+  | { readonly type: 'tick'; readonly members?: readonly MemberState[] | undefined }

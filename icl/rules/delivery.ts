@@ -1,33 +1,35 @@
 /*
  * Problem: the agreed answer has to reach the client, and any member of the agreement may be dead, or lie.
  *
- * Idea: the members take turns to deliver, in an order drawn from the salts of all answers. The first member puts its text
- * where the client and the other members can read it. The others open it and say whether it is the text behind the revealed
- * evidence. If it is not, or does not come, the next member delivers.
+ * Idea: the members take turns to deliver, in an order drawn from the salts of all answers. The others open each delivery and
+ * say whether it is the text behind the revealed evidence. If it is not, or does not come, the next member delivers.
  *
  * Invariants:
  * - At most one turn is under way, and no member has two.
  * - A delivery names its node's own revealed answer. A verdict names its node's own answer and this delivery.
  * - Only verdicts of members of the agreement count. A tie settles (lib/delivery-rule.ts).
- * - A member gives up its part in one turn, by a statement that names this turn.
  * - A settled delivery stays settled: while numbers are opened (open-check.ts) nothing else of the turn changes.
  *
  * Failure cases: the deliverer aborts its turn or lets it lapse, the others refuse its output, or none of them can check it.
- * Then the next member delivers. After the last one the job is disputed (undelivered). A verdict that the evidence of the two
- * answers contradicts does not count, and proves a fault. So does a second, different statement for the same turn.
+ * After the turn of the last member the job is disputed (undelivered). A verdict that the evidence of the two answers
+ * contradicts does not count, and proves a fault. So does a second, different statement for the same turn.
  */
 
 import { settled } from '../../lib/delivery-rule.ts'
 import { isRefuted } from '../../lib/fault.ts'
 import { currentTurn } from './agreed.ts'
-import { faultOf, withFault } from './faults.ts'
+import { faultOf, repeated, withFault } from './faults.ts'
 import {
   type Agreement,
   type Assignment,
+  afterwards,
+  byFence,
   type Change,
+  changeTo,
   type Job,
-  type JobLimits,
+  type Moment,
   recorded,
+  refuse,
   type Transition,
   type Turn,
 } from './job.ts'
@@ -36,7 +38,7 @@ import type { PostedDelivery, PostedStatement, PostedTurnAbort, PostedVerdict } 
 import { settle } from './settle.ts'
 
 /** Starts the turn of the next member. Returns the same job when all members have had a turn. */
-export function withTurn(job: Job, now: number, limits: JobLimits): Job {
+export function withTurn(job: Job, { now, limits }: Moment): Job {
   const fence = job.agreement?.order[job.agreement.turns.length]
   if (!job.agreement || fence === undefined) return job
   const turn: Turn = { fence, deadline: now + limits.deliverMs, verdicts: [], absent: [] }
@@ -44,16 +46,12 @@ export function withTurn(job: Job, now: number, limits: JobLimits): Job {
   return recorded(turned, now, 'to-deliver', { assignment: byFence(job, fence) })
 }
 
-const byFence = ({ assignments }: Job, fence: number): Assignment | undefined =>
-  assignments.find((assignment) => assignment.fence === fence)
-
 /** The job with its current turn changed. */
 function withTurnChanged(job: Job, change: Partial<Turn>): Job {
   const { agreement } = job
-  if (!agreement) return job
-  const turns = agreement.turns.map((turn, index) =>
-    index === agreement.turns.length - 1 ? { ...turn, ...change } : turn,
-  )
+  const last = agreement?.turns.at(-1)
+  if (!agreement || !last) return job
+  const turns = agreement.turns.with(-1, { ...last, ...change })
   return { ...job, agreement: { ...agreement, turns } }
 }
 
@@ -66,29 +64,17 @@ export function deliver(
   job: Job,
   assignment: Assignment,
   delivery: PostedDelivery,
-  now: number,
-  limits: JobLimits,
+  { now, limits }: Moment,
 ): Transition {
   const own = job.agreement?.turns.find(({ fence }) => fence === assignment.fence)
-  if (own?.delivery) {
-    if (own.delivery.hash === delivery.hash) return { job, effects: [] }
-    return contradicted(job, assignment, [own.delivery, delivery], now)
-  }
-  if (!own || own !== currentTurn(job)) {
-    return {
-      refused: 'not-your-turn',
-      detail: own ? 'The time to deliver is over' : 'Another node delivers, or nobody yet',
-    }
-  }
+  if (own?.delivery) return repeated(job, assignment, own.delivery, delivery, now)
+  if (!own) return refuse('not-your-turn', 'Another node delivers, or nobody yet')
+  if (own !== currentTurn(job)) return refuse('not-your-turn', 'The time to deliver is over')
   if (delivery.body.answer !== assignment.answer?.hash) {
-    return { refused: 'statement-mismatch', detail: 'The delivery names another answer' }
+    return refuse('statement-mismatch', 'The delivery names another answer')
   }
-  const delivered = withTurnChanged(job, {
-    delivery,
-    deliveredAt: now,
-    deadline: now + limits.checkMs,
-  })
-  return { job: recorded(delivered, now, 'delivered', { assignment }), effects: [] }
+  const change = { delivery, deliveredAt: now, deadline: now + limits.checkMs }
+  return changeTo(recorded(withTurnChanged(job, change), now, 'delivered', { assignment }))
 }
 
 /** Stores another node's verdict on the delivery. Verdicts from outside the agreement are kept, but do not count. */
@@ -96,41 +82,35 @@ export function postVerdict(
   job: Job,
   assignment: Assignment,
   verdict: PostedVerdict,
-  now: number,
-  limits: JobLimits,
+  moment: Moment,
 ): Transition {
+  const { now } = moment
   const known = verdictOn(job, assignment, verdict)
-  if (known) {
-    return known.hash === verdict.hash
-      ? { job, effects: [] }
-      : contradicted(job, assignment, [known, verdict], now)
-  }
+  if (known) return repeated(job, assignment, known, verdict, now)
   const turn = currentTurn(job)
-  if (turn?.opening) return { refused: 'job-settled', detail: 'The time to check is over' }
+  if (turn?.opening) return refuse('job-settled', 'The time to check is over')
   const { answer } = assignment
-  if (!answer) return { refused: 'not-revealed', detail: `The assignment is ${assignment.status}` }
-  if (!turn?.delivery) return { refused: 'too-early', detail: 'There is no delivery to check' }
+  if (!answer) return refuse('not-revealed', `The assignment is ${assignment.status}`)
+  if (!turn?.delivery) return refuse('too-early', 'There is no delivery to check')
   if (verdict.body.delivery !== turn.delivery.hash) {
-    return { refused: 'statement-mismatch', detail: 'The verdict is on another delivery' }
+    return refuse('statement-mismatch', 'The verdict is on another delivery')
   }
   if (verdict.body.answer !== answer.hash || turn.fence === assignment.fence) {
-    return { refused: 'statement-mismatch', detail: "The verdict does not name its node's answer" }
+    return refuse('statement-mismatch', "The verdict does not name its node's answer")
   }
   const deliverer = byFence(job, turn.fence)?.answer
   if (!deliverer) throw new TypeError('A deliverer has answered')
   if (isRefuted(deliverer.body, answer.body, verdict.body)) {
-    const away = checked(absent(job, turn, assignment), now, limits)
     const proof = [deliverer, turn.delivery, answer, verdict]
-    const faulted = withFault(away.job, assignment, 'verdict-refuted', proof, now)
-    return faulted ? { job: faulted.job, effects: [...away.effects, ...faulted.effects] } : away
+    return afterwards(
+      checked(absent(job, turn, assignment), moment),
+      (away) => withFault(away, assignment, 'verdict-refuted', proof, now) ?? changeTo(away),
+    )
   }
   const detail = verdict.body.reason ?? verdict.body.verdict
   const said = withTurnChanged(job, { verdicts: [...turn.verdicts, verdict] })
-  return checked(
-    recorded(said, now, `verdict-${verdict.body.verdict}`, { assignment, detail }),
-    now,
-    limits,
-  )
+  const type = `verdict-${verdict.body.verdict}`
+  return checked(recorded(said, now, type, { assignment, detail }), moment)
 }
 
 /** The node's earlier verdict on the same delivery, also if it was refuted. */
@@ -160,54 +140,51 @@ export function abortTurn(
   job: Job,
   assignment: Assignment,
   abort: PostedTurnAbort,
-  now: number,
-  limits: JobLimits,
+  moment: Moment,
 ): Transition {
-  if (!assignment.answer) {
-    return { refused: 'not-revealed', detail: `The assignment is ${assignment.status}` }
-  }
+  if (!assignment.answer) return refuse('not-revealed', `The assignment is ${assignment.status}`)
   const turn = currentTurn(job)
   const isOver = !turn || turn.opening
   if (isOver || !job.agreement || abort.body.turn !== job.agreement.turns.length - 1) {
-    return { job, effects: [] }
+    return changeTo(job)
   }
   if (turn.fence === assignment.fence) {
     const failed = { reason: abort.body.reason, abort }
-    return turn.delivery ? { job, effects: [] } : nextTurn(job, turn, failed, now, limits)
+    return turn.delivery ? changeTo(job) : nextTurn(job, turn, failed, moment)
   }
-  if (!turn.delivery || !job.agreement.group.includes(assignment.fence)) return { job, effects: [] }
-  return checked(absent(job, turn, assignment), now, limits)
+  if (!turn.delivery || !job.agreement.group.includes(assignment.fence)) return changeTo(job)
+  return checked(absent(job, turn, assignment), moment)
 }
 
 /** The job after a check: settled, with the next member's turn, or unchanged while checks are outstanding. */
-function checked(job: Job, now: number, limits: JobLimits): Change {
+function checked(job: Job, moment: Moment): Change {
   const turn = currentTurn(job)
-  if (!job.agreement || !turn?.delivery) return { job, effects: [] }
+  if (!job.agreement || !turn?.delivery) return changeTo(job)
   const { verdicts, absent: away } = turn
   const checks = checkersOf(job.agreement, turn)
     .map((fence) => ({ fence, check: verdicts.find(({ body }) => body.fence === fence) }))
     .filter(({ fence, check }) => check !== undefined || !away.includes(fence))
     .map(({ check }) => check?.body.verdict)
-  switch (settled(checks, now >= turn.deadline)) {
+  switch (settled(checks, moment.now >= turn.deadline)) {
     case 'waiting':
-      return { job, effects: [] }
+      return changeTo(job)
     case 'settled':
-      return opening(job, turn, now, limits)
+      return opening(job, turn, moment)
     case 'failed': {
       const reason = checks.includes('no-match') ? 'output-refused' : 'never-checked'
-      return nextTurn(job, turn, { reason }, now, limits)
+      return nextTurn(job, turn, { reason }, moment)
     }
   }
 }
 
 /** Starts the time to open numbers, or accepts the job when no numbers are awaited. */
-function opening(job: Job, turn: Turn, now: number, limits: JobLimits): Change {
+function opening(job: Job, turn: Turn, { now, limits }: Moment): Change {
   const isOver = turn.opening === true && now >= turn.deadline
   if (isOver || unopened(job, turn).length === 0) {
     return settle(job, 'accepted', 'quorum-agreed', now)
   }
   const change = { opening: true, deadline: now + limits.revealMs } as const
-  return { job: turn.opening ? job : withTurnChanged(job, change), effects: [] }
+  return changeTo(turn.opening ? job : withTurnChanged(job, change))
 }
 
 /** Stores the numbers that a checker's verdict commits to. The last opening settles the job. */
@@ -215,53 +192,33 @@ export function openCheck(
   job: Job,
   assignment: Assignment,
   given: Opening,
-  now: number,
-  limits: JobLimits,
+  moment: Moment,
 ): Transition {
   const turn = openedIn(job, assignment, given)
   if ('refused' in turn) return turn
-  if (turn === currentTurn(job)) return { job, effects: [] }
-  return opening(withTurnChanged(job, turn), turn, now, limits)
+  if (turn === currentTurn(job)) return changeTo(job)
+  return opening(withTurnChanged(job, turn), turn, moment)
 }
 
 function nextTurn(
   job: Job,
   { fence }: Turn,
   failed: Omit<NonNullable<Turn['failed']>, 'at'>,
-  now: number,
-  limits: JobLimits,
+  moment: Moment,
 ): Change {
+  const { now } = moment
   const over = withTurnChanged(job, { failed: { ...failed, at: now } })
-  const noted = recorded(over, now, 'delivery-failed', {
-    assignment: byFence(job, fence),
-    detail: failed.reason,
-  })
-  const next = withTurn(noted, now, limits)
-  return next === noted ? settle(noted, 'disputed', 'undelivered', now) : { job: next, effects: [] }
+  const about = { assignment: byFence(job, fence), detail: failed.reason }
+  const noted = recorded(over, now, 'delivery-failed', about)
+  const next = withTurn(noted, moment)
+  return next === noted ? settle(noted, 'disputed', 'undelivered', now) : changeTo(next)
 }
 
 /** Ends a turn whose deadline has passed. The checks that came are counted. A missing delivery is held against the deliverer. */
-export function lapseTurn(job: Job, now: number, limits: JobLimits): Change {
+export function lapseTurn(job: Job, moment: Moment): Change {
   const turn = currentTurn(job)
-  if (!turn || now < turn.deadline) return { job, effects: [] }
+  if (!turn || moment.now < turn.deadline) return changeTo(job)
   return turn.delivery
-    ? checked(job, now, limits)
-    : nextTurn(job, turn, { reason: 'never-delivered' }, now, limits)
+    ? checked(job, moment)
+    : nextTurn(job, turn, { reason: 'never-delivered' }, moment)
 }
-
-/** Refuses a second statement that differs from a known one. It proves a fault of its node if the same session key signed both. */
-const contradicted = (
-  job: Job,
-  assignment: Assignment,
-  [first, second]:
-    | readonly [PostedDelivery, PostedDelivery]
-    | readonly [PostedVerdict, PostedVerdict],
-  now: number,
-): Transition => ({
-  refused: 'already-answered',
-  detail: 'The node gave another statement for this fence before',
-  noted:
-    first.session.key === second.session.key
-      ? withFault(job, assignment, 'equivocated', [first, second], now)
-      : undefined,
-})

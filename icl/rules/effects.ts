@@ -29,6 +29,12 @@ export type Effect =
   /** Tell the client's server that the job has settled. The first try waits `afterMs`. */
   | { readonly type: 'notify'; readonly afterMs: number }
 
+/** The effect that scores a node for what it did in one assignment. */
+export const scoring = (
+  { node, fence }: { readonly node: Address; readonly fence: number },
+  code: ReputationCode,
+) => ({ type: 'score-node', node, fence, code }) as const
+
 /** An effect in a job's outbox, its due time (milliseconds) and the number of tries. */
 export type PendingEffect = {
   readonly id: number

@@ -1,15 +1,16 @@
 import type { Address, ComparatorId, Hash32, JobId } from '../../lib/codecs.ts'
 import type { ProblemCode } from '../../lib/problem-codes.ts'
 import type { ReputationCode } from '../../lib/reputation.ts'
-import type {
-  AssignmentReason,
-  AssignmentStatus,
-  DeliveryReason,
-  JobEvent,
-  JobPhase,
-  JobReason,
-  Parameters,
-  Role,
+import {
+  type AssignmentReason,
+  type AssignmentStatus,
+  type DeliveryReason,
+  defaultMaxOutputTokens,
+  type JobEvent,
+  type JobPhase,
+  type JobReason,
+  type Parameters,
+  type Role,
 } from '../../lib/schemas/jobs.ts'
 import type { BlockId, PassReason } from '../../lib/schemas/list.ts'
 import type { Receipt } from '../../lib/schemas/receipt.ts'
@@ -93,6 +94,9 @@ export type JobList = {
 /** A member of the list that was passed over: a later member was seated instead. `at` in milliseconds. */
 export type Passed = { readonly position: number; readonly reason: PassReason; readonly at: number }
 
+/** The state of a member of the list: fit for an offer, busy, or the reason why it cannot have one. */
+export type MemberState = 'fit' | PassReason
+
 /** The state of the job when all of its quorum had committed. Until the job settles, only its nodes are shown more. */
 type FirstCommitted = {
   /** The lowest fence that a later assignment can have. */
@@ -161,40 +165,50 @@ export type Job = {
 /** The time that a job has in all without outages, in milliseconds. */
 export const jobMs = 600_000
 
-/** How long each step may take, in milliseconds, and how often it may fail. */
-export type JobLimits = {
-  readonly offerMs: number
-  readonly leaseMs: number
-  readonly revealMs: number
-  readonly deliverMs: number
-  readonly checkMs: number
-  readonly refillMs: number
-  /** How long a job waits for a node without a free slot, while another node has one. */
-  readonly slotWaitMs: number
-  readonly maxAttempts: number
-  /** How many running jobs one client may have. */
-  readonly maxJobsPerClient: number
-}
+/** The time of a command in milliseconds, and the limits of the job. */
+export type Moment = { readonly now: number; readonly limits: JobLimits }
 
-export const defaultJobLimits: JobLimits = {
+/** How long each step may take, in milliseconds, and how often it may fail. */
+export type JobLimits = Readonly<typeof defaultJobLimits>
+
+export const defaultJobLimits = {
   offerMs: 20_000,
   leaseMs: 120_000,
   revealMs: 30_000,
   deliverMs: 45_000,
   checkMs: 45_000,
   refillMs: 1_000,
+  /** How long a job waits for a node without a free slot, while another node has one. */
   slotWaitMs: 20_000,
   maxAttempts: 3,
+  /** How many running jobs one client may have. */
   maxJobsPerClient: 8,
 }
 
 /** The next state of a job, and the effects to be done. */
 export type Change = { readonly job: Job; readonly effects: readonly Effect[] }
 
-/** The outcome of a command: a change, or a refusal. A refusal may bring a change to save, such as a fault that the command proves. */
-export type Transition =
-  | Change
-  | { readonly refused: ProblemCode; readonly detail: string; readonly noted?: Change | undefined }
+/** A command that is not taken. It may bring a change to save, such as a fault that it proves. */
+export type Refusal = {
+  readonly refused: ProblemCode
+  readonly detail: string
+  readonly noted?: Change | undefined
+}
+
+/** The outcome of a command. */
+export type Transition = Change | Refusal
+
+export const changeTo = (job: Job, effects: readonly Effect[] = []): Change => ({ job, effects })
+
+export function refuse(refused: ProblemCode, detail: string, noted?: Change): Refusal {
+  return { refused, detail, noted }
+}
+
+/** Adds a further change of the job, with its effects. */
+export function afterwards({ job, effects }: Change, next: (job: Job) => Change): Change {
+  const change = next(job)
+  return changeTo(change.job, [...effects, ...change.effects])
+}
 
 export const isSettled = (phase: JobPhase): boolean =>
   phase === 'accepted' || phase === 'disputed' || phase === 'expired' || phase === 'cancelled'
@@ -224,14 +238,22 @@ export function roleOf(job: Job, { fence, seat }: Assignment): Role {
   return leads ? 'leader' : 'verifier'
 }
 
+/** The longest answer that the job allows. */
+export const maxOutputTokensOf = ({ parameters }: Job): number =>
+  parameters.max_output_tokens ?? defaultMaxOutputTokens
+
 /** The newest assignment of a node in a job. */
 export const assignmentOf = (job: Job, node: Address): Assignment | undefined =>
   job.assignments.findLast((assignment) => assignment.node === node)
 
+/** The assignment with this fence. */
+export const byFence = ({ assignments }: Job, fence: number | undefined): Assignment | undefined =>
+  assignments.find((assignment) => assignment.fence === fence)
+
 /** The node's assignment with this fence. Throws TypeError when there is none. */
 export function assignmentFor(job: Job, node: Address, fence: number): Assignment {
-  const found = job.assignments.find((own) => own.node === node && own.fence === fence)
-  if (!found) throw new TypeError(`${node} has no assignment ${fence}`)
+  const found = byFence(job, fence)
+  if (found?.node !== node) throw new TypeError(`${node} has no assignment ${fence}`)
   return found
 }
 

@@ -1,7 +1,7 @@
 import { firstPositions } from '../../lib/list.ts'
-import type { Effect } from './effects.ts'
-import { type Job, type JobList, type Passed, recorded } from './job.ts'
+import { afterwards, changeTo, type Job, type JobList, type Passed, recorded } from './job.ts'
 import { seatMember } from './tick.ts'
+import { ready } from './transition.ts'
 
 /** A checked and complete submission. */
 export type Submission = Pick<
@@ -46,25 +46,9 @@ export function newJob(submission: Submission): Job {
     outbox: [],
     nextEffect: 1,
   }
-  let job = recorded(empty, now, 'submitted')
-  const effects: Effect[] = []
-  for (const [seat, position] of positions.entries()) {
-    const seated = seatMember(job, seat, position, now)
-    job = seated.job
-    effects.push(...seated.effects)
-  }
-  const outbox = effects.map((effect, index) => ({
-    id: index + 1,
-    effect,
-    attempts: 0,
-    dueAt: now,
-  }))
-  const isFull = positions.length === quorum
-  return {
-    ...job,
-    outbox,
-    nextEffect: outbox.length + 1,
-    ...(!isFull && { fillAt: now }),
-    tickAt: isFull ? submission.deadline : now,
-  }
+  const seated = positions.reduce(
+    (change, position, seat) => afterwards(change, (job) => seatMember(job, seat, position, now)),
+    changeTo(recorded(empty, now, 'submitted')),
+  )
+  return ready(seated, now).job
 }

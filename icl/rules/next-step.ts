@@ -1,9 +1,8 @@
 import type { NextStep } from '../../lib/schemas/assignments.ts'
-import { answersOf, currentTurn } from './agreed.ts'
-import { mayStillReveal } from './answers.ts'
-import { isMatch } from './decision.ts'
+import { answersOf, currentTurn, isMatch } from './agreed.ts'
 import { type Assignment, isRevealing, isSettled, type Job } from './job.ts'
 import { unopened } from './open-check.ts'
+import { mayStillReveal } from './seats.ts'
 
 /** What a node has to do next for its assignment, and until when (milliseconds). */
 export type Next = { readonly step: NextStep; readonly deadline?: number | undefined }
@@ -47,8 +46,7 @@ function afterReveal(job: Job, { fence, node }: Assignment): Next {
 
 function differs(job: Job, one: number, other: number): boolean {
   const answers = answersOf(job)
-  const [own, delivered] = [one, other].map((fence) =>
-    answers.find((answered) => answered.fence === fence),
-  )
+  const own = answers.find(({ fence }) => fence === one)
+  const delivered = answers.find(({ fence }) => fence === other)
   return own !== undefined && delivered !== undefined && !isMatch(own, delivered)
 }

@@ -2,21 +2,17 @@
  * Problem: a checker that asks no model could wait for another checker's numbers of the delivered text, and post nearly the same ones.
  *
  * Idea: each checker commits to its numbers by a hash in its verdict. Once the verdicts settle a delivery, no more verdicts are taken, and
- * the checkers that committed open their numbers. The job settles with the last opening.
+ * the checkers that committed open their numbers. The job settles with the last opening. The numbers decide nothing.
  *
- * Invariants:
- * - Numbers are opened only when no further verdict, and so no further commitment, can come. They decide nothing.
- * - A job waits for numbers only if its terms ask for them, and no longer than the time to reveal an answer.
- *
- * Failure cases: a node that does not open its numbers in time, for example after a restart, is left out. That costs it nothing, and its
+ * Failure cases: a node that does not open its numbers within the time to reveal an answer is left out. That costs it nothing, and its
  * verdict counts. At the job's deadline, or when the client cancels, the job is accepted without further waiting.
  */
 
 import type { Hash32 } from '../../lib/codecs.ts'
 import { checkOf } from '../../lib/prompt-needs.ts'
 import { contradictionIn, type OpenedCheck, type OpenedScore } from '../../lib/teacher.ts'
-import { answersOf, currentTurn } from './agreed.ts'
-import type { Assignment, Job, Transition, Turn } from './job.ts'
+import { currentTurn } from './agreed.ts'
+import { type Assignment, byFence, type Job, type Refusal, refuse, type Turn } from './job.ts'
 import type { PostedVerdict } from './posted.ts'
 
 /** The verdicts whose nodes still have to open the numbers that they committed to. */
@@ -38,25 +34,21 @@ export function openedIn(
   job: Job,
   { node, fence }: Assignment,
   { opened, commitment }: Opening,
-): Turn | Extract<Transition, { readonly refused: unknown }> {
+): Turn | Refusal {
   const turn = currentTurn(job)
   const verdict = turn?.verdicts.find(({ body }) => body.fence === fence)
   if (!turn || verdict?.body.check === undefined) {
-    return {
-      refused: 'not-committed',
-      detail: 'The node has committed to no numbers of this delivery',
-    }
+    return refuse('not-committed', 'The node has committed to no numbers of this delivery')
   }
   if (commitment !== verdict.body.check) {
-    return { refused: 'commitment-mismatch', detail: 'Numbers and salt make another commitment' }
+    return refuse('commitment-mismatch', 'Numbers and salt make another commitment')
   }
   if (turn.opened?.some(({ address }) => address === node)) return turn
-  if (!turn.opening) return { refused: 'too-early', detail: 'Not all checkers have spoken' }
-  const deliverer = answersOf(job).find((answered) => answered.fence === turn.fence)?.answer
+  if (!turn.opening) return refuse('too-early', 'Not all checkers have spoken')
+  const deliverer = byFence(job, turn.fence)?.answer
   if (!deliverer) throw new TypeError('A deliverer has answered')
   const wrong = contradictionIn(opened.score, deliverer.hash, deliverer.body.max_output_tokens)
-  if (wrong !== undefined)
-    return { refused: 'evidence-invalid', detail: `The numbers have ${wrong}` }
+  if (wrong !== undefined) return refuse('evidence-invalid', `The numbers have ${wrong}`)
   const entry: OpenedCheck = { address: node, ...opened }
   return { ...turn, opened: [...(turn.opened ?? []), entry] }
 }

@@ -1,4 +1,4 @@
-import { type Job, jobMs, recorded, type Transition } from './job.ts'
+import { changeTo, type Job, jobMs, recorded, type Transition } from './job.ts'
 
 /**
  * An outage is a time in which the ICL could not be reached: it was down, frozen, or without its database. What it measured meanwhile
@@ -84,5 +84,5 @@ export function missTime(job: Job, outages: readonly Outage[]): Transition {
     const detail = `${Math.round(excusedMs(outage) / 1000)} s`
     moved = recorded(excuseOne(moved, outage), outage.until, 'time-away', { detail })
   }
-  return { job: moved, effects: [] }
+  return changeTo(moved)
 }

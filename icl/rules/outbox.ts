@@ -1,6 +1,6 @@
 /*
- * Problem: replicas try grants, scores, results on chain, slashes and messages to servers again and again, one after
- * another, long after the job has settled. No result of a try may be lost or recorded twice.
+ * Problem: replicas try the effects of a job again and again, long after the job has settled. No result of a try may be lost
+ * or recorded twice.
  *
  * Idea: an effect has a number in its job's outbox. The result of a try is a command that names this number. The command
  * removes a finished effect from the outbox, or sets the time of the next try, and records what was found.
@@ -10,15 +10,14 @@
  * - No try changes the phase, the assignments' statuses, the answers or the turns of a job.
  * - Only an accepted job has a receipt, and no receipt is replaced.
  *
- * Failure cases: after a failed try the effect stays in the outbox, with a later due time and the error. The waits grow from
- * one try to the next.
+ * Failure cases: after a failed try the effect stays in the outbox, with a growing wait and the error.
  */
 
 import type { EffectCommand, Tried } from './commands.ts'
-import type { PendingEffect } from './effects.ts'
+import { type Effect, type PendingEffect, scoring } from './effects.ts'
 import type { ChainSlash, Fault, Slash } from './fault.ts'
 import { faultOf, withFaultChanged } from './faults.ts'
-import { type Change, type Job, recorded } from './job.ts'
+import { byFence, type Change, changeTo, type Job, recorded } from './job.ts'
 import { afterTry, withNoticeDue } from './webhook.ts'
 
 const firstRetryMs = 500
@@ -34,7 +33,7 @@ const weiPerGwei = 1_000_000_000n
 /** Applies the result of trying one of the job's effects. */
 export function applyEffectCommand(job: Job, command: EffectCommand, now: number): Change {
   const pending = job.outbox.find(({ id }) => id === command.effectId)
-  if (!pending) return { job, effects: [] }
+  if (!pending) return changeTo(job)
   switch (command.type) {
     case 'effect-tried':
       return tried(withError(job, pending, command.tried), pending, command.tried, now)
@@ -49,19 +48,13 @@ export function applyEffectCommand(job: Job, command: EffectCommand, now: number
 
 /** The job without a finished effect, or with the time of the effect's next try. */
 function tried(job: Job, { id }: PendingEffect, news: Tried, now: number): Change {
-  if (news.done)
-    return { job: { ...job, outbox: job.outbox.filter((one) => one.id !== id) }, effects: [] }
-  const outbox = job.outbox.map((one) =>
-    one.id === id
-      ? {
-          ...one,
-          attempts: one.attempts + 1,
-          dueAt: now + (news.retryMs ?? backoffMs(one)),
-          error: news.error,
-        }
-      : one,
-  )
-  return { job: { ...job, outbox }, effects: [] }
+  const outbox = job.outbox.flatMap((one) => {
+    if (one.id !== id) return [one]
+    if (news.done) return []
+    const dueAt = now + (news.retryMs ?? backoffMs(one))
+    return [{ ...one, attempts: one.attempts + 1, dueAt, error: news.error }]
+  })
+  return changeTo({ ...job, outbox })
 }
 
 const backoffMs = ({ attempts }: PendingEffect): number =>
@@ -74,13 +67,9 @@ const withError = (job: Job, { effect }: PendingEffect, news: Tried): Job =>
     : job
 
 type CommandOf<T extends EffectCommand['type']> = Extract<EffectCommand, { type: T }>
+type CommitSeen = CommandOf<'commit-seen'>
 
-function seeCommit(
-  job: Job,
-  pending: PendingEffect,
-  { tx, isDeep }: CommandOf<'commit-seen'>,
-  now: number,
-): Change {
+function seeCommit(job: Job, pending: PendingEffect, { tx, isDeep }: CommitSeen, now: number) {
   if (isDeep) {
     const outbox = withNoticeDue(job.outbox, now)
     const committed = { ...job, outbox, commitTx: tx, commitError: undefined }
@@ -119,10 +108,8 @@ function seeSlash(
     }
     case 'executed':
     case 'cancelled': {
-      const { node, fence } = fault
       const ended = endSlash(job, fault, slash, found, now)
-      const { job: next } = tried(ended, pending, { done: true }, now)
-      return { job: next, effects: [{ type: 'score-node', node, fence, ...scoreOf(found) }] }
+      return changeTo(tried(ended, pending, { done: true }, now).job, [scoreOf(fault, found)])
     }
   }
 }
@@ -130,7 +117,7 @@ function seeSlash(
 /** The job with an open slash, and an event for a new proposal and a new answer. */
 function withSlash(job: Job, fault: Fault, slash: Slash, now: number): Job {
   const before = fault.slash
-  const assignment = assignmentOfFault(job, fault)
+  const assignment = byFence(job, fault.fence)
   let next = withFaultChanged(job, fault, { slash })
   if (slash.executableAt !== undefined && before?.executableAt === undefined) {
     next = recorded(next, now, 'slash-proposed', { assignment, detail: slash.proposedTx })
@@ -149,17 +136,14 @@ function endSlash(job: Job, fault: Fault, slash: Slash, found: EndedSlash, now: 
   const taken = found.state === 'executed' ? { takenWei: found.takenWei } : {}
   const ended: Slash = { ...slash, state, executedTx, ...taken }
   const changed = withFaultChanged(job, fault, { slash: ended, statements: undefined })
-  const assignment = assignmentOfFault(job, fault)
-  return recorded(changed, now, `slash-${state}`, { assignment, detail: executedTx })
+  const about = { assignment: byFence(job, fault.fence), detail: executedTx }
+  return recorded(changed, now, `slash-${state}`, about)
 }
 
-const scoreOf = (found: EndedSlash) =>
+const scoreOf = (fault: Fault, found: EndedSlash): Effect =>
   found.state === 'executed'
-    ? ({ code: 'slashed', amountGwei: Number(found.takenWei / weiPerGwei) } as const)
-    : ({ code: 'slash-dismissed' } as const)
-
-const assignmentOfFault = ({ assignments }: Job, { fence }: Fault) =>
-  assignments.find((assignment) => assignment.fence === fence)
+    ? { ...scoring(fault, 'slashed'), amountGwei: Number(found.takenWei / weiPerGwei) }
+    : scoring(fault, 'slash-dismissed')
 
 function tryWebhook(
   job: Job,
@@ -181,6 +165,4 @@ export const takeReceipt = (
   job: Job,
   { receipt, receiptHash }: Pick<Required<Job>, 'receipt' | 'receiptHash'>,
 ): Change =>
-  job.phase === 'accepted' && !job.receipt
-    ? { job: { ...job, receipt, receiptHash }, effects: [] }
-    : { job, effects: [] }
+  changeTo(job.phase === 'accepted' && !job.receipt ? { ...job, receipt, receiptHash } : job)

@@ -21,3 +21,10 @@ export type PostedTurnAbort = Posted<TurnAbortStatement>
 
 /** A statement that can prove a fault. */
 export type PostedStatement = PostedAnswer | PostedDelivery | PostedVerdict
+
+/** A statement as others see it, without the hash that the ICL keeps with it. */
+export const signedOf = <Body>({ body, signature, session }: Posted<Body>) => ({
+  body,
+  signature,
+  session,
+})

@@ -1,4 +1,5 @@
-import { type Assignment, isHeld, isRevealing, type Job } from './job.ts'
+import { causes } from '../../lib/causes.ts'
+import { type Assignment, isHeld, isRevealing, type Job, type MemberState } from './job.ts'
 
 /** The latest assignment of a seat. */
 export const assignmentAt = (job: Job, seat: number): Assignment | undefined =>
@@ -21,9 +22,15 @@ export const attemptsAt = (job: Job, seat: number): number =>
   ).length
 
 /** The latest assignment of every seat that was ever filled. */
-export function currentAssignments(job: Job): readonly Assignment[] {
-  return seatsOf(job).flatMap((seat) => assignmentAt(job, seat) ?? [])
-}
+export const currentAssignments = (job: Job): readonly Assignment[] =>
+  seatsOf(job).flatMap((seat) => assignmentAt(job, seat) ?? [])
+
+/** True for a node that did not reveal in time, while no other node has its seat. */
+export const mayStillReveal = (job: Job, assignment: Assignment): boolean =>
+  assignment.status === 'lapsed' &&
+  assignment.reason === 'never-revealed' &&
+  job.agreement === undefined &&
+  assignmentAt(job, assignment.seat)?.fence === assignment.fence
 
 /** The current assignments whose deadlines count. Once the client has cancelled, these are only the ones that are being revealed. */
 export const timedAssignments = (job: Job): readonly Assignment[] =>
@@ -51,4 +58,53 @@ export function batchOf({ batches }: Pick<Job, 'batches'>, seat: number): number
     end += size
     return seat < end
   })
+}
+
+/** The positions on the list that never had a seat, in order. */
+export function unseated({ list, assignments }: Job): readonly number[] {
+  const had = new Set(assignments.map(({ position }) => position))
+  return list.members.flatMap((_, position) => (had.has(position) ? [] : [position]))
+}
+
+/**
+ * The assignments whose nodes may have a seat again, in the list's order: they gave their seats back for a cause that passes. A node that
+ * has committed gets no other seat, because it would answer twice.
+ */
+export function returnable({ list, assignments }: Job): readonly Assignment[] {
+  return list.members.flatMap((_, position) => {
+    const own = assignments.filter((assignment) => assignment.position === position)
+    const last = own.at(-1)
+    const hasCommitted = own.some(({ commitment }) => commitment !== undefined)
+    if (!last || isHeld(last.status) || hasCommitted) return []
+    return last.reason !== undefined && causes[last.reason].passes ? [last] : []
+  })
+}
+
+/** The positions on the list that could still have a seat. */
+export const seatable = (job: Job): readonly number[] => [
+  ...unseated(job),
+  ...returnable(job).map(({ position }) => position),
+]
+
+/** How long a job waits for a node that had a seat and is away, in milliseconds: a restart must not cost a pool of three its job. */
+const awayMs = 120_000
+
+/**
+ * True when there are more empty seats than members of the list that may still come. These are the members that never had a seat, and those
+ * that may return and are present or only briefly away. A seat whose own node may still reveal does not count as empty. For seats that were
+ * added to find an agreement, the job does not wait for an absent member that never had a seat.
+ */
+export function isUsedUp(job: Job, members: readonly MemberState[], now: number): boolean {
+  const isThere = (position: number) => members[position] === 'fit' || members[position] === 'busy'
+  const isRecent = ({ endedAt = now }: Assignment) =>
+    now < Math.max(endedAt, job.excusedUntil ?? 0) + awayMs
+  const seats = emptySeats(job)
+  const isAdded = seats.every((seat) => seat >= job.list.terms.quorum)
+  const first = unseated(job).filter((position) => !isAdded || isThere(position))
+  const again = returnable(job).filter((last) => isThere(last.position) || isRecent(last))
+  const lost = seats.filter((seat) => {
+    const last = assignmentAt(job, seat)
+    return !(last && mayStillReveal(job, last) && isRecent(last))
+  })
+  return lost.length > first.length + again.length
 }

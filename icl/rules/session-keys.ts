@@ -5,18 +5,10 @@ import type { Posted } from './posted.ts'
 
 /** The node's statement in a command, if it brings one. */
 function statementIn(command: NodeCommand): Posted<NodeStatement> | undefined {
-  switch (command.type) {
-    case 'reveal':
-      return command.answer
-    case 'deliver':
-      return command.delivery
-    case 'post-verdict':
-      return command.verdict
-    case 'abort-turn':
-      return command.abort
-    default:
-      return undefined
-  }
+  if ('answer' in command) return command.answer
+  if ('delivery' in command) return command.delivery
+  if ('verdict' in command) return command.verdict
+  return 'abort' in command ? command.abort : undefined
 }
 
 /** The nodes' statements that a receipt of the job may hold. */
@@ -31,12 +23,8 @@ const statementsOf = ({ assignments, agreement }: Job): readonly Posted<NodeStat
 
 /** True when the command's statement is signed with a session key that another node used in this job: no valid receipt can hold both. */
 export function hasKeyOfAnother(job: Job, command: NodeCommand): boolean {
-  const statement = statementIn(command)
-  return (
-    statement !== undefined &&
-    statementsOf(job).some(
-      ({ session, body }) =>
-        session.key === statement.session.key && body.address !== statement.body.address,
-    )
+  const own = statementIn(command)
+  return statementsOf(job).some(
+    ({ session, body }) => session.key === own?.session.key && body.address !== own.body.address,
   )
 }

@@ -32,20 +32,14 @@ function shownReason({ cancelledAt, firstCommitted, reason }: Job): JobReason | 
 
 /** An assignment of a running job. From its claim on it looks the same, whatever its node says. */
 function shownAssignment(assignment: Assignment): Assignment {
-  const {
-    commitment: _,
-    committedAt: __,
-    answer: ___,
-    revealedAt: ____,
-    scores: _____,
-    ...rest
-  } = assignment
+  const { commitment, committedAt, answer, revealedAt, scores, ...rest } = assignment
+  const { status, reason } = rest
   const isAtWork =
-    rest.status === 'claimed' ||
-    rest.status === 'committed' ||
-    rest.status === 'revealed' ||
-    rest.reason === 'never-revealed'
+    status === 'claimed' ||
+    status === 'committed' ||
+    status === 'revealed' ||
+    reason === 'never-revealed'
   if (!isAtWork) return rest
-  const { endedAt: ______, reason: _______, deadline: ________, ...claimed } = rest
+  const { endedAt: _, reason: __, deadline: ___, ...claimed } = rest
   return { ...claimed, status: 'claimed' }
 }

@@ -1,10 +1,9 @@
 /*
  * Problem: a job must go on although nodes go silent, have no free slot, or leave. It must end when no node is left.
  *
- * Idea: every job has a time for its next tick (tickAt). A tick does three things in this order: it ends what is overdue,
- * it takes seats from nodes that stay full if others are free, and it fills empty seats from the job's list. The caller
- * reads the state of each member of the list before, because this function is pure. needsMembers tells the caller when to
- * read.
+ * Idea: every job has a time for its next tick (tickAt). A tick ends what is overdue, takes seats from nodes that stay full
+ * if others are free, and fills empty seats from the job's list, in this order. needsMembers tells the caller when to read
+ * the states of the list's members before, because this function is pure.
  *
  * Invariants:
  * - An empty seat goes to the earliest member of the list that never had a seat and is fit. Each earlier member that
@@ -14,62 +13,61 @@
  *   busy holds up nobody.
  * - A node is scored for an offer, a lease or a reveal that it let pass. It is not scored for waiting for a slot or a
  *   grant, or for a poll's claim that it never took up.
- * - A seated node gets no offer yet. The effect ensure-access makes the offer, once the chain shows that the node may read
- *   the prompt key.
  *
  * Failure cases, with the end of the job: the deadline has passed (expired). A seat has used up its attempts, or as many
  * nodes as a quorum gave it back for a cause in the job itself and none committed (expired, attempts-exhausted). There are
  * more empty seats than members of the list that may still come (expired, list-used-up, or disputed when the seats were
- * added to find an agreement). In all other cases an empty seat waits, mostly with the reason not-enough-nodes, and is
- * tried again after refillMs.
+ * added to find an agreement). In all other cases an empty seat waits, and is tried again after refillMs.
  */
-
 import { causes } from '../../lib/causes.ts'
 import { mostAssignments } from '../../lib/schemas/jobs.ts'
 import { currentTurn } from './agreed.ts'
 import { neverRevealed, vacated } from './assignments.ts'
-import type { MemberState } from './commands.ts'
 import { lapseTurn } from './delivery.ts'
-import type { Effect } from './effects.ts'
+import { scoring } from './effects.ts'
 import {
   type Assignment,
+  afterwards,
   type Change,
+  changeTo,
   isSettled,
   type Job,
-  type JobLimits,
+  type MemberState,
+  type Moment,
   type Passed,
   recorded,
   withAssignment,
 } from './job.ts'
-import { attemptsAt, awaitsGrant, emptySeats, timedAssignments } from './seats.ts'
+import {
+  attemptsAt,
+  awaitsGrant,
+  emptySeats,
+  isUsedUp,
+  returnable,
+  timedAssignments,
+  unseated,
+} from './seats.ts'
 import { settle } from './settle.ts'
-import { returnable, unseated } from './unseated.ts'
-import { isUsedUp } from './used-up.ts'
 
 /** Ends what is overdue in a job and fills its empty seats from the list. `members` are the states of the list's members. */
 export function tick(
   job: Job,
   members: readonly MemberState[] | undefined,
-  now: number,
-  limits: JobLimits,
+  moment: Moment,
 ): Change {
+  const { now } = moment
   const isCancelled = job.cancelledAt !== undefined
-  if (now >= job.deadline && currentTurn(job)?.opening && !isCancelled) {
-    return settle(job, 'accepted', 'quorum-agreed', now)
-  }
   if (now >= job.deadline) {
-    return isCancelled
-      ? settle(job, 'cancelled', 'cancelled-by-client', now)
+    if (isCancelled) return settle(job, 'cancelled', 'cancelled-by-client', now)
+    return currentTurn(job)?.opening
+      ? settle(job, 'accepted', 'quorum-agreed', now)
       : settle(job, 'expired', job.reason ?? 'deadline-passed', now)
   }
-  const lapsed = lapse(job, now)
-  const turned = lapseTurn(lapsed.job, now, limits)
-  const effects = [...lapsed.effects, ...turned.effects]
-  if (!members || isCancelled || isSettled(turned.job.phase)) return { job: turned.job, effects }
-  const moved = vacateFullNodes(turned.job, members, now)
-  if (emptySeats(moved).length === 0) return { job: moved, effects }
-  const filled = fillSeats(moved, members, now, limits)
-  return { job: filled.job, effects: [...effects, ...filled.effects] }
+  const lapsed = afterwards(lapse(job, now), (next) => lapseTurn(next, moment))
+  if (!members || isCancelled || isSettled(lapsed.job.phase)) return lapsed
+  return afterwards(lapsed, (next) =>
+    fillSeats(vacateFullNodes(next, members, now), members, moment),
+  )
 }
 
 /** True when the next tick needs the members' states: a seat is or may become empty, and it is time to fill it. */
@@ -103,38 +101,28 @@ function vacateFullNodes(job: Job, members: readonly MemberState[], now: number)
 }
 
 /** Ends the assignments whose deadline has passed. */
-function lapse(job: Job, now: number): { job: Job; effects: readonly Effect[] } {
-  const overdue = overdueAssignments(job, now).filter((assignment) => !waitsForSlot(assignment))
-  const effects: Effect[] = []
-  let next = job
-  for (const assignment of overdue) {
-    const change = lapseOne(next, assignment, now)
-    next = change.job
-    effects.push(...change.effects)
-  }
-  return { job: next, effects }
-}
+const lapse = (job: Job, now: number): Change =>
+  overdueAssignments(job, now)
+    .filter((assignment) => !waitsForSlot(assignment))
+    .reduce(
+      (change, assignment) => afterwards(change, (next) => lapseOne(next, assignment, now)),
+      changeTo(job),
+    )
 
 function lapseOne(job: Job, assignment: Assignment, now: number): Change {
-  if (assignment.status === 'committed') return neverRevealed(job, assignment, now)
-  const { node, fence, status, poll } = assignment
+  const { status, poll } = assignment
+  if (status === 'committed') return neverRevealed(job, assignment, now)
+  const isOffer = status === 'offered' || poll !== undefined
+  const code = isOffer ? 'offer-lapsed' : 'lease-lapsed'
   // The node may never have received the answer to its poll.
-  if (poll !== undefined)
-    return { job: vacated(job, assignment, 'lapsed', 'offer-lapsed', now), effects: [] }
-  const code = status === 'offered' ? 'offer-lapsed' : 'lease-lapsed'
-  return {
-    job: vacated(job, assignment, 'lapsed', code, now),
-    effects: [{ type: 'score-node', node, fence, code }],
-  }
+  const scores = poll === undefined ? [scoring(assignment, code)] : []
+  return changeTo(vacated(job, assignment, 'lapsed', code, now), scores)
 }
 
-function fillSeats(
-  job: Job,
-  members: readonly MemberState[],
-  now: number,
-  limits: JobLimits,
-): Change {
+function fillSeats(job: Job, members: readonly MemberState[], moment: Moment): Change {
+  const { now, limits } = moment
   const seats = emptySeats(job)
+  if (seats.length === 0) return changeTo(job)
   const isExhausted =
     seats.some((seat) => attemptsAt(job, seat) >= limits.maxAttempts) ||
     job.assignments.length + seats.length > mostAssignments
@@ -148,16 +136,14 @@ function fillSeats(
   }
   const free = unseated(job).filter((position) => members[position] === 'fit')
   const returning = returningMembers(job, members, now)
-  let next = job
-  const effects: Effect[] = []
-  for (const seat of seats) {
+  const filled = seats.reduce((change, seat) => {
     const position = free.shift() ?? returning.shift()
-    if (position === undefined) break
-    const seated = seatMember(passing(next, position, members, now), seat, position, now)
-    next = seated.job
-    effects.push(...seated.effects)
-  }
-  return { job: afterFilling(next, now, limits), effects }
+    if (position === undefined) return change
+    return afterwards(change, (next) =>
+      seatMember(passing(next, position, members, now), seat, position, now),
+    )
+  }, changeTo(job))
+  return afterwards(filled, (next) => changeTo(afterFilling(next, moment)))
 }
 
 const mostPassed = 64
@@ -175,14 +161,13 @@ function passing(job: Job, position: number, members: readonly MemberState[], no
     : { ...job, passed: [...job.passed, ...passed].slice(0, mostPassed) }
 }
 
-function afterFilling(job: Job, now: number, limits: JobLimits): Job {
+function afterFilling(job: Job, { now, limits }: Moment): Job {
   if (emptySeats(job).length === 0) {
     return { ...job, reason: job.reason === 'not-enough-nodes' ? undefined : job.reason }
   }
-  if (job.reason === 'awaiting-grant' && awaitsGrant(job)) {
-    return { ...job, fillAt: now + limits.refillMs }
-  }
-  const waiting: Job = { ...job, fillAt: now + limits.refillMs, reason: 'not-enough-nodes' }
+  const fillAt = now + limits.refillMs
+  if (job.reason === 'awaiting-grant' && awaitsGrant(job)) return { ...job, fillAt }
+  const waiting: Job = { ...job, fillAt, reason: 'not-enough-nodes' }
   return job.reason === 'not-enough-nodes' ? waiting : recorded(waiting, now, 'not-enough-nodes')
 }
 
@@ -207,29 +192,15 @@ const returningMembers = (job: Job, members: readonly MemberState[], now: number
     .map(({ position }) => position)
 
 /** Seats a member of the list. It gets its offer once the chain shows that it can read the prompt key. */
-export function seatMember(
-  job: Job,
-  seat: number,
-  position: number,
-  now: number,
-): { readonly job: Job; readonly effects: readonly Effect[] } {
+export function seatMember(job: Job, seat: number, position: number, now: number): Change {
   const node = job.list.members[position]
   if (node === undefined) throw new RangeError(`The list has no position ${position}`)
-  const assignment: Assignment = {
-    seat,
-    attempt: attemptsAt(job, seat) + 1,
-    position,
-    node,
-    fence: job.nextFence,
-    status: 'awaiting-grant',
-  }
-  const seated = {
-    ...job,
-    assignments: [...job.assignments, assignment],
-    nextFence: job.nextFence + 1,
-  }
-  return {
-    job: recorded(seated, now, 'chosen', { assignment }),
-    effects: [{ type: 'ensure-access', node, fence: assignment.fence }],
-  }
+  const { nextFence: fence } = job
+  const attempt = attemptsAt(job, seat) + 1
+  const assignment = { seat, attempt, position, node, fence, status: 'awaiting-grant' } as const
+  const assignments = [...job.assignments, assignment]
+  const seated = recorded({ ...job, assignments, nextFence: fence + 1 }, now, 'chosen', {
+    assignment,
+  })
+  return changeTo(seated, [{ type: 'ensure-access', node, fence }])
 }

@@ -2,11 +2,10 @@
  * Problem: clients, nodes, timers and several replicas act on one job at the same time, and any process may die
  * between two steps.
  *
- * Idea: a job is a value, and this function decides its next state. Input is a command (from a node, the client or a timer,
- * a finding on chain, or the result of an effect) and a time. Output is the changed job with effects, or a refusal. Nothing
- * here reads a clock, a store or a network. The caller saves the result only if the job was not saved since it was read,
- * and otherwise starts again with the newer job (icl/operations/change-job.ts). Effects go into the job's outbox, in the
- * same save, and are delivered later (icl/background/effects-due.ts).
+ * Idea: a job is a value, and this function decides its next state from a command and a time. It reads no clock, store or
+ * network. The caller saves the result only if the job was not saved since it was read, and otherwise starts again with
+ * the newer job (icl/operations/change-job.ts). Effects go into the job's outbox, in the same save, and are delivered later
+ * (icl/background/effects-due.ts).
  *
  * Invariants:
  * - A settled phase never changes. A settled job answers a repeated statement as before, and records the results of its
@@ -25,71 +24,58 @@
  * its node. The caller saves that change, then reports the refusal.
  */
 
-import type { ProblemCode } from '../../lib/problem-codes.ts'
 import { currentTurn } from './agreed.ts'
-import { commit, mayStillReveal, reveal } from './answers.ts'
-import {
-  abort,
-  claim,
-  findBusy,
-  findEnded,
-  findGone,
-  missAccess,
-  refuseAccess,
-  seeAccess,
-} from './assignments.ts'
-import type { Command, Finding, NodeCommand } from './commands.ts'
+import { commit, reveal } from './answers.ts'
+import { abort, applyFinding, claim } from './assignments.ts'
+import type { Command, NodeCommand } from './commands.ts'
 import { abortTurn, deliver, openCheck, postVerdict, verdictOn } from './delivery.ts'
-import type { Effect } from './effects.ts'
+import { type Effect, scoring } from './effects.ts'
 import {
   type Assignment,
+  afterwards,
   assignmentOf,
   type Change,
+  changeTo,
   isSettled,
   type Job,
   type JobLimits,
+  type Moment,
+  refuse,
   type Transition,
 } from './job.ts'
 import { missTime } from './outages.ts'
 import { applyEffectCommand, takeReceipt } from './outbox.ts'
-import { emptySeats, timedAssignments } from './seats.ts'
+import { emptySeats, mayStillReveal, timedAssignments } from './seats.ts'
 import { hasKeyOfAnother } from './session-keys.ts'
 import { cancel, concluded } from './settle.ts'
 import { tick } from './tick.ts'
 
 /** Decides the next state of a job. Pure: the same job, command and time (milliseconds) give the same transition. */
 export function transition(job: Job, command: Command, now: number, limits: JobLimits): Transition {
-  if (command.type === 'effects-seen') return oneByOne(job, command.news, now, limits)
-  const next = apply(job, command, now, limits)
-  if ('refused' in next) {
-    return next.noted ? { ...next, noted: ready(next.noted, now) } : next
-  }
+  if (command.type === 'effects-seen') return oneByOne(job, command.news, { now, limits })
+  const next = apply(job, command, { now, limits })
+  if ('refused' in next) return next.noted ? { ...next, noted: ready(next.noted, now) } : next
   return next.job === job && next.effects.length === 0 ? next : ready(concluded(next, now), now)
 }
 
 /** Applies several commands in order. A refused command changes nothing. */
-function oneByOne(
-  job: Job,
-  commands: readonly SingleCommand[],
-  now: number,
-  limits: JobLimits,
-): Transition {
-  const start: Change = { job, effects: [] }
-  return commands.reduce((before, command) => {
-    const next = transition(before.job, command, now, limits)
-    if ('refused' in next) return before
-    return { job: next.job, effects: [...before.effects, ...next.effects] }
-  }, start)
-}
+const oneByOne = (job: Job, commands: readonly Command[], { now, limits }: Moment): Change =>
+  commands.reduce(
+    (before, command) =>
+      afterwards(before, (current) => {
+        const next = transition(current, command, now, limits)
+        return 'refused' in next ? changeTo(current) : next
+      }),
+    changeTo(job),
+  )
 
-const ready = ({ job, effects }: Change, now: number): Change => ({
-  effects,
-  job: timed(scored(job, effects), effects, now),
-})
+/** The change with its scores noted in the assignments, its effects in the outbox, and the time of the next tick. */
+export const ready = ({ job, effects }: Change, now: number): Change =>
+  changeTo(timed(scored(job, effects), effects, now), effects)
 
 /** Records in the assignments what their nodes are scored for. */
 function scored(job: Job, effects: readonly Effect[]): Job {
-  const scores = effects.flatMap((effect) => (effect.type === 'score-node' ? [effect] : []))
+  const scores = effects.filter((effect) => effect.type === 'score-node')
   if (scores.length === 0) return job
   const assignments = job.assignments.map((assignment) => {
     const codes = scores.flatMap(({ fence, code }) => (fence === assignment.fence ? [code] : []))
@@ -102,10 +88,11 @@ function scored(job: Job, effects: readonly Effect[]): Job {
 
 type SingleCommand = Exclude<Command, { type: 'effects-seen' }>
 
-function apply(job: Job, command: SingleCommand, now: number, limits: JobLimits): Transition {
+function apply(job: Job, command: SingleCommand, moment: Moment): Transition {
+  const { now } = moment
   switch (command.type) {
     case 'tick':
-      return isSettled(job.phase) ? { job, effects: [] } : tick(job, command.members, now, limits)
+      return isSettled(job.phase) ? changeTo(job) : tick(job, command.members, moment)
     case 'miss-time':
       return missTime(job, command.outages)
     case 'cancel':
@@ -123,7 +110,7 @@ function apply(job: Job, command: SingleCommand, now: number, limits: JobLimits)
     case 'find-busy':
     case 'find-gone':
     case 'find-ended':
-      return applyFinding(job, command, now, limits)
+      return applyFinding(job, command, moment)
     case 'claim':
     case 'commit':
     case 'reveal':
@@ -132,37 +119,12 @@ function apply(job: Job, command: SingleCommand, now: number, limits: JobLimits)
     case 'open-check':
     case 'abort':
     case 'abort-turn':
-      return applyNodeCommand(job, command, now, limits)
+      return applyNodeCommand(job, command, moment)
   }
 }
 
-function applyFinding(job: Job, finding: Finding, now: number, limits: JobLimits): Transition {
-  const assignment = assignmentOf(job, finding.node)
-  // The finding is too late: the job has ended, or the node has a newer assignment.
-  const hasEnded = isSettled(job.phase) || job.cancelledAt !== undefined
-  if (hasEnded || assignment?.fence !== finding.fence) return { job, effects: [] }
-  switch (finding.type) {
-    case 'see-access':
-      return seeAccess(job, assignment, now, limits)
-    case 'miss-access':
-      return missAccess(job, assignment, now)
-    case 'refuse-access':
-      return refuseAccess(job, assignment, now)
-    case 'find-busy':
-      return findBusy(job, assignment, now, limits)
-    case 'find-gone':
-      return findGone(job, assignment, now)
-    case 'find-ended':
-      return findEnded(job, assignment, now)
-  }
-}
-
-function applyNodeCommand(
-  job: Job,
-  command: NodeCommand,
-  now: number,
-  limits: JobLimits,
-): Transition {
+function applyNodeCommand(job: Job, command: NodeCommand, moment: Moment): Transition {
+  const { now } = moment
   const assignment = assignmentOf(job, command.node)
   if (!assignment)
     return refuse('not-assigned', `Node ${command.node} has no assignment in this job`)
@@ -171,39 +133,34 @@ function applyNodeCommand(
   }
   const end = endFor(job, command, now)
   if (end !== undefined && !isRepeat(job, assignment, command)) {
-    const refusal = refuse('job-settled', `The job is ${end}`)
-    const isLate = now < job.deadline && isLateCommit(assignment, command)
-    return isLate ? { ...refusal, noted: scoredLate(job, assignment) } : refusal
+    const noted = now < job.deadline ? scoredLate(job, assignment, command) : undefined
+    return refuse('job-settled', `The job is ${end}`, noted)
   }
   const isGone = assignment.status === 'lapsed' || assignment.status === 'aborted'
   if (isGone && !(command.type === 'reveal' && mayStillReveal(job, assignment))) {
-    if (command.type === 'abort' || isSameCommitment(assignment, command)) {
-      return { job, effects: [] }
-    }
-    const refusal = refuse('stale-fence', `The assignment was given up: ${assignment.reason}`)
-    return isLateCommit(assignment, command)
-      ? { ...refusal, noted: scoredLate(job, assignment) }
-      : refusal
+    if (command.type === 'abort' || isSameCommitment(assignment, command)) return changeTo(job)
+    const why = `The assignment was given up: ${assignment.reason}`
+    return refuse('stale-fence', why, scoredLate(job, assignment, command))
   }
   if (hasKeyOfAnother(job, command))
     return refuse('statement-mismatch', 'Another node has signed with this session key')
   switch (command.type) {
     case 'claim':
-      return claim(job, assignment, command.poll, now, limits)
+      return claim(job, assignment, command.poll, moment)
     case 'commit':
-      return commit(job, assignment, command.commitment, now, limits)
+      return commit(job, assignment, command.commitment, moment)
     case 'reveal':
-      return reveal(job, assignment, command, now, limits)
+      return reveal(job, assignment, command, moment)
     case 'deliver':
-      return deliver(job, assignment, command.delivery, now, limits)
+      return deliver(job, assignment, command.delivery, moment)
     case 'post-verdict':
-      return postVerdict(job, assignment, command.verdict, now, limits)
+      return postVerdict(job, assignment, command.verdict, moment)
     case 'open-check':
-      return openCheck(job, assignment, command, now, limits)
+      return openCheck(job, assignment, command, moment)
     case 'abort':
       return abort(job, assignment, command.reason, now)
     case 'abort-turn':
-      return abortTurn(job, assignment, command.abort, now, limits)
+      return abortTurn(job, assignment, command.abort, moment)
   }
 }
 
@@ -240,16 +197,13 @@ function isRepeat(job: Job, assignment: Assignment, command: NodeCommand): boole
 const isSameCommitment = ({ commitment }: Assignment, command: NodeCommand): boolean =>
   command.type === 'commit' && commitment !== undefined && command.commitment === commitment
 
-/** True for a commitment after the lease. It is useless, but it shows that the node was at work. */
-const isLateCommit = ({ reason, scores }: Assignment, { type }: NodeCommand): boolean =>
-  reason === 'lease-lapsed' && type === 'commit' && !scores?.includes('answered-late')
-
-const scoredLate = (job: Job, { node, fence }: Assignment): Change => ({
-  job,
-  effects: [{ type: 'score-node', node, fence, code: 'answered-late' }],
-})
-
-const refuse = (refused: ProblemCode, detail: string) => ({ refused, detail })
+/** Scores a commitment after the lease, once. It is useless, but it shows that the node was at work. */
+function scoredLate(job: Job, assignment: Assignment, { type }: NodeCommand): Change | undefined {
+  const { reason, scores } = assignment
+  const isLate = reason === 'lease-lapsed' && type === 'commit'
+  if (!isLate || scores?.includes('answered-late')) return undefined
+  return changeTo(job, [scoring(assignment, 'answered-late')])
+}
 
 /** Puts the effects into the outbox and sets the time of the next tick. */
 function timed(job: Job, effects: readonly Effect[], now: number): Job {
@@ -262,16 +216,13 @@ function timed(job: Job, effects: readonly Effect[], now: number): Job {
     attempts: 0,
     dueAt: now + (effect.type === 'notify' ? effect.afterMs : 0),
   }))
-  const turn = currentTurn(job)
-  const deadlines = [
-    ...timedAssignments(job).map(({ deadline }) => deadline ?? job.deadline),
-    ...(turn ? [turn.deadline] : []),
-  ]
+  const deadlines = [...timedAssignments(job), currentTurn(job)].map((step) => step?.deadline)
+  const times = [job.deadline, fillAt, ...deadlines].filter((time) => time !== undefined)
   return {
     ...job,
     outbox: [...job.outbox, ...pending],
     nextEffect: job.nextEffect + effects.length,
     fillAt,
-    tickAt: settled ? undefined : Math.min(job.deadline, ...deadlines, fillAt ?? job.deadline),
+    tickAt: settled ? undefined : Math.min(...times),
   }
 }

@@ -18,14 +18,10 @@ export const newWebhook = (url: string): Webhook => ({ url, state: 'waiting', at
 /** How long the message about an accepted job waits for the transaction that it names, in milliseconds. */
 const commitWaitMs = 60_000
 
+type Noticed = { readonly webhook?: Webhook; readonly phase: JobPhase }
+
 /** The effects that notify the client of a settled job; empty when the client named no webhook. */
-export const noticesOf = ({
-  webhook,
-  phase,
-}: {
-  readonly webhook?: Webhook
-  readonly phase: JobPhase
-}): readonly Effect[] =>
+export const noticesOf = ({ webhook, phase }: Noticed): readonly Effect[] =>
   webhook ? [{ type: 'notify', afterMs: phase === 'accepted' ? commitWaitMs : 0 }] : []
 
 /** The outbox with the first try of the message due now: the transaction that it waited for is on chain. */
@@ -58,19 +54,16 @@ export function afterTry(
   answer: WebhookAnswer,
 ): { readonly webhook: Webhook; readonly retryMs?: number } {
   const { status, error } = answer
-  const attempts = before + 1
-  const tried = {
+  const after = (state: WebhookState): Webhook => ({
     url,
-    attempts,
+    state,
+    attempts: before + 1,
     ...(status !== undefined && { lastStatus: status }),
     ...(error !== undefined && { lastError: error }),
-  }
-  if (status !== undefined && status >= 200 && status < 300) {
-    return { webhook: { ...tried, state: 'delivered' } }
-  }
-  if (status === gone) return { webhook: { ...tried, state: 'gone' } }
-  if (error === 'webhooks-off') return { webhook: { ...tried, state: 'given-up' } }
-  const retryMs = webhookRetriesMs[attempts - 1]
-  if (retryMs === undefined) return { webhook: { ...tried, state: 'given-up' } }
-  return { webhook: { ...tried, state: 'waiting' }, retryMs }
+  })
+  if (status !== undefined && status >= 200 && status < 300) return { webhook: after('delivered') }
+  if (status === gone) return { webhook: after('gone') }
+  const retryMs = error === 'webhooks-off' ? undefined : webhookRetriesMs[before]
+  if (retryMs === undefined) return { webhook: after('given-up') }
+  return { webhook: after('waiting'), retryMs }
 }

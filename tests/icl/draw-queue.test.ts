@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { Room } from '../../icl/operations/counted-room.ts'
 import { createDrawQueue, type Draw } from '../../icl/operations/draw-queue.ts'
+import type { Room } from '../../icl/operations/draw-room.ts'
 import type { Address, JobId } from '../../lib/codecs.ts'
 import { createVirtualClock } from '../virtual-clock.ts'
 
