@@ -9,7 +9,7 @@ const maxTries = 20
 type Needed = Pick<Dependencies, 'store' | 'clock' | 'turns'>
 type Scored = Pick<Job, 'client' | 'phase' | 'settledAt'>
 
-/** Whose allowance a job's events use; notes, once, when the client's first job was accepted. */
+/** Returns whose allowance a job's events use. Records once when the client's first job was accepted. */
 export const loadAllowance = (deps: Needed, job: Scored): Promise<AllowanceHolder> =>
   deps.turns(`client ${job.client}`, () => loadInTurn(deps, job))
 

@@ -14,13 +14,13 @@ import { togetherMs } from './deliver-effects.ts'
 /** A result that is to be put on chain. */
 export type WaitingResult = {
   readonly effectId: number
-  /** Resolves once the effects of its job that were due together with it have ended. */
+  /** Resolves once the effects of its job that were due with it have ended. */
   readonly others: Promise<void>
-  /** The numbers of other effects of its job that are done, and are noted with it. */
+  /** The numbers of other finished effects of its job, which are recorded with it. */
   readonly done: number[]
-  /** From then on, others are noted by themselves. */
+  /** True once it is recorded; other effects are recorded by themselves then. */
   isNoted: boolean
-  /** When its job was looked at for others that are due. */
+  /** When its job was looked at for other due effects. */
   lookedAt: MonotonicMs
 }
 
@@ -28,8 +28,8 @@ type Due = { readonly job: Job; readonly waiting: WaitingResult }
 type Looked = Due & { readonly found: Commitment | Error; readonly sentTx?: Hash32 | undefined }
 
 /**
- * Puts the results of jobs on chain, all in one transaction, unless they are there; each effect is done once its event is deep
- * enough to stay. False when the chain did not take the transaction.
+ * Puts the results of jobs on chain in one transaction, except those that are there. Each effect is done once its event is deep enough to
+ * stay. Returns false when the chain did not take the transaction.
  */
 export async function commitDue(
   deps: Dependencies,
@@ -38,7 +38,7 @@ export async function commitDue(
 ): Promise<boolean> {
   const due = (await Promise.all(effects.map((effect) => load(deps, effect)))).flat()
   const looked = await Promise.all(due.map((one) => look(deps, one, one.job.commitSentTx)))
-  // Sent only when it is absent: one that is not deep yet is already paid for.
+  // A result that is on chain but not deep yet is already paid for.
   const absent = looked.filter(({ found }) => !(found instanceof Error) && found.state === 'absent')
   const { isTaken, sent } = await send(deps, absent, term)
   if (term.aborted) return true
@@ -55,16 +55,9 @@ async function load(
   return job?.outbox.some((entry) => entry.id === waiting.effectId) ? [{ job, waiting }] : []
 }
 
-async function look(
-  { chain }: Dependencies,
-  due: Due,
-  sentTx: Hash32 | undefined,
-): Promise<Looked> {
-  try {
-    return { ...due, sentTx, found: await chain.findCommitment(chainResultOf(due.job), sentTx) }
-  } catch (error) {
-    return { ...due, sentTx, found: asError(error) }
-  }
+async function look({ chain }: Dependencies, due: Due, sentTx: Hash32 | undefined) {
+  const find = async () => chain.findCommitment(chainResultOf(due.job), sentTx)
+  return { ...due, sentTx, found: await find().catch(asError) }
 }
 
 async function send(
@@ -92,10 +85,8 @@ async function note(deps: Dependencies, { job, waiting, ...looked }: Looked): Pr
   }
   await atMost(deps.clock, togetherMs, waiting.others)
   waiting.isNoted = true
-  const tried = { done: true } as const
-  const others = waiting.done.map(
-    (effectId) => ({ type: 'effect-tried', tried, effectId }) as const,
-  )
+  const done = { type: 'effect-tried', tried: { done: true } } as const
+  const others = waiting.done.map((effectId) => ({ ...done, effectId }))
   const all = [...others, { ...news, effectId: waiting.effectId }]
   await changeJob(deps, job.id, { type: 'effects-seen', news: all })
 }

@@ -1,4 +1,3 @@
-import type { MonotonicMs } from '../../lib/clock.ts'
 import type { JobId } from '../../lib/codecs.ts'
 import { createWork } from '../async/work.ts'
 import type { Dependencies } from '../dependencies.ts'
@@ -7,54 +6,42 @@ import { commitDue, type WaitingResult } from './commit-results.ts'
 const mostAtOnce = 50
 const maxWaiting = 5_000
 
-/** Results that wait until they are on chain: one transaction is under way at a time, and takes those that came before it. */
-export type Commits = {
-  /** Has a job's result wait for the next transaction, if there is room; one that waits already is only noted as looked at. */
-  add(id: JobId, result: Pick<WaitingResult, 'effectId' | 'others' | 'lookedAt'>): void
-  /** When a job whose result waits was looked at last. */
-  lookedAt(id: JobId): MonotonicMs | undefined
-  /** Takes other effects of a job that are done, to be noted with its result; false when that does not wait. */
-  noteLater(id: JobId, effectIds: readonly number[]): boolean
-  /** Whether an effect is done, and is to be noted with its job's result. */
-  isDone(id: JobId, effectId: number): boolean
-  /** Sends what waits, unless a transaction is under way. */
-  start(term: AbortSignal): void
-  /** Forgets what waits. */
-  clear(): void
-  /** How many wait. */
-  readonly size: number
-  /** Resolves once nothing is under way. */
-  idle(): Promise<void>
-}
-
-/** Puts results on chain, many at a time. */
-export function createCommits(deps: Dependencies): Commits {
+/** Puts results on chain, many at a time. One transaction is under way at a time, and has the results that came before it. */
+export function createCommits(deps: Dependencies) {
   const work = createWork(deps)
   const waiting = new Map<JobId, WaitingResult>()
   let atOnce = mostAtOnce
   return {
-    add: (id, { effectId, others, lookedAt }) => {
+    /** Makes a job's result wait for the next transaction, if there is room. For a waiting result only updates `lookedAt`. */
+    add: (
+      id: JobId,
+      { effectId, others, lookedAt }: Pick<WaitingResult, 'effectId' | 'others' | 'lookedAt'>,
+    ) => {
       const known = waiting.get(id)
       if (known) known.lookedAt = lookedAt
       else if (waiting.size < maxWaiting) {
         waiting.set(id, { effectId, others, lookedAt, done: [], isNoted: false })
       }
     },
-    lookedAt: (id) => waiting.get(id)?.lookedAt,
-    noteLater: (id, effectIds) => {
+    /** When a job with a waiting result was looked at last. */
+    lookedAt: (id: JobId) => waiting.get(id)?.lookedAt,
+    /** Takes finished effects of a job, to record them with its result. Returns false when no result waits. */
+    noteLater: (id: JobId, effectIds: readonly number[]) => {
       const result = waiting.get(id)
       if (!result || result.isNoted) return false
       result.done.push(...effectIds)
       return true
     },
-    isDone: (id, effectId) => waiting.get(id)?.done.includes(effectId) ?? false,
-    start: (term) => {
+    /** True for a finished effect that is recorded with its job's result. */
+    isDone: (id: JobId, effectId: number) => waiting.get(id)?.done.includes(effectId) ?? false,
+    /** Sends the waiting results, unless a transaction is under way. */
+    start: (term: AbortSignal) => {
       if (waiting.size === 0) return
       void work.start('commits', async () => {
         const batch = [...waiting].slice(0, atOnce)
         try {
           const isTaken = await commitDue(deps, batch, term)
-          // A batch may be more than fits into one of the chain's blocks.
+          // A batch may be too large for a block of the chain.
           const next = isTaken ? atOnce * 2 : Math.floor(batch.length / 2)
           atOnce = Math.min(Math.max(next, 1), mostAtOnce)
         } finally {

@@ -1,22 +1,20 @@
 /*
- * Problem: a draw asks for three grants at once, and an accepted job scores all its nodes at once. A save of the job for
- * each of them, and one more to take its effect out of the outbox, would be most of what a job writes.
+ * Problem: a draw asks for three grants at once, and an accepted job scores all its nodes at once. A save of the job for each
+ * result, and one more to remove the effect from the outbox, would be most of a job's writes.
  *
- * Idea: effects of a job that are due together are tried together. What came of those that end within a moment of one
- * another is one command: what was found about their assignments, and that they are done. One that takes longer than that
- * holds up no other, and is noted by itself.
+ * Idea: effects of a job that are due together are tried together. The results of tries that end at about the same time are
+ * one command, with what was found about their assignments. A try that takes longer delays no other, and is recorded alone.
  *
  * Invariants:
  * - An offer and the end of its effect are one save, and so is the claim of a poll that waits for it in this process.
- * - A node's free slots are counted, and its offer is saved, while no other offer to it is made. The queues of several
+ * - No other offer to a node is made between the count of its free slots and the save of its offer. The queues of several
  *   nodes are entered in one order, so that no two jobs wait for one another.
- * - Nothing is noted once another replica leads.
- * - What has nothing to say but that it is done may be noted with the job's result (commits-due.ts). Until then it is not tried again.
+ * - Nothing is recorded once another replica leads.
+ * - An effect that is done and found nothing may be recorded with the job's result (commits-due.ts). Until then it is not
+ *   tried again.
  *
- * Failure cases: one that fails is noted with its error, and those beside it as they ended. Where the store cannot tell,
- * nothing is noted, and all of them stay due.
+ * Failure cases: a try that fails is recorded with its error. If the store fails, nothing is recorded, and all stay due.
  */
-
 import type { Clock } from '../../lib/clock.ts'
 import type { Address, JobId } from '../../lib/codecs.ts'
 import { errorMessage } from '../../lib/error-message.ts'
@@ -34,31 +32,31 @@ import { ensureAccess } from './ensure-access.ts'
 import { scoreNode } from './score-node.ts'
 import { slashNode } from './slash-node.ts'
 
-/** How long what has ended waits for what ends with it. */
+/** How long a try that has ended waits for others, in milliseconds. */
 export const togetherMs = 50
 const busyRetryMs = 1_000
 const longestAccessRetryMs = 10_000
 
-/** Whose turn it is to deliver, and the queues, one for each node, in which offers are made. */
+/** The term of the delivery, and the queues of the nodes, in which offers are made. */
 export type Delivering = {
   /** Aborts when another replica leads. */
   readonly term: AbortSignal
   readonly offers: KeyedMutex
-  /** Takes the numbers of effects that are done, to be noted with the result of their job; false when that has none under way. */
+  /** Takes the numbers of finished effects, to record them with the result of their job. Returns false when no result waits. */
   readonly noteLater: (id: JobId, effectIds: readonly number[]) => boolean
-  /** Called with the numbers of effects whose tries are noted: they may be tried again although others of the job are still under way. */
+  /** Called with the numbers of effects whose tries are recorded: they may be tried again although others of the job still run. */
   readonly onNoted: (effectIds: readonly number[]) => void
 }
 
 type Seat = Pick<Finding, 'node' | 'fence'>
 
-/** What came of a try: news, with what was found about an assignment, or one that may be offered now. */
+/** The result of a try: news, with what was found about an assignment, or an assignment that may be offered now. */
 type Outcome = { readonly effectId: number } & (
   | { readonly news: EffectNews; readonly finding?: Finding }
   | { readonly offer: Seat }
 )
 
-/** Tries effects of a job's outbox, other than its commitment on chain and the message to its client's server. */
+/** Tries effects of a job's outbox, except its commitment on chain and the message to its client's server. */
 export async function deliverEffects(
   deps: Dependencies,
   id: JobId,
@@ -89,9 +87,9 @@ async function tryEffect(
   }
 }
 
-/** The news of a try that failed; throws what says nothing about the effect. */
+/** Returns the news of a failed try. Throws a failure of the store. */
 function failed({ log }: Dependencies, { id: jobId }: Job, effect: Effect, caught: unknown) {
-  // What the store cannot do now says nothing about the effect; to note each try would only make more to save.
+  // A failure of the store says nothing about the effect, and recording it would only make more saves.
   if (caught instanceof ProblemError && caught.code === 'unavailable') throw caught
   const error = errorMessage(caught)
   log.warn('effect failed', { jobId, effect: effect.type, error })
@@ -129,25 +127,24 @@ async function seeAccess(
   attempts: number,
   term: AbortSignal,
 ) {
-  const access = await ensureAccess(deps, job, node, fence, term)
-  switch (access) {
+  const finding = <T extends Finding['type']>(type: T) => ({ finding: { type, node, fence } })
+  switch (await ensureAccess(deps, job, node, fence, term)) {
     case 'allowed':
       return { offer: { node, fence } }
     case 'not-needed':
       return { news: done }
     case 'refused':
-      return { news: done, finding: { type: 'refuse-access', node, fence } as const }
+      return { news: done, ...finding('refuse-access') }
     case 'ended':
-      return { news: done, finding: { type: 'find-ended', node, fence } as const }
+      return { news: done, ...finding('find-ended') }
     case 'missing': {
       const retryMs = Math.min(1_000 * 1.2 ** attempts, longestAccessRetryMs)
-      const finding = { type: 'miss-access', node, fence } as const
-      return { news: effectTried({ done: false, retryMs }), finding }
+      return { news: effectTried({ done: false, retryMs }), ...finding('miss-access') }
     }
   }
 }
 
-/** Saves what came of some effects, and offers the assignments that can be offered, in one save. */
+/** Saves the results of some tries, and offers the assignments that can be offered, in one save. */
 async function note(
   deps: Dependencies,
   job: Job,
@@ -160,7 +157,7 @@ async function note(
   const nodes = outcomes.flatMap((one) => ('offer' in one ? [one.offer.node] : [])).toSorted()
   await inQueues(offers, nodes, async () => {
     const news = await Promise.all(outcomes.map((one) => newsOf(deps, job, one)))
-    // Asked last of all: what was counted holds only as long as nobody else makes offers.
+    // Asked last, because the counts hold only while no other offers are made.
     await withClaims(deps, news.flat(), (all) =>
       changeJob(deps, job.id, async () =>
         term.aborted ? undefined : { type: 'effects-seen', news: all },
@@ -169,7 +166,7 @@ async function note(
   })
 }
 
-/** Adds the claims of the nodes among those that are offered something whose polls wait for that here. */
+/** Adds the claims of the offered nodes whose polls wait in this process. */
 async function withClaims(
   deps: Dependencies,
   news: NewsOfEffects,
@@ -191,7 +188,7 @@ async function withClaims(
   }
 }
 
-/** Runs work while no other offers to these nodes are made. Each is in the list once: a job has one open assignment of a node. */
+/** Runs work while no other offers to these nodes are made. Each node is in the list once. */
 const inQueues = <T>(
   queues: KeyedMutex,
   [first, ...rest]: readonly Address[],
@@ -223,7 +220,7 @@ const findingOf = (fitness: MemberState) => {
   return fitness === 'busy' ? 'find-busy' : 'find-gone'
 }
 
-/** Has all pieces of work end, and hands on those that end within a moment of one another together; throws the first failure at the end. */
+/** Waits for all pieces of work, and passes on together those that end at about the same time. Throws the first failure at the end. */
 async function inGroups<T>(
   clock: Clock,
   pieces: readonly Promise<T>[],
@@ -234,11 +231,9 @@ async function inGroups<T>(
   const fail = (error: unknown) => void failures.push(error)
   const left = new Set<Promise<void>>()
   for (const piece of pieces) {
-    const end = piece
+    const end: Promise<void> = piece
       .then((one) => void ended.push(one), fail)
-      .then(() => {
-        left.delete(end)
-      })
+      .finally(() => void left.delete(end))
     left.add(end)
   }
   while (left.size > 0) {

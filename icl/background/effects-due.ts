@@ -1,31 +1,27 @@
 /*
- * Problem: what jobs ask of the outside world (grants, offers, scores, results on chain, slashes, messages to
- * servers) must happen although processes die, and must not happen on every replica at once.
+ * Problem: the effects of jobs (grants, offers, scores, results on chain, slashes, messages to servers) must happen although
+ * processes die, and must not happen on every replica at once.
  *
- * Idea: each job has an outbox of effects with a due time. The one replica that has the leadership lease looks for
- * due effects, starts them side by side, and notes in the job what came of each (icl/rules/outbox.ts), of several
- * at once where it can (deliver-effects.ts). An effect leaves the outbox only when it is done. Two kinds go their own
- * way: results are collected over many jobs and put on chain in one transaction, and messages to servers have queues
- * of their own so that a slow server holds up nothing else. What asks the chain has a limit of its own: a chain that
- * stalls holds up nothing that does not need it.
+ * Idea: each job has an outbox of effects with due times. The one replica with the leadership lease looks for due effects,
+ * starts them concurrently, and records the results in the jobs (icl/rules/outbox.ts). An effect leaves the outbox only when
+ * it is done. The results of many jobs go on chain in one transaction (commits-due.ts). Messages to servers have queues of
+ * their own, and effects that ask the chain a limit of their own: a slow server or chain delays nothing else.
  *
  * Invariants:
- * - Each effect is under way at most once in this process, and is safe to repeat. A try that hangs delays no other effect of its job.
- * - Work begins only in a term of the lease. The term's signal aborts when the lease is lost; what came of an
- *   effect is noted only if that has not happened by then.
- * - Effects that are under way, fail, or wait for the chain stay due in the store. The look asks for that many more,
- *   so that they do not hide the others, as long as no more than 5,000 jobs wait for the chain.
- * - What was done but is not noted is forgotten with the term: the saves of a term may be lost with it.
+ * - Each effect runs at most once at a time in this process, and is safe to repeat. A try that hangs delays no other effect
+ *   of its job.
+ * - Work begins only in a term of the lease. The term's signal aborts when the lease is lost, and no result is recorded after
+ *   that.
+ * - Effects that run, fail or wait for the chain stay due in the store. The look asks for that many more, so that they do not
+ *   hide the others, as long as at most 5,000 jobs wait for the chain.
+ * - Results that are not recorded yet are forgotten with the term, because the saves of a term may be lost with it.
  * - A job with an effect that waits for the chain is looked at again after 5 s, because others of its effects may be due: the
  *   longest unseen first, and 64 in a look, so that many do not stay in step after a pause.
  *
- * Failure cases: a replica that dies leaves its effects due, and the next holder of the lease starts them. A
- * replica that was frozen may still do what its successor does: contracts skip what they have, and scores have
- * fixed ids. An effect that fails gets a later due time, with growing waits; while the store is away nothing is
- * noted, and the pause is in memory. A transaction with results that the chain does not take may be too large: the
- * next batch is half as big, and grows again after a success (commits-due.ts).
+ * Failure cases: a replica that dies leaves its effects due, and the next holder of the lease starts them. A replica that was
+ * frozen may repeat the work of its successor: contracts skip what they have, and scores have fixed ids. An effect that fails
+ * gets a later due time, with growing waits. While the store is away nothing is recorded, and the pause is in memory.
  */
-
 import { elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import type { JobId } from '../../lib/codecs.ts'
 import { createKeyedMutex } from '../async/mutex.ts'
@@ -43,18 +39,10 @@ const maxUnderWay = 256
 const maxPutOff = 5_000
 const lookAgainMs = 5_000
 
-/** The delivery of what jobs ask of the outside world, by the one replica that leads. */
-export type Effects = {
-  /** Starts what is due and not under way. */
-  startDue(): Promise<void>
-  /** Resolves once nothing is under way. */
-  idle(): Promise<void>
-}
-
 const nameOf = (id: JobId, ...effectIds: readonly number[]): string =>
   `effect ${effectIds.join(', ')} of ${id}`
 
-/** Whether a try asks the chain, which may take its time. A settled job needs no grants any more. */
+/** True for an effect that asks the chain, which may be slow. A settled job needs no grants any more. */
 const asksChain = ({ phase }: Job, { effect: { type } }: PendingEffect): boolean =>
   (type === 'ensure-access' && !isSettled(phase)) || type === 'slash-node'
 
@@ -66,8 +54,8 @@ function toLookAt(due: readonly JobId[], unseenMs: (id: JobId) => number): reado
   return [...due.filter(isNew), ...byUnseen.slice(0, batchSize)]
 }
 
-/** Delivers effects while this replica leads; results go on chain many at a time. */
-export function createEffects(deps: Dependencies, leadership: Leadership): Effects {
+/** Delivers effects while this replica leads. */
+export function createEffects(deps: Dependencies, leadership: Leadership) {
   const work = createWork(deps)
   const chainWork = createWork(deps)
   const looks = createWork(deps)
@@ -75,7 +63,7 @@ export function createEffects(deps: Dependencies, leadership: Leadership): Effec
   const notices = createNotices(deps)
   const offers = createKeyedMutex()
   const underWay = new Set<string>()
-  // Jobs with effects that wait until fewer ask the chain, the first to wait first, and when each was looked at.
+  // The jobs with effects that wait until fewer ask the chain, in the order in which they came, and when each was looked at.
   const putOff = new Map<JobId, MonotonicMs>()
   let lastTerm: AbortSignal | undefined
 
@@ -104,22 +92,20 @@ export function createEffects(deps: Dependencies, leadership: Leadership): Effec
     const { id } = job
     const effectIds = together.map((pending) => pending.id)
     const { noteLater } = commits
-    // One that was let go may be under way again, in another piece of work.
+    // An effect that was let go may run again, in another piece of work.
     const held = new Set(effectIds)
     const letGo = (some: readonly number[]) => {
       for (const effectId of some) if (held.delete(effectId)) underWay.delete(nameOf(id, effectId))
     }
-    return (together.some((one) => asksChain(job, one)) ? chainWork : work).start(
-      nameOf(id, ...effectIds),
-      async () => {
-        for (const effectId of effectIds) underWay.add(nameOf(id, effectId))
-        try {
-          await deliverEffects(deps, id, effectIds, { term, offers, noteLater, onNoted: letGo })
-        } finally {
-          letGo(effectIds)
-        }
-      },
-    )
+    const pieces = together.some((one) => asksChain(job, one)) ? chainWork : work
+    return pieces.start(nameOf(id, ...effectIds), async () => {
+      for (const effectId of effectIds) underWay.add(nameOf(id, effectId))
+      try {
+        await deliverEffects(deps, id, effectIds, { term, offers, noteLater, onNoted: letGo })
+      } finally {
+        letGo(effectIds)
+      }
+    })
   }
   const unseenMs = (id: JobId): number =>
     elapsedSince(deps.clock, commits.lookedAt(id) ?? putOff.get(id))
@@ -129,6 +115,7 @@ export function createEffects(deps: Dependencies, leadership: Leadership): Effec
   }
 
   return {
+    /** Starts the effects that are due and do not run yet. */
     startDue: async () => {
       const term = leadership.term()
       if (term !== lastTerm) {
@@ -136,9 +123,9 @@ export function createEffects(deps: Dependencies, leadership: Leadership): Effec
         putOff.clear()
         lastTerm = term
       }
-      if (!term) return
-      if (work.size >= maxUnderWay) return
-      takeUpPutOff()
+      if (!term || work.size >= maxUnderWay) return
+      const room = Math.max(0, maxUnderWay - chainWork.size)
+      for (const id of [...putOff.keys()].slice(0, room)) putOff.delete(id)
       const now = deps.clock.now()
       const started = [work, chainWork].reduce((sum, { size, failed }) => sum + size + failed, 0)
       const held = commits.size + putOff.size + looks.failed + notices.size
@@ -151,6 +138,7 @@ export function createEffects(deps: Dependencies, leadership: Leadership): Effec
       )
       commits.start(term)
     },
+    /** Resolves once no effect runs. */
     idle: async () => {
       await Promise.all([work, chainWork, commits, notices].map((one) => one.idle()))
     },

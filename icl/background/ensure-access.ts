@@ -1,32 +1,24 @@
 import type { Address } from '../../lib/codecs.ts'
 import type { Chain } from '../chain/chain.ts'
 import type { Dependencies } from '../dependencies.ts'
-import { type Assignment, assignmentOf, isSettled, type Job } from '../rules/job.ts'
+import { assignmentOf, isSettled, type Job } from '../rules/job.ts'
 
-/** Whether a node can read the prompt key of its job; `ended`: its client gives nobody else access. */
-export type Access = 'allowed' | 'missing' | 'refused' | 'ended' | 'not-needed'
+/** Whether a node can read the prompt key of its job. `ended`: its client gives no other node access. */
+type Access = 'allowed' | 'missing' | 'refused' | 'ended' | 'not-needed'
 
-/** Sees that a node may read the prompt key: the coordinator activates members of the list that the client committed to. */
+/** Makes sure that a node may read the prompt key. The coordinator activates members of the list that the client committed to. */
 export async function ensureAccess(
-  deps: Dependencies,
+  { chain, log }: Dependencies,
   job: Job,
   node: Address,
   fence: number,
   term: AbortSignal,
 ): Promise<Access> {
+  const { id: jobId, kpHighHandle: high, kpLowHandle: low, list } = job
   const assignment = assignmentOf(job, node)
-  if (isSettled(job.phase) || assignment?.fence !== fence) return 'not-needed'
-  if (assignment.status !== 'awaiting-grant') return 'not-needed'
-  return await ensureActive(deps, job, assignment, term)
-}
-
-/** A member of the list may read the prompt key, by the commitment that its client made; before that commitment nobody is offered anything. */
-async function ensureActive(
-  { chain, log }: Dependencies,
-  { id: jobId, kpHighHandle: high, kpLowHandle: low, list }: Job,
-  { node, position }: Assignment,
-  term: AbortSignal,
-): Promise<Access> {
+  const isWaiting = assignment?.fence === fence && assignment.status === 'awaiting-grant'
+  if (isSettled(job.phase) || !isWaiting) return 'not-needed'
+  const { position } = assignment
   const [{ commitment, used, ended }, isAllowed] = await Promise.all([
     chain.listOf(high, low),
     isReadable(chain, high, low, node),
@@ -37,7 +29,7 @@ async function ensureActive(
     return 'ended'
   }
   if (isAllowed) return 'allowed'
-  // The chain has let it in, and an RPC server lags behind: another activation would change nothing.
+  // The chain has activated it, and an RPC server lags behind. Another activation would change nothing.
   if ((used & (1 << position)) !== 0) return 'missing'
   if (ended || list.activator !== chain.coordinator) return 'ended'
   const { members, until } = list

@@ -3,7 +3,6 @@ import {
   emptyFold,
   inOrder,
   type ReputationEvent,
-  type ReputationFold,
   type Standing,
 } from '../../lib/reputation.ts'
 import { toSeconds } from '../../lib/time.ts'
@@ -11,17 +10,14 @@ import type { Folded, Node } from '../rules/eligibility.ts'
 import type { Store } from '../store/store.ts'
 
 const pageSize = 1_000
-/** Events that are not folded yet are read again for each new one: so many at most, where time allows. */
+/** How many events may stay unfolded. Each new event makes the ICL read them again. */
 const mostUnfolded = 4
-/** How long events are left out of what is folded for good, in seconds, where another replica, whose clock may be behind, may be about to save one. */
+/** How old an event must be to be folded for good, in seconds. Another replica, whose clock may be behind, may be about to save an earlier one. */
 const settlingSeconds = 600
 
-const secondOf = ({ at }: ReputationEvent): number => toSeconds(at)
-
 /**
- * A node's standing: the fold of all its events, from those on that the node's document has folded already. `from` is the earliest
- * second in which an event may have come that is not among them; undefined when that is not known, so that everything is read. `added` are
- * about to be saved.
+ * Returns a node's standing: the fold of all its events, starting from the fold in the node's document. `from` is the earliest second of
+ * an event that this fold may lack. If it is undefined, all events are read. `added` are about to be saved.
  */
 export async function foldStanding(
   store: Store,
@@ -36,18 +32,9 @@ export async function foldStanding(
   const ordered = inOrder([...events, ...added])
   const { standing } = ordered.reduce(afterEvent, start)
   const before = nowSeconds - (store.shared ? settlingSeconds : 0)
-  const folded = ordered.length > mostUnfolded ? foldedBefore(before, start, ordered) : known
-  return { standing, ...(folded && { folded }) }
-}
-
-function foldedBefore(
-  before: number,
-  start: ReputationFold,
-  ordered: readonly ReputationEvent[],
-): Folded {
-  const old = ordered.filter((event) => secondOf(event) < before)
-  const { standing, losses } = old.reduce(afterEvent, start)
-  return { before, standing, losses }
+  if (ordered.length <= mostUnfolded) return { standing, ...(known && { folded: known }) }
+  const old = ordered.filter(({ at }) => toSeconds(at) < before).reduce(afterEvent, start)
+  return { standing, folded: { before, standing: old.standing, losses: old.losses } }
 }
 
 /** A node's events of a second and later. */

@@ -6,21 +6,17 @@ const leadershipMs = 15_000
 const renewMs = 5_000
 const lookMs = 1_000
 
-/** Work that one replica at a time does. A replica that was paused may believe for a moment that it still does. */
-export type Leadership = {
-  /** The time in which this replica has the work: aborted as soon as it has lost it; undefined while it has not. */
-  term(): AbortSignal | undefined
-  /** Takes the leadership when it is free, and renews it, until the signal aborts. */
-  keep(signal: AbortSignal): Promise<void>
-  /** Gives the leadership back, so that another replica need not wait until it expires. */
-  release(): Promise<void>
-}
+/** The lease for work that one replica at a time does. */
+export type Leadership = ReturnType<typeof createLeadership>
 
-/** Leadership by a key of the store; where no other process uses the store, this one has it at once and for good. */
-export function createLeadership(deps: Dependencies, key: string): Leadership {
+/**
+ * Creates a lease that is a key of the store. If no other process uses the store, this process has the lease at once and keeps it. A
+ * replica that was paused may believe for a moment that it still leads.
+ */
+export function createLeadership(deps: Dependencies, key: string) {
   const { store, clock, log, replicaId: value } = deps
   let term: AbortController | undefined
-  /** When this replica asked for the leadership that it has; never where it needs none. */
+  /** When this replica asked for the lease that it has; undefined if it needs no lease. */
   let askedAt: MonotonicMs | undefined
   const ageMs = () => (askedAt === undefined ? 0 : elapsedSince(clock, askedAt))
 
@@ -43,23 +39,26 @@ export function createLeadership(deps: Dependencies, key: string): Leadership {
     if (holder !== undefined && holder !== value) return
     const expiresAt = now + leadershipMs
     if (!(await store.save({ kind: 'key', key, value, now, expiresAt }))) return lose()
-    // Counted from before the request, so that it ends here before it ends in the store.
+    // Counts from before the request, so that the lease ends here before it ends in the store.
     askedAt = asked
     if (ageMs() < leadershipMs && !term) begin()
   }
 
   return {
+    /** The signal of the current term, which aborts when the lease is lost; undefined while another replica leads. */
     term: current,
-    keep: async (signal) => {
+    /** Takes the lease when it is free, and renews it, until the signal aborts. */
+    keep: async (signal: AbortSignal): Promise<void> => {
       if (store.shared) return await every(deps, lookMs, signal, `taking ${key}`, look)
       begin()
-      // What is under way may rest on what was lost.
+      // Running work may depend on the lost saves.
       store.commits.onLost(() => {
         if (!term) return
         lose()
         begin()
       })
     },
+    /** Gives the lease back, so that another replica need not wait until it expires. */
     release: async () => {
       const held = current() !== undefined
       lose()

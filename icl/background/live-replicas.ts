@@ -8,18 +8,11 @@ import {
   renewReplicaMs,
 } from '../records/replicas.ts'
 
-/** Which replicas share the work now. */
-export type LiveReplicas = {
-  /** Their ids as this replica last saw them; itself is always one of them. */
-  ids(): readonly string[]
-  /** Says that this replica is there, and looks for the others, until the signal aborts. */
-  keep(signal: AbortSignal): Promise<void>
-  /** Says that this replica has stopped. */
-  release(): Promise<void>
-}
+/** The replicas that share the work now. */
+export type LiveReplicas = ReturnType<typeof createLiveReplicas>
 
-/** The replicas over one store; only this one where no other process uses the store. */
-export function createLiveReplicas(deps: Dependencies): LiveReplicas {
+/** Follows the replicas of one store. Knows only this one if no other process uses the store. */
+export function createLiveReplicas(deps: Dependencies) {
   const { store, clock, replicaId, network } = deps
   let ids: readonly string[] = [replicaId]
   const look = async () => {
@@ -29,10 +22,13 @@ export function createLiveReplicas(deps: Dependencies): LiveReplicas {
     ids = [...new Set([replicaId, ...live.map(({ id }) => id)])]
   }
   return {
+    /** The ids at the last look, with this replica's. */
     ids: () => ids,
-    keep: async (signal) => {
+    /** Renews the record of this replica, and looks for the others, until the signal aborts. */
+    keep: async (signal: AbortSignal) => {
       if (store.shared) await every(deps, renewReplicaMs, signal, 'saying that it runs', look)
     },
+    /** Removes the record of this replica, which has stopped. */
     release: async () => {
       if (store.shared) await releaseReplica(store, replicaId, clock.now())
     },

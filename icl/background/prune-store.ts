@@ -8,7 +8,7 @@ const lookMs = 60_000
 const batchSize = 200
 const restMs = 100
 
-/** Forgets every hour what is over, while this replica leads: jobs after the retention of the network, keys and blobs that have expired, wherever they are. */
+/** Deletes every hour, while this replica leads, the jobs after the network's retention time and the expired keys and blobs. */
 export async function keepPruned(
   deps: Dependencies,
   leadership: Leadership,
@@ -24,7 +24,7 @@ export async function keepPruned(
   })
 }
 
-/** Prunes in small batches with rests in between, so that nobody waits for it. */
+/** Prunes in small batches with pauses, so that nobody waits for it. */
 async function prune({ store, blobs, clock, network }: Dependencies, mayGoOn: () => boolean) {
   let pruned = 0
   while (mayGoOn()) {

@@ -1,27 +1,21 @@
 import { canonicalJson } from '../../lib/canonical-json.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { sha256Hex } from '../../lib/digest.ts'
-import { type ReputationCode, type ReputationEvent, utcDayOf } from '../../lib/reputation.ts'
+import { type ReputationEvent, utcDayOf } from '../../lib/reputation.ts'
 import { dayMs, toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { changeNode } from '../records/change-node.ts'
 import { keyOf } from '../records/keys.ts'
+import type { Effect } from '../rules/effects.ts'
 import type { Node } from '../rules/eligibility.ts'
 import type { Job } from '../rules/job.ts'
 import type { Write } from '../store/store.ts'
 import { loadAllowance } from './client-allowance.ts'
 import { foldStanding } from './fold-standing.ts'
 
-/** What a node is scored for; `partners` are the other members of the agreement, of a gain that it brought. */
-type Scored = {
-  readonly node: Address
-  readonly fence: number
-  readonly code: ReputationCode
-  readonly amountGwei?: number
-  readonly partners?: readonly Address[]
-}
+type Scored = Omit<Extract<Effect, { type: 'score-node' }>, 'type'>
 
-/** Records an event about a node, once, together with the node's standing after it. */
+/** Records an event about a node once, with the node's standing after it. */
 export async function scoreNode(
   deps: Dependencies,
   job: Pick<Job, 'id' | 'client' | 'phase' | 'settledAt'>,
@@ -43,7 +37,7 @@ export async function scoreNode(
     }
     writes = isNew ? [...(gain?.writes ?? []), { kind: 'event', event }] : []
     if (!known) return undefined
-    // Of an attempt that was refused, the event may be there already, or may have been folded by another process and taken back.
+    // After a refused attempt the event may be there already, or another process may have folded it and taken it back.
     const from = isFirst ? toSeconds(at) : undefined
     isFirst = false
     const added = isNew ? [event] : []
@@ -53,13 +47,13 @@ export async function scoreNode(
   await changeNode(deps, node, change, () => ({
     writes,
     onRefused: (write) => {
-      // The event is there already. The day of a gain that another event has claimed is read again.
+      // The event is there already. If another event has claimed the day of a gain, the day is read again.
       if (write.kind === 'event') isNew = false
     },
   }))
 }
 
-/** Who brought a gain, and whether they did so before on this UTC day: the first event to claim the day has it, however often it is tried. */
+/** Who brought a gain, and whether they did so before on this UTC day. The first event to claim the day keeps it, however often it is tried. */
 async function gainWith(
   { store, clock }: Dependencies,
   { id, node, at }: Pick<ReputationEvent, 'id' | 'node' | 'at'>,
@@ -68,14 +62,14 @@ async function gainWith(
   if (!members) return undefined
   const partners = await sha256Hex(canonicalJson(members.toSorted()))
   const day = utcDayOf(at)
-  // The same for all of them but for the last part: the keys of one agreement are written side by side.
+  // The keys of the members of one agreement differ in the last part only.
   const all: readonly Address[] = [...members, node]
   const key = keyOf('gain', day, await sha256Hex(canonicalJson(all.toSorted())), node)
   const now = clock.now()
   const holder = await store.findKey(key, now)
   if (holder !== undefined && holder !== id)
     return { about: { partners, again: true as const }, writes: [] }
-  // A day longer than its day: clocks of replicas may differ.
+  // Kept a day longer, because the clocks of replicas may differ.
   const expiresAt = (day + 2) * dayMs
   return { about: { partners }, writes: [{ kind: 'key', key, value: id, now, expiresAt } as const] }
 }

@@ -5,7 +5,7 @@ import type { Job } from '../rules/job.ts'
 import type { WebhookAnswer } from '../rules/webhook.ts'
 import { settledMessage } from '../webhooks/message.ts'
 
-/** Tells a client's server once that its job has settled, and notes in the job what came of it. */
+/** Tries once to tell a client's server that its job has settled, and records the result in the job. */
 export async function sendWebhook(
   deps: Dependencies,
   id: JobId,
@@ -21,9 +21,10 @@ export async function sendWebhook(
   const answer = await send(deps, job, term).catch((error: unknown) => {
     if (!term.aborted) throw error
   })
-  // Another replica has the work now, and tries for itself: a receiver may get the same message twice.
+  // Another replica leads now and tries again. A receiver may get the same message twice.
   if (!answer || term.aborted) return
-  const jitter = jitterOf(deps)
+  // Messages that failed together are not tried again together.
+  const jitter = (deps.random.bytes(1)[0] ?? 0) / 256
   const changed = await changeJob(deps, id, { type: 'webhook-tried', effectId, answer, jitter })
   const { state = 'given-up', attempts } = changed.webhook ?? {}
   deps.metrics.webhook(state)
@@ -34,9 +35,3 @@ const send = async (deps: Dependencies, job: Job, term: AbortSignal): Promise<We
   deps.webhooks
     ? deps.webhooks.send(await settledMessage(deps, job), term)
     : { error: 'webhooks-off' }
-
-/** What failed together is not tried again together. */
-function jitterOf({ random }: Dependencies): number {
-  const [byte = 0] = random.bytes(1)
-  return byte / 256
-}

@@ -1,8 +1,9 @@
+import { wrapped } from '../async/wrapped.ts'
 import type { Chain } from '../chain/chain.ts'
 import type { Dependencies } from '../dependencies.ts'
 import type { Store } from '../store/store.ts'
 
-/** Which calls tell the chain something: one that is new has to be put here. */
+/** Which calls of the chain send something. */
 const sends: Readonly<Record<keyof Chain, boolean>> = {
   coordinator: false,
   ping: false,
@@ -23,9 +24,8 @@ const sends: Readonly<Record<keyof Chain, boolean>> = {
 }
 
 /**
- * The dependencies for background work: what it sends, to the chain or to a client's server, goes out once all that was saved
- * before lasts, and not at all once the signal of its call has aborted. The term of the work aborts when saves are lost
- * (leadership.ts), so that nothing is sent that rests on them.
+ * The dependencies for background work. It sends to the chain or to a client's server only once all earlier saves are durable, and only
+ * while the signal of the call has not aborted. The term aborts when saves are lost (leadership.ts), so nothing that is sent depends on them.
  */
 export const sendWhatLasts = (deps: Dependencies): Dependencies => ({
   ...deps,
@@ -35,20 +35,17 @@ export const sendWhatLasts = (deps: Dependencies): Dependencies => ({
   }),
 })
 
-function sendingLater<T extends object>(
+const sendingLater = <T extends object>(
   { commits }: Store,
   port: T,
   isSend: (name: keyof T) => boolean,
-): T {
-  return new Proxy(port, {
-    get: (target, name) => {
-      const value: unknown = Reflect.get(target, name, target)
-      if (typeof value !== 'function' || !isSend(name as keyof T)) return value
-      return async (...args: unknown[]) => {
-        await commits.barrier()()
-        for (const arg of args) if (arg instanceof AbortSignal) arg.throwIfAborted()
-        return await value.apply(target, args)
-      }
-    },
-  })
-}
+): T =>
+  wrapped(port, (call, name) =>
+    isSend(name as keyof T)
+      ? async (...args) => {
+          await commits.barrier()()
+          for (const arg of args) if (arg instanceof AbortSignal) arg.throwIfAborted()
+          return await call(...args)
+        }
+      : call,
+  )

@@ -13,13 +13,11 @@ import type { Job } from '../rules/job.ts'
 const longestRetryMs = 600_000
 const done: EffectNews = { type: 'effect-tried', tried: { done: true } }
 
-type SlashEffect = Extract<Effect, { type: 'slash-node' }>
-
-/** Accuses a node of a fault on chain, once, and takes its stake when its time to answer has passed and the arbiter has not dismissed it. */
+/** Accuses a node of a fault on chain once. Takes its stake when its time to answer has passed, unless the arbiter dismissed the fault. */
 export async function slashNode(
   deps: Dependencies,
   job: Job,
-  effect: SlashEffect,
+  effect: Extract<Effect, { type: 'slash-node' }>,
   attempts: number,
   term: AbortSignal,
 ): Promise<EffectNews> {
@@ -40,7 +38,7 @@ export async function slashNode(
   }
 }
 
-/** A job is kept no longer for the sake of a stake that is not there. */
+/** True when a job need not be kept any longer for a stake that is not there. */
 const isPastRetention = ({ clock, network }: Dependencies, { settledAt }: Job): boolean =>
   settledAt !== undefined && clock.now() >= settledAt + network.blob_retention_days * dayMs
 

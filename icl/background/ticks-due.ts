@@ -12,17 +12,17 @@ import type { LiveReplicas } from './live-replicas.ts'
 
 const batchSize = 256
 const overdueMs = 3_000
-/** How long a tick waits for the chain: a job must end soon after its deadline. A later answer is remembered for the next tick. */
+/** How long a tick waits for the chain, because a job must end soon after its deadline. The next tick uses a later answer. */
 const membersMs = 5_000
 
-/** Starts this replica's share of the jobs whose time has come, and what another should have done 3 s ago. */
+/** Ticks this replica's share of the due jobs, and every job that another replica should have ticked 3 s ago. */
 export async function tickDue(
   deps: Dependencies,
   work: Work,
   replicas: LiveReplicas,
 ): Promise<void> {
   const now = deps.clock.now()
-  // What is under way, or fails again and again, stays due: it must not take the place of the rest.
+  // Ticks that run or keep failing stay due. They must not hide the others.
   const limit = batchSize + work.size + work.failed
   const due = await deps.store.listDue('tick', now, limit)
   const ids = replicas.ids()
@@ -34,15 +34,15 @@ export async function tickDue(
   }
 }
 
-/** Lets the rules look at a job whose time has come, with how its list's members are if seats are to be filled. */
+/** Ticks a due job, with the states of its list's members if seats are to be filled. */
 async function tickJob(deps: Dependencies, id: JobId): Promise<void> {
-  // Asked for before the job's turn: the chain may be slow to tell.
+  // Read before the job's turn to change, because the chain may be slow.
   const members = await membersFor(deps, await loadJob(deps, id))
   await changeJob(deps, id, async (job) => {
     const now = deps.clock.now()
     if (job.tickAt === undefined || job.tickAt > now) return undefined
     if (!needsMembers(job, now)) return { type: 'tick' }
-    // Seats that have just become empty are filled at the next look.
+    // Seats that have just become empty are filled at the next tick.
     return members && { type: 'tick', members }
   })
 }
@@ -52,16 +52,12 @@ async function membersFor(
   job: Job,
 ): Promise<readonly MemberState[] | undefined> {
   if (!needsMembers(job, deps.clock.now())) return undefined
-  return await within(
-    deps.clock,
-    membersMs,
-    membersLate,
-    memberStates(deps, job.list.members, demandOf(job)),
-  )
+  const states = memberStates(deps, job.list.members, demandOf(job))
+  return await within(deps.clock, membersMs, membersLate, states)
 }
 
 const membersLate = () =>
   new SvcError('chain-unavailable', 'the state of the nodes of a list was not read in time', {
-    hint: 'Look after the chain RPC and the store.',
+    hint: 'Check the chain RPC and the store.',
     retryable: true,
   })

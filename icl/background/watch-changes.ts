@@ -6,10 +6,7 @@ import type { Dependencies } from '../dependencies.ts'
 const lookMs = 250
 const staleMs = 5_000
 
-/**
- * Tells those who wait in this process what other replicas have saved: one look at the store for all of them, and none while
- * nobody waits. Ends when the signal aborts.
- */
+/** Notifies the waiting requests of this process about saves of other replicas, until the signal aborts. Reads the store only while one waits. */
 export async function watchChanges(deps: Dependencies, signal: AbortSignal): Promise<void> {
   const { store, notifier, clock } = deps
   if (!store.shared) return
@@ -19,14 +16,14 @@ export async function watchChanges(deps: Dependencies, signal: AbortSignal): Pro
     if (!notifier.isAwaited) return
     const isStale = elapsedSince(clock, seenAt) > staleMs
     const changes = await store.listChanges(isStale ? undefined : cursor)
-    // What was saved since the last look may be too much to list: everybody looks for himself, once.
+    // Too much may have changed since the last look to list it: every request looks once for itself.
     if (isStale) notifier.notifyAll()
     for (const { id, offeredTo } of changes.jobs) {
       notifier.notify(jobKey(id))
       for (const node of offeredTo) notifier.notify(nodeKey(node))
     }
     cursor = changes.cursor
-    // Counted from the answer: a store that is slow to give it must not have everybody look again and again.
+    // Counts from the answer, so that a slow store does not make all requests look again and again.
     seenAt = clock.monotonic()
   })
 }

@@ -12,18 +12,8 @@ const fullRetryMs = 30_000
 
 type Notice = { readonly effectId: number; readonly server: string; readonly term: AbortSignal }
 
-/** Messages to clients' servers that are due: kept apart from other effects, since a slow server must delay nothing else. */
-export type Notices = {
-  /** Sends the message of a job's effect as soon as there is room, or puts it off. */
-  add(job: Job, effectId: number, term: AbortSignal): void
-  /** How many are queued, under way, or failed a moment ago. */
-  readonly size: number
-  /** Resolves once nothing is under way. */
-  idle(): Promise<void>
-}
-
-/** Sends messages side by side, few at a time to each server. */
-export function createNotices(deps: Dependencies): Notices {
+/** Sends messages to clients' servers concurrently, few at a time to each. Other effects do not wait for a slow server. */
+export function createNotices(deps: Dependencies) {
   const work = createWork(deps)
   const queued = new Map<JobId, Notice>()
   const underWay = new Map<JobId, string>()
@@ -50,10 +40,12 @@ export function createNotices(deps: Dependencies): Notices {
   }
 
   return {
+    /** How many messages are queued, are being sent, or have just failed. */
     get size() {
       return queued.size + underWay.size + work.failed
     },
-    add: ({ id, webhook }, effectId, term) => {
+    /** Sends the message of a job's effect as soon as there is room, or puts it off. */
+    add: ({ id, webhook }: Job, effectId: number, term: AbortSignal) => {
       if (queued.get(id)?.term === term || underWay.has(id)) return
       if (queued.size >= maxQueued) {
         const tried = { done: false, retryMs: fullRetryMs } as const
@@ -65,6 +57,7 @@ export function createNotices(deps: Dependencies): Notices {
       queued.set(id, { effectId, server: serverOf(webhook?.url), term })
       startFree()
     },
+    /** Resolves once no message is being sent. */
     idle: async () => {
       queued.clear()
       await work.idle()

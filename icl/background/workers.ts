@@ -16,10 +16,7 @@ const idleMs = 250
 const finishMs = 5_000
 const keyRefreshMs = 20_000
 
-/**
- * Does what is due until the signal aborts: its share of the ticks of jobs, and, while it leads, everything that jobs ask
- * of the outside world. What is under way then is finished first, but not for longer than 5 s.
- */
+/** Does this replica's share of the due ticks, and while it leads all due effects, until the signal aborts. Then finishes running work for up to 5 s. */
 export async function runWorkers(given: Dependencies, signal: AbortSignal): Promise<void> {
   const deps = sendWhatLasts(given)
   const { notifier } = deps
@@ -47,16 +44,10 @@ export async function runWorkers(given: Dependencies, signal: AbortSignal): Prom
     await news
   }
   stopped.abort()
-  await finish(deps, [ticks.idle(), effects.idle(), ...loops])
-  // What is still under way gives up with the leadership, and is done by the next to have it.
-  await logOnce(
-    deps,
-    'leaving the work to others',
-  )(async () => {
+  await atMost(deps.clock, finishMs, Promise.all([ticks.idle(), effects.idle(), ...loops]))
+  // Work that still runs gives up with the lease, and the next holder does it.
+  const leave = logOnce(deps, 'leaving the work to others')
+  await leave(async () => {
     await Promise.all([leadership.release(), replicas.release()])
   })
-}
-
-async function finish({ clock }: Dependencies, work: readonly Promise<void>[]): Promise<void> {
-  await atMost(clock, finishMs, Promise.all(work))
 }

@@ -92,15 +92,14 @@ export function isByWallet(auth: Auth, headers: Headers): boolean {
   return !headers.get('signature-input')?.startsWith(`${signatureLabels.node}=`)
 }
 
+const invalid = (why: string) => new ProblemError('signature-invalid', why)
+
 function parse(request: IncomingRequest, label: string): ParsedSignature {
   let parsed: ParsedSignature | undefined
   try {
     parsed = parseSignature({ ...request, hasBody: false }, label)
   } catch (error) {
-    throw new ProblemError(
-      'signature-invalid',
-      error instanceof Error ? error.message : 'The signature headers cannot be read',
-    )
+    throw invalid(error instanceof Error ? error.message : 'The signature headers cannot be read')
   }
   if (parsed) return parsed
   throw new ProblemError('signature-missing', `The request needs a signature named "${label}"`)
@@ -108,12 +107,7 @@ function parse(request: IncomingRequest, label: string): ParsedSignature {
 
 function checkCoverage(request: SignableRequest, parsed: ParsedSignature): void {
   const missing = requiredComponents(request).filter((name) => !parsed.components.includes(name))
-  if (missing.length > 0) {
-    throw new ProblemError(
-      'signature-invalid',
-      `The signature does not cover ${missing.join(', ')}`,
-    )
-  }
+  if (missing.length > 0) throw invalid(`The signature does not cover ${missing.join(', ')}`)
 }
 
 async function checkBody(request: IncomingRequest, parsed: ParsedSignature): Promise<void> {
@@ -122,11 +116,9 @@ async function checkBody(request: IncomingRequest, parsed: ParsedSignature): Pro
   // A body that is too large is refused later, now that its sender is known.
   if (!body?.length) return
   const claimed = sha256Digest(request.headers.get('content-digest') ?? '')
-  if (claimed === undefined) {
-    throw new ProblemError('signature-invalid', 'Content-Digest needs a sha-256 of the body')
-  }
+  if (claimed === undefined) throw invalid('Content-Digest needs a sha-256 of the body')
   if (!equalBytes(utf8(claimed), utf8(await contentDigest(body)))) {
-    throw new ProblemError('signature-invalid', 'The body is not the one that was signed')
+    throw invalid('The body is not the one that was signed')
   }
 }
 
@@ -144,7 +136,7 @@ function checkFreshness(
   }
   if (expires === undefined) return
   if (expires <= created || expires - created > longestValiditySeconds) {
-    throw new ProblemError('signature-invalid', 'The signature must expire within 300 s')
+    throw invalid('The signature must expire within 300 s')
   }
   if (expires < now) throw stale('The signature has expired')
 }
@@ -156,17 +148,13 @@ async function authenticateWallet(
 ): Promise<Caller> {
   const keyId = parseWalletKeyId(parsed.keyId)
   if (!keyId || parsed.nonce === undefined || parsed.nonce === '' || parsed.expires === undefined) {
-    throw new ProblemError(
-      'signature-invalid',
-      'A wallet signs with keyid erc8128:<chain id>:<address>, a nonce and an expiry',
-    )
+    throw invalid('A wallet signs with keyid erc8128:<chain id>:<address>, a nonce and an expiry')
   }
-  if (keyId.chainId !== deps.network.chain_id) {
-    throw new ProblemError('signature-invalid', `The chain id here is ${deps.network.chain_id}`)
-  }
+  const { chain_id } = deps.network
+  if (keyId.chainId !== chain_id) throw invalid(`The chain id here is ${chain_id}`)
   checkFreshness(deps, parsed)
   if (!(await verifyWalletSignature(keyId.address, parsed, deps.recover))) {
-    throw new ProblemError('signature-invalid', 'The wallet did not sign this request')
+    throw invalid('The wallet did not sign this request')
   }
   await checkBody(request, parsed)
   const nonce = {
@@ -185,10 +173,7 @@ async function authenticateNode(
 ): Promise<Caller> {
   const keyId = parseNodeKeyId(parsed.keyId)
   if (!keyId) {
-    throw new ProblemError(
-      'signature-invalid',
-      'A node signs with keyid svc-node:<address>:<thumbprint of the session key>',
-    )
+    throw invalid('A node signs with keyid svc-node:<address>:<thumbprint of the session key>')
   }
   checkFreshness(deps, { ...parsed, nonce: undefined })
   const node = (await deps.store.findNode(keyId.address))?.document
@@ -199,12 +184,11 @@ async function authenticateNode(
     )
   }
   const { certificate } = node
-  const run = [certificate, ...node.runs.former].find(
-    ({ thumbprint }) => thumbprint === keyId.thumbprint,
-  )
-  if (!run) throw new ProblemError('signature-invalid', 'This session key was never attested')
+  const runs = [certificate, ...node.runs.former]
+  const run = runs.find(({ thumbprint }) => thumbprint === keyId.thumbprint)
+  if (!run) throw invalid('This session key was never attested')
   if (!(await verifyNodeSignature(run.session.key, parsed))) {
-    throw new ProblemError('signature-invalid', 'The session key did not sign this request')
+    throw invalid('The session key did not sign this request')
   }
   await checkBody(request, parsed)
   await checkRun(deps, node, keyId.thumbprint, parsed.created)

@@ -2,6 +2,7 @@ import { type Clock, elapsedSince } from '../../lib/clock.ts'
 import { withDeadline, within } from '../../lib/deadline.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import { wrapped } from '../async/wrapped.ts'
 import type { Blobs } from '../blobs/blobs.ts'
 import type { Dependencies } from '../dependencies.ts'
 
@@ -21,19 +22,14 @@ const firstPauseMs = 500
 /** The dependencies for one request. Its calls to the chain and the blob store share its budget. Each call gets at least 1 s. */
 export function withinBudget(deps: Dependencies, holdMs: number): Dependencies {
   const { clock } = deps
-  const budgetMs = requestBudgetMs + holdMs
   const begun = clock.monotonic()
-  const restMs = () => budgetMs - elapsedSince(clock, begun)
+  const restMs = () => requestBudgetMs + holdMs - elapsedSince(clock, begun)
   const leftMs = () => Math.max(restMs(), leastMs)
-  const chainLate = (call: string) =>
-    new SvcError(
-      'chain-unavailable',
-      `the chain RPC of the ICL did not respond in time (${call})`,
-      {
-        hint: 'Look after the chain RPC.',
-        retryable: true,
-      },
-    )
+  const chainLate = (call: string) => {
+    const message = `the chain RPC of the ICL did not respond in time (${call})`
+    const hint = 'Check the chain RPC.'
+    return new SvcError('chain-unavailable', message, { hint, retryable: true })
+  }
   const blobsLate = (call: string) =>
     new ProblemError('unavailable', `the blob store of the ICL did not respond in time (${call})`)
   return {
@@ -52,39 +48,24 @@ export function withinBudget(deps: Dependencies, holdMs: number): Dependencies {
 }
 
 /** Wraps a port so that its asynchronous methods reject with `late` once the time is over. */
-function limited<T extends object>(
+const limited = <T extends object>(
   port: T,
   clock: Clock,
   leftMs: () => number,
   late: (method: string) => Error,
-): T {
-  return new Proxy(port, {
-    get: (target, name) => {
-      const value: unknown = Reflect.get(target, name, target)
-      if (typeof value !== 'function' || typeof name !== 'string') return value
-      return (...args: unknown[]) => {
-        const result: unknown = value.apply(target, args)
-        if (!(result instanceof Promise)) return result
-        return within(clock, leftMs(), () => late(name), result)
-      }
-    },
+): T =>
+  wrapped(port, (call, name) => (...args) => {
+    const result = call(...args)
+    return result instanceof Promise ? within(clock, leftMs(), () => late(name), result) : result
   })
-}
 
 /** Wraps a port so that calls which the chain fails with a retryable error are repeated, with growing pauses, while there is time. */
-function triedAgain<T extends object>(port: T, clock: Clock, restMs: () => number): T {
-  return new Proxy(port, {
-    get: (target, name) => {
-      const value: unknown = Reflect.get(target, name, target)
-      if (typeof value !== 'function') return value
-      return (...args: unknown[]) => {
-        const call = () => value.apply(target, args) as unknown
-        const result = call()
-        return result instanceof Promise ? untilRead(clock, restMs, result, call) : result
-      }
-    },
+const triedAgain = <T extends object>(port: T, clock: Clock, restMs: () => number): T =>
+  wrapped(port, (call) => (...args) => {
+    const result = call(...args)
+    const again = () => call(...args)
+    return result instanceof Promise ? untilRead(clock, restMs, result, again) : result
   })
-}
 
 async function untilRead(
   clock: Clock,
@@ -113,18 +94,11 @@ function limitedBlobs(
   leftMs: () => number,
   late: (method: string) => Error,
 ): Blobs {
-  const stopped = <T>(
-    name: string,
-    signal: AbortSignal | undefined,
-    call: (signal: AbortSignal) => Promise<T>,
-  ) =>
-    withDeadline(
-      clock,
-      leftMs(),
-      undefined,
-      () => late(name),
-      (ended) => call(signal ? AbortSignal.any([signal, ended]) : ended),
-    )
+  type Call<T> = (signal: AbortSignal) => Promise<T>
+  const stopped = <T>(name: string, own: AbortSignal | undefined, call: Call<T>) => {
+    const within = (ended: AbortSignal) => call(own ? AbortSignal.any([own, ended]) : ended)
+    return withDeadline(clock, leftMs(), undefined, () => late(name), within)
+  }
   return {
     ...limited(blobs, clock, leftMs, late),
     put: (cid, bytes, options) =>

@@ -1,9 +1,9 @@
 import type { Hono } from 'hono'
 import { html, raw } from 'hono/html'
-import { sha256, utf8 } from '../../lib/digest.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { style } from '../docs/style.ts'
 import type { RequestEnv } from './request-env.ts'
+import { pageHeaders } from './text-response.ts'
 import type { Throttle } from './throttle.ts'
 
 type Link = { readonly path: string; readonly name: string; readonly what: string }
@@ -28,12 +28,8 @@ export function serveFrontPage(
         : [{ path: '/console', name: 'Console', what: 'Jobs, nodes and health, live' }]),
       { path: '/docs', name: 'API reference', what: 'Every operation, also as /openapi.json' },
     ]
-    const styleHash = btoa(String.fromCharCode(...(await sha256(utf8(style)))))
-    return c.html(pageOf(network, links), 200, {
-      'cache-control': 'no-store',
-      'content-security-policy': `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
-      'referrer-policy': 'no-referrer',
-    })
+    const headers = { 'cache-control': 'no-store', ...(await pageHeaders(style)) }
+    return c.html(pageOf(network, links), 200, headers)
   })
 }
 

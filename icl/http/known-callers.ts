@@ -5,24 +5,20 @@
  * hex digit of the name. This bounds what an address can make the ICL verify. A caller under a known name uses up only that share.
  */
 
-/** The callers that authenticated lately: wallets of clients and nodes, and the jobs of readers. */
-export type KnownCallers = {
-  add(caller: string): void
-  has(caller: string): boolean
-}
+const max = 65_536
 
-/** Remembers the `max` callers that authenticated last. */
-export function createKnownCallers(max = 65_536): KnownCallers {
+/** Remembers the callers that authenticated last: wallets of clients and nodes, and the jobs of readers. */
+export function createKnownCallers() {
   const known = new Set<string>()
   return {
-    add: (caller) => {
+    add: (caller: string) => {
       // A Set keeps its order: the first caller is the one whose last authentication is oldest.
       known.delete(caller)
       known.add(caller)
       const [oldest] = known
       if (known.size > max && oldest !== undefined) known.delete(oldest)
     },
-    has: (caller) => known.has(caller),
+    has: (caller: string) => known.has(caller),
   }
 }
 

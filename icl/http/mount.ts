@@ -65,7 +65,7 @@ export function mount<E extends Endpoint>(
   if (endpoint.hasEtag) app.use(path, etag())
   app.on(endpoint.method, path, async (c) => {
     // `GET /internal/task/claim` uses the wrong method of a known path. It does not name a job `claim`.
-    if (isWrittenOut(c.req.path) && c.req.path !== endpoint.path) return c.notFound()
+    if (writtenOut.has(c.req.path) && c.req.path !== endpoint.path) return c.notFound()
     c.set('operation', operation)
     gate.throttle.arrive(c, endpoint)
     let reading: ReturnType<typeof bodyOf> | undefined
@@ -116,27 +116,19 @@ function answerLater(
   ending: Ending,
   { later, held }: Later<unknown>,
 ): Promise<Response> {
+  const end = (response: Response) => {
+    letGo(held)
+    finish(deps, ending, response)
+    return response
+  }
   return later.then(
-    (output) => endLater(deps, ending, held, jsonResponse(endpoint, output)),
-    (error: unknown) => endLater(deps, ending, held, fail({ deps, ...ending }, error)),
+    (output) => end(jsonResponse(endpoint, output)),
+    (error: unknown) => end(fail({ deps, ...ending }, error)),
   )
 }
 
-function endLater(
-  deps: Dependencies,
-  ending: Ending,
-  held: Later<unknown>['held'],
-  response: Response,
-): Response {
-  letGo(held)
-  finish(deps, ending, response)
-  return response
-}
-
+/** The paths of the table of endpoints, which no path with a parameter matches. */
 const writtenOut = new Set<string>(Object.values(endpoints).map(({ path }) => path))
-
-/** Whether the table of endpoints has exactly this path. */
-const isWrittenOut = (path: string): boolean => writtenOut.has(path)
 
 /** How long the caller asked to be held, in milliseconds. */
 const holdMsOf = ({ query, body }: Record<string, unknown>): number => {
@@ -261,10 +253,9 @@ const tooDeep = () =>
 function parse<T extends z.ZodType>(schema: T, value: unknown, part: string): z.output<T> {
   const parsed = schema.safeParse(value)
   if (parsed.success) return parsed.data
-  const issues = parsed.error.issues.slice(0, 8).map(({ path, message }) => {
-    const where = [part, ...path.map(String)].join('.')
-    return `${where}: ${message}`
-  })
+  const issues = parsed.error.issues
+    .slice(0, 8)
+    .map(({ path, message }) => `${[part, ...path.map(String)].join('.')}: ${message}`)
   throw new ProblemError('invalid-request', issues.join('; '))
 }
 

@@ -1,4 +1,4 @@
-import type { Context, ErrorHandler, Hono, NotFoundHandler } from 'hono'
+import type { Context, Hono } from 'hono'
 import { isCause, whatOf } from '../../lib/causes.ts'
 import type { Auth, Endpoint } from '../../lib/endpoint.ts'
 import { endpoints, type OperationId } from '../../lib/endpoints.ts'
@@ -48,29 +48,18 @@ export function answerProblems(
   throttle: Throttle,
   answer: AnswerFailure,
 ): void {
-  const onError: ErrorHandler<RequestEnv> = (error, c) =>
-    answer(failedOf(c), isGivenUp(c, error) ? givenUp() : error)
-  const notFound: NotFoundHandler<RequestEnv> = (c) => {
+  app.onError((error, c) => answer(failedOf(c), isGivenUp(c, error) ? givenUp() : error))
+  app.notFound((c) => {
     try {
       throttle.arrive(c, undefined)
+      const allow = methodsAt(c.req.path).join(', ')
+      if (allow === '') throw new ProblemError('not-found', 'There is nothing at this address')
+      const problem = new ProblemError('method-not-allowed', `This address takes ${allow}`)
+      return problemResponse(failedOf(c), problem, { allow })
     } catch (error) {
       return problemResponse(failedOf(c), problemOf(error))
     }
-    const methods = methodsAt(c.req.path)
-    if (methods.length === 0) {
-      return problemResponse(
-        failedOf(c),
-        new ProblemError('not-found', 'There is nothing at this address'),
-      )
-    }
-    const problem = new ProblemError(
-      'method-not-allowed',
-      `This address takes ${methods.join(', ')}`,
-    )
-    return problemResponse(failedOf(c), problem, { allow: methods.join(', ') })
-  }
-  app.onError(onError)
-  app.notFound(notFound)
+  })
 }
 
 /** True for a request that failed because its caller went away. */
@@ -117,9 +106,8 @@ function methodsAt(path: string): readonly string[] {
   // A path that the table names exactly does not match one with a parameter.
   const exact = fitting.filter((endpoint) => endpoint.path === path)
   const known = exact.length > 0 ? exact : fitting
-  return [
-    ...new Set(known.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))),
-  ]
+  const methods = known.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
+  return [...new Set(methods)]
 }
 
 function problemResponse(
@@ -135,9 +123,7 @@ function problemResponse(
   if (problem.status === 429 || problem.status === 503) {
     headers['retry-after'] = String(problem.retryAfterSeconds ?? 1)
   }
-  if (problem.status === 401) {
-    headers['www-authenticate'] = schemesOf(operation)
-  }
+  if (problem.status === 401) headers['www-authenticate'] = schemesOf(operation)
   const body = JSON.stringify(problem.toProblem(requestId))
   return new Response(body, { status: problem.status, headers })
 }

@@ -14,13 +14,8 @@ export type Allowance = {
   readonly retryAfterSeconds: number
 }
 
-/** Counts calls per caller. Returns undefined when nothing limits them. */
-export type RateLimiter = {
-  /** Takes one call from a caller's allowance. A refused call takes nothing. */
-  take(name: RateName, caller: string): Allowance | undefined
-  /** Returns what `take` would, without taking. */
-  look(name: RateName, caller: string): Allowance | undefined
-}
+/** Counts calls per caller. Its methods return undefined when nothing limits them. */
+export type RateLimiter = ReturnType<typeof createRateLimiter>
 
 /**
  * The generic cell rate algorithm. For each caller it stores only the time at which its allowance is whole again. It remembers the
@@ -30,7 +25,7 @@ export function createRateLimiter(
   clock: Clock,
   rates: Readonly<Partial<Record<RateName, Rate>>>,
   maxCallers = 65_536,
-): RateLimiter {
+) {
   // Values are milliseconds since `startedAt`.
   const startedAt = clock.monotonic()
   const wholeAt = new Map<string, number>()
@@ -65,7 +60,9 @@ export function createRateLimiter(
   }
 
   return {
-    take: (name, caller) => ask(name, caller, true),
-    look: (name, caller) => ask(name, caller, false),
+    /** Takes one call from a caller's allowance. A refused call takes nothing. */
+    take: (name: RateName, caller: string) => ask(name, caller, true),
+    /** Returns what `take` would, without taking. */
+    look: (name: RateName, caller: string) => ask(name, caller, false),
   }
 }

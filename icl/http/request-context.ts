@@ -7,7 +7,6 @@ import { logWith } from '../telemetry/log.ts'
 import { callerContext, isTraced, traceIdOf, tracer } from '../telemetry/tracing.ts'
 import { laterOf } from './later.ts'
 import { callerAddress } from './peer-address.ts'
-import type { Allowance } from './rate-limit.ts'
 import type { RequestEnv } from './request-env.ts'
 import { allowanceHeaders } from './throttle.ts'
 
@@ -19,10 +18,9 @@ export const requestContext =
     const requestId = toBase64Url(deps.random.bytes(9))
     c.set('requestId', requestId)
     c.set('startedAt', deps.metrics.stopwatch())
-    c.set(
-      'address',
-      callerAddress(c.env?.peerAddress, headers.get('x-forwarded-for'), deps.access.trustedProxies),
-    )
+    const { trustedProxies } = deps.access
+    const forwardedFor = headers.get('x-forwarded-for')
+    c.set('address', callerAddress(c.env?.peerAddress, forwardedFor, trustedProxies))
     // Without a tracing SDK, a span would only pass the caller's trace to the log.
     if (!isTraced() && !headers.has('traceparent')) {
       c.set('deps', { ...deps, log: logWith(deps.log, { requestId }) })
@@ -33,14 +31,8 @@ export const requestContext =
       return
     }
     const parent = callerContext(headers)
-    const span = tracer.startSpan(
-      'request',
-      {
-        kind: SpanKind.SERVER,
-        attributes: { 'http.request.method': c.req.method, 'svc.request_id': requestId },
-      },
-      parent,
-    )
+    const attributes = { 'http.request.method': c.req.method, 'svc.request_id': requestId }
+    const span = tracer.startSpan('request', { kind: SpanKind.SERVER, attributes }, parent)
     const log = logWith(deps.log, { requestId, traceId: traceIdOf(span) })
     c.set('deps', { ...deps, log })
     await context.with(trace.setSpan(parent, span), next)
@@ -50,17 +42,10 @@ export const requestContext =
   }
 
 /** What is kept of a request until it is answered. */
-export type Ending = {
-  readonly requestId: string
-  readonly operation: string
-  readonly method: string
-  readonly allowance: Allowance | undefined
-  /** When the request came, by the stopwatch of the metrics. */
-  readonly startedAt: number
-}
+export type Ending = ReturnType<typeof endingOf>
 
 /** Returns what the answer to a request needs, so that the request itself need not be kept. */
-export const endingOf = (c: Context<RequestEnv>): Ending => ({
+export const endingOf = (c: Context<RequestEnv>) => ({
   requestId: c.get('requestId'),
   operation: c.get('operation') ?? 'unknown',
   method: c.req.method,

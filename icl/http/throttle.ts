@@ -8,12 +8,9 @@ import { createKnownCallers, namedCaller } from './known-callers.ts'
 import type { Allowance, RateLimiter } from './rate-limit.ts'
 import type { RequestEnv } from './request-env.ts'
 
+const probes: readonly OperationId[] = ['getHealth', 'getLiveness', 'getReadiness']
 /** Probes are answered from memory, and must not fail because of other callers. */
-const unlimited: ReadonlySet<string> = new Set<OperationId>([
-  'getHealth',
-  'getLiveness',
-  'getReadiness',
-])
+const unlimited: ReadonlySet<string> = new Set(probes)
 
 /** The operations that cost the ICL most, with their limits. For uploads, only those signed by wallets. */
 const stricter: Readonly<Record<string, RateName>> = {

@@ -4,7 +4,7 @@ import { dueKey, jobKey, nodeKey } from '../async/notifier.ts'
 import type { Dependencies } from '../dependencies.ts'
 import type { Command } from '../rules/commands.ts'
 import { isSettled, type Job } from '../rules/job.ts'
-import { excuse, type Outage } from '../rules/outages.ts'
+import { excuse } from '../rules/outages.ts'
 import { transition } from '../rules/transition.ts'
 import type { Write } from '../store/store.ts'
 import { notePhaseChange } from '../telemetry/phase-change.ts'
@@ -43,11 +43,15 @@ export async function changeJob(
     async (found) => {
       refusal = undefined
       // First of all: time in which the ICL was away passes no deadline.
-      const job = afterOutages(deps, found, missed)
+      const job = after(deps, found, { type: 'miss-time', outages: missed })
       const wanted = typeof command === 'function' ? await command(job) : command
       if (!wanted) return job
       const next = transition(job, wanted, deps.clock.now(), deps.limits)
-      if (!('refused' in next)) return withReceipt(deps, next.job)
+      if (!('refused' in next)) {
+        // No accepted job is saved without its receipt.
+        const made = await receiptFor(deps, next.job)
+        return made ? after(deps, next.job, { type: 'receipt-made', ...made }) : next.job
+      }
       refusal = new ProblemError(next.refused, next.detail)
       return next.noted?.job ?? job
     },
@@ -56,15 +60,6 @@ export async function changeJob(
   )
   if (refusal) throw refusal
   return changed
-}
-
-const afterOutages = (deps: Dependencies, job: Job, outages: readonly Outage[]): Job =>
-  after(deps, job, { type: 'miss-time', outages })
-
-/** Adds the receipt to a job that has just been accepted, so that no accepted job is saved without one. */
-async function withReceipt(deps: Dependencies, job: Job): Promise<Job> {
-  const made = await receiptFor(deps, job)
-  return made ? after(deps, job, { type: 'receipt-made', ...made }) : job
 }
 
 /** Applies a command that no rule refuses. */
@@ -132,11 +127,8 @@ async function tryAll(id: JobId, changes: readonly Change[]): Promise<readonly C
     }
   }
   if (job !== found.document) {
-    const writes = made.flatMap((one) => one.writes)
-    const refused = await store.saveAll([
-      ...writes,
-      { kind: 'job', job, base: found.version } as const,
-    ])
+    const write = { kind: 'job', job, base: found.version } as const
+    const refused = await store.saveAll([...made.flatMap(({ writes }) => writes), write])
     if (refused) return changes
   }
   for (const { error, reject } of failed) reject(error)
@@ -161,15 +153,9 @@ export function notifyOfChange(deps: Dependencies, before: Job | undefined, job:
   }
   if (job.outbox.length > 0 || job.fillAt !== undefined) notifier.notify(dueKey)
   const lastSeen = before?.events.at(-1)?.seq ?? 0
-  for (const event of job.events.filter(({ seq }) => seq > lastSeen)) {
-    log.info(`job ${event.type}`, {
-      jobId: job.id,
-      phase: job.phase,
-      node: event.node,
-      role: event.role,
-      fence: event.fence,
-      detail: event.detail,
-    })
+  for (const { seq, type, node, role, fence, detail } of job.events) {
+    if (seq <= lastSeen) continue
+    log.info(`job ${type}`, { jobId: job.id, phase: job.phase, node, role, fence, detail })
   }
   if (isSettled(job.phase) && !(before && isSettled(before.phase))) {
     log.info('job settled', { jobId: job.id, phase: job.phase, reason: job.reason })

@@ -1,4 +1,3 @@
-import { quotaOf } from '../../lib/agreement-rule.ts'
 import { elapsedSince } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { drawList } from '../../lib/list.ts'
@@ -6,13 +5,13 @@ import { ProblemError } from '../../lib/problem.ts'
 import type { ListRequest, ListStatement, SignedList } from '../../lib/schemas/list.ts'
 import { publicOrigin } from '../../lib/schemas/network.ts'
 import { minListLength, type Terms } from '../../lib/schemas/terms.ts'
-import { statementBytes } from '../../lib/statements.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { termsHash } from '../../lib/terms.ts'
 import { toSeconds } from '../../lib/time.ts'
-import type { StoredKey } from '../chain/chain.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { memberStates, passedMembers } from '../pool/load-pool.ts'
+import { signStatement } from '../records/icl-keys.ts'
+import { quotaOfTerms } from '../rules/agreed.ts'
 import type { Demand } from '../rules/eligibility.ts'
 import { checkAdmitted } from './admit-client.ts'
 import { type DrawQueue, drawNameOf, mostDrawsWaiting } from './draw-queue.ts'
@@ -31,21 +30,18 @@ const chainLagSeconds = 60
  * over depend on the time of the request. Throws `draw-queued` when the turn does not come while the request is held. Throws `chain-*` when
  * the chain cannot be read; the draw then keeps its place.
  */
-export async function drawListOf(
+export const drawListOf = (
   deps: Dependencies,
   queue: DrawQueue,
   client: Address,
   request: ListRequest,
   signal?: AbortSignal,
-): Promise<SignedList> {
-  try {
-    return await drawInTurn(deps, queue, client, request, signal)
-  } catch (error) {
+): Promise<SignedList> =>
+  drawInTurn(deps, queue, client, request, signal).catch((error: unknown) => {
     const isOfChain = error instanceof SvcError && error.code.startsWith('chain-')
     if (isOfChain) queue.keep(drawNameOf(request), client)
     throw error
-  }
-}
+  })
 
 async function drawInTurn(
   deps: Dependencies,
@@ -59,27 +55,36 @@ async function drawInTurn(
   const { kpHighHandle, kpLowHandle, terms } = request
   checkAdmitted(deps, client)
   checkTerms(deps, terms)
-  const periods = await publishedPeriods(deps, terms.pool_cid)
+  const periods = await periodsOf(deps, terms.pool_cid)
+  if (periods.length === 0) {
+    throw refused(
+      `This ICL has not published the pool ${terms.pool_cid} within an hour. Take a newer pool and store another key`,
+    )
+  }
   const name = drawNameOf(request)
   // The time that a draw waits for its turn does not age its key.
   const maxSeconds = keySeconds + Math.ceil(queue.waitedMs(name) / 1000)
   const key = await findOwnKey(deps, client, request, maxSeconds)
-  await checkHash(key, terms)
+  if ((await termsHash(terms)) !== key.termsHash) {
+    throw refused('The key was stored under other terms. Send those terms, or store another key')
+  }
   checkPool(periods, terms.pool_cid, key.storedAt)
-  const members = drawList(
-    {
-      chainId: deps.network.chain_id,
-      store: deps.network.contracts.prompt_key_store,
-      client,
-      kpHighHandle,
-      kpLowHandle,
-      termsHash: key.termsHash,
-      blockHash: key.block.hash,
-    },
-    terms,
-    (await loadPublished(deps, terms.pool_cid)).nodes,
-  )
-  if (members.length < Math.max(terms.quorum, minListLength)) throw tooFew(terms, members.length)
+  const seed = {
+    chainId: deps.network.chain_id,
+    store: deps.network.contracts.prompt_key_store,
+    client,
+    kpHighHandle,
+    kpLowHandle,
+    termsHash: key.termsHash,
+    blockHash: key.block.hash,
+  }
+  const pool = await loadPublished(deps, terms.pool_cid)
+  const members = drawList(seed, terms, pool.nodes)
+  if (members.length < Math.max(terms.quorum, minListLength)) {
+    throw tooFew(
+      `The pool of the terms has ${members.length} nodes that can serve ${terms.model_id}, and ${terms.quorum} are needed. Take a newer pool and store another key`,
+    )
+  }
   checkQuota(terms, members.length)
   const { model_id: modelId, min_tier: minTier, comparator, needs, quorum } = terms
   const demand = { modelId, minTier, comparator, needs }
@@ -99,8 +104,7 @@ async function drawInTurn(
     coordinator: deps.chain.coordinator,
     at,
   }
-  const { tally } = deps.keys
-  return { body, key: tally.publicKey, signature: await tally.sign(statementBytes(body)) }
+  return signStatement(deps.keys, body)
 }
 
 /**
@@ -118,7 +122,11 @@ async function awaitTurn(
 ): Promise<void> {
   const states = await memberStates(deps, members, demand)
   const nodes = members.filter((_, index) => states[index] === 'fit' || states[index] === 'busy')
-  if (nodes.length < draw.quorum) throw tooFewServe(draw.quorum, nodes.length)
+  if (nodes.length < draw.quorum) {
+    throw tooFew(
+      `${nodes.length} nodes of the list serve the model now, and ${draw.quorum} are needed. Ask again later, or take a newer pool and store another key`,
+    )
+  }
   if (!queue.has(draw.name) && queue.waitingOf(draw.client) >= mostDrawsWaiting) {
     throw new ProblemError(
       'too-many-jobs',
@@ -138,17 +146,7 @@ async function awaitTurn(
 
 const refused = (why: string) => new ProblemError('terms-refused', why)
 
-const tooFew = ({ quorum, model_id }: Terms, left: number) =>
-  new ProblemError(
-    'not-enough-nodes',
-    `The pool of the terms has ${left} nodes that can serve ${model_id}, and ${quorum} are needed. Take a newer pool and store another key`,
-  )
-
-const tooFewServe = (quorum: number, left: number) =>
-  new ProblemError(
-    'not-enough-nodes',
-    `${left} nodes of the list serve the model now, and ${quorum} are needed. Ask again later, or take a newer pool and store another key`,
-  )
+const tooFew = (why: string) => new ProblemError('not-enough-nodes', why)
 
 /** Checks of the terms that need no chain. */
 function checkTerms(deps: Dependencies, terms: Terms): void {
@@ -161,28 +159,13 @@ function checkTerms(deps: Dependencies, terms: Terms): void {
 
 /** Refuses terms under which no answer could be accepted: the client would pay in vain. */
 function checkQuota(terms: Terms, listLength: number): void {
-  const { rule, quorum, min_matches: minMatches, max_answers: maxAnswers } = terms
-  const result = quotaOf({ rule, quorum, listLength, minMatches, maxAnswers })
+  const result = quotaOfTerms(terms, listLength)
   if (result.outcome === 'refused') {
     throw refused(`No job can have these terms: ${result.why}. Store a key under others`)
   }
 }
 
-async function checkHash(key: StoredKey, terms: Terms): Promise<void> {
-  if ((await termsHash(terms)) !== key.termsHash) {
-    throw refused('The key was stored under other terms. Send those terms, or store another key')
-  }
-}
-
 type Periods = Awaited<ReturnType<typeof periodsOf>>
-
-async function publishedPeriods(deps: Dependencies, cid: string): Promise<Periods> {
-  const periods = await periodsOf(deps, cid)
-  if (periods.length > 0) return periods
-  throw refused(
-    `This ICL has not published the pool ${cid} within an hour. Take a newer pool and store another key`,
-  )
-}
 
 /** Checks that the pool was public before its block was known, and was not kept back for a suitable block. */
 function checkPool(periods: Periods, cid: string, storedAt: number): void {

@@ -4,9 +4,8 @@
  *
  * Idea: a draw goes ahead once enough nodes of its list have room and its client may have another job. Until then it waits in
  * a queue. Clients take turns: the first draw of each client comes before the second draw of any. Of two clients, the one
- * whose last turn is longer ago comes first. So a client with one draw waits for one draw of each other client, however many
- * these have. An owner of 100 wallets counts as 100 clients, and goes ahead 100 times of a client who comes later. But each of
- * these draws has stored a key on chain, and the ICL cannot tell owners apart: many share an address.
+ * whose last turn is longer ago comes first. An owner of 100 wallets counts as 100 clients, because the ICL cannot tell
+ * owners apart. But each draw has stored a key on chain.
  *
  * Invariants:
  * - A turn is kept for 60 s until its client asks. After that its room is kept until the nodes of the job have their offers,
@@ -15,14 +14,12 @@
  *   overtake it for ever. A draw with too few nodes that have room at all keeps nothing. So a node that reports no slots, or
  *   stays full, holds up only the draws that need it.
  * - A draw keeps its place while its client asks again within 90 s. When the chain fails a question for a draw, its place or
- * - A draw keeps its place while its client asks again within 90 s. When the chain fails a question for a draw, its place or turn
- *   is renewed, a turn for 2 minutes at most: a client that can make the chain fail does not hold up others for longer.
+ *   turn is renewed, a turn for 2 minutes at most.
+ *
  * Failure cases: the queue is in the memory of this process. After a restart, clients ask again and queue in the order in
- * which they come. Each replica has its own queue over the same nodes. A node that fails leaves less room, so draws wait
- * longer. Grants that take longer than these 20 s, and those of joiners, are not counted: more draws go ahead, and their jobs
- * wait for a slot. The store cannot tell such grants from the seats of a client that never commits.
+ * which they come. Each replica has its own queue over the same nodes. Grants that take longer than these 20 s, and those of
+ * joiners, are not counted: more draws go ahead, and their jobs wait for a slot.
  */
-
 import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import type { Address, JobId } from '../../lib/codecs.ts'
 import { cached } from '../async/cached.ts'
@@ -63,21 +60,7 @@ type Queued = {
 }
 
 /** The draws of this process that wait for their turn. */
-export type DrawQueue = {
-  /** Waits for a draw's turn, at most `ms` milliseconds. Returns undefined once the turn has come, else the state of the draw. */
-  waitFor(draw: Draw, ms: number, signal?: AbortSignal): Promise<Queued | undefined>
-  /** Whether a draw waits or has its turn. */
-  has(name: string): boolean
-  /** Renews the place or the turn of a draw for which the chain failed a question. */
-  keep(name: string, client: Address): void
-  /** How long a draw has waited, or waited until its turn came, in milliseconds; 0 for an unknown draw. */
-  waitedMs(name: string): number
-  /** How many draws of a client wait. */
-  waitingOf(client: Address): number
-  /** Notes the job that was submitted for a draw. */
-  submitted(name: string, job: JobId): void
-  readonly size: number
-}
+export type DrawQueue = ReturnType<typeof createDrawQueue>
 
 type Waiting = Omit<Draw, 'nodes'> & {
   readonly since: MonotonicMs
@@ -100,7 +83,7 @@ export function createDrawQueue(
   clock: Clock,
   room: Room,
   onTurn: (waitedMs: number) => void = () => {},
-): DrawQueue {
+) {
   const waiting = new Map<string, Waiting>()
   const turns = createTurns(clock, room, waiting, onTurn)
   // Looks run one after the other: two at once would give the same room twice.
@@ -119,7 +102,8 @@ export function createDrawQueue(
     return entry
   }
   return {
-    waitFor: async (draw, ms, signal) => {
+    /** Waits for a draw's turn, at most `ms` milliseconds. Returns undefined once the turn has come, else the state of the draw. */
+    waitFor: async (draw: Draw, ms: number, signal?: AbortSignal): Promise<Queued | undefined> => {
       const beganAt = clock.monotonic()
       if (turns.isTaken(draw)) return undefined
       const entry = enter(draw)
@@ -139,18 +123,23 @@ export function createDrawQueue(
         entry.askedAt = clock.monotonic()
       }
     },
-    has: (name) => waiting.has(name) || turns.of(name) !== undefined,
-    keep: (name, client) => {
+    /** Whether a draw waits or has its turn. */
+    has: (name: string) => waiting.has(name) || turns.of(name) !== undefined,
+    /** Renews the place or the turn of a draw for which the chain failed a question. */
+    keep: (name: string, client: Address) => {
       const entry = waiting.get(name)
       if (entry?.client === client) entry.askedAt = clock.monotonic()
       turns.keep(name, client)
     },
-    waitedMs: (name) => {
+    /** How long a draw has waited, or waited until its turn came, in milliseconds; 0 for an unknown draw. */
+    waitedMs: (name: string) => {
       const since = waiting.get(name)?.since
       return since === undefined ? (turns.of(name)?.waitedMs ?? 0) : elapsedSince(clock, since)
     },
-    waitingOf: (client) => [...waiting.values()].filter((draw) => draw.client === client).length,
-    submitted: (name, job) => {
+    waitingOf: (client: Address) =>
+      [...waiting.values()].filter((draw) => draw.client === client).length,
+    /** Notes the job that was submitted for a draw. */
+    submitted: (name: string, job: JobId) => {
       turns.submitted(name, job)
       waiting.delete(name)
     },
@@ -225,11 +214,8 @@ function createTurns(
     standing: (name: string): Queued => {
       const draws = order()
       const place = draws.findIndex((draw) => draw.name === name) + 1
-      return {
-        place,
-        waiting: draws.length,
-        retryAfterSeconds: retryAfter(clock, lastGrants, place),
-      }
+      const retryAfterSeconds = retryAfter(clock, lastGrants, place)
+      return { place, waiting: draws.length, retryAfterSeconds }
     },
     look: async () => {
       await forget()
@@ -253,10 +239,7 @@ function createTurns(
 }
 
 /** The first draw of each client, then the second, and so on. Among equals, the client whose last turn is longer ago comes first. */
-function inTurn(
-  draws: readonly Waiting[],
-  lastTurn: ReadonlyMap<Address, number>,
-): readonly Waiting[] {
+function inTurn(draws: readonly Waiting[], lastTurn: ReadonlyMap<Address, number>) {
   const before = new Map<Address, number>()
   const ranked = draws.map((draw) => {
     const rank = before.get(draw.client) ?? 0

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { canonicalJson } from '../../lib/canonical-json.ts'
-import type { Address, JobId } from '../../lib/codecs.ts'
+import type { Address } from '../../lib/codecs.ts'
 import { sha256Hex } from '../../lib/digest.ts'
 import { jobIdOf } from '../../lib/job-id.ts'
 import { ProblemError } from '../../lib/problem.ts'
@@ -117,7 +117,14 @@ async function saveNewJob(deps: Dependencies, job: Job, use: NonceUse): Promise<
       return job
     }
     if (refused.kind === 'key' && refused.key === nonce.key) throw nonceReused()
-    if (refused.kind === 'job') return await jobThatCame(deps, job.id)
+    if (refused.kind === 'job') {
+      // Another request for the same submission was faster.
+      const found = await store.findJob(job.id)
+      if (found) return found.document
+      throw new ProblemError('unavailable', 'The job could not be saved. Submit it again', {
+        retryAfterSeconds: 2,
+      })
+    }
     // The other job's key may have expired in this moment.
     const holder = await store.findKey(key.key, key.now)
     if (refused.kind === 'key' && refused.key === key.key && holder) throw keyUsed(holder)
@@ -126,15 +133,6 @@ async function saveNewJob(deps: Dependencies, job: Job, use: NonceUse): Promise<
   }
   throw new ProblemError('unavailable', 'The client submits too many jobs at once', {
     retryAfterSeconds: 1,
-  })
-}
-
-/** Returns the job that another request for the same submission saved. */
-async function jobThatCame({ store }: Dependencies, id: JobId): Promise<Job> {
-  const found = await store.findJob(id)
-  if (found) return found.document
-  throw new ProblemError('unavailable', 'The job could not be saved. Submit it again', {
-    retryAfterSeconds: 2,
   })
 }
 

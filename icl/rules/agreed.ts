@@ -2,15 +2,20 @@ import { viewAgreement } from '../../lib/agreement.ts'
 import { type Decision, decide, type Quota, quotaOf } from '../../lib/agreement-rule.ts'
 import { comparators } from '../../lib/comparators/all.ts'
 import type { AgreementView } from '../../lib/schemas/jobs.ts'
+import type { Terms } from '../../lib/schemas/terms.ts'
 import { type Assignment, isSettled, type Job, type Turn } from './job.ts'
 import type { PostedAnswer } from './posted.ts'
 import { batchOf } from './seats.ts'
 
+/** Returns the quota of terms for a list of this length, or why there is none. */
+export function quotaOfTerms(terms: Terms, listLength: number) {
+  const { rule, quorum, min_matches: minMatches, max_answers: maxAnswers } = terms
+  return quotaOf({ rule, quorum, listLength, minMatches, maxAnswers })
+}
+
 /** Returns the quota of the job's terms. Throws RangeError for terms without one, which the checks at submission rule out. */
 export function quotaOfJob({ list }: Pick<Job, 'list'>): Quota {
-  const { rule, quorum, min_matches: minMatches, max_answers: maxAnswers } = list.terms
-  const listLength = list.members.length
-  const result = quotaOf({ rule, quorum, listLength, minMatches, maxAnswers })
+  const result = quotaOfTerms(list.terms, list.members.length)
   if (result.outcome === 'refused') throw new RangeError(result.why)
   return result.quota
 }

@@ -1,28 +1,14 @@
 import { SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
+import { type Method, wrapped } from '../async/wrapped.ts'
 import type { Metrics } from './metrics.ts'
 import { tracer } from './tracing.ts'
 
-type Method = (...args: unknown[]) => unknown
-
 /** Returns a port whose asynchronous methods are timed, and traced as spans of the request that they serve. */
-export function instrumented<T extends object>(
+export const instrumented = <T extends object>(
   port: 'store' | 'chain',
   target: T,
   metrics: Metrics,
-): T {
-  const wrappers = new Map<PropertyKey, Method>()
-  return new Proxy(target, {
-    get: (_, name) => {
-      const value: unknown = Reflect.get(target, name, target)
-      if (typeof value !== 'function' || typeof name !== 'string') return value
-      const known = wrappers.get(name)
-      if (known) return known
-      const wrapper = timed(port, name, value.bind(target) as Method, metrics)
-      wrappers.set(name, wrapper)
-      return wrapper
-    },
-  })
-}
+): T => wrapped(target, (method, name) => timed(port, name, method, metrics))
 
 /** Returns a method with timed and traced calls. */
 export function timed(
@@ -49,16 +35,11 @@ export function timed(
         span?.end()
         return result
       }
-      return result.then(
-        (value: unknown) => {
-          end('ok')
-          return value
-        },
-        (error: unknown) => {
-          end('error')
-          throw error
-        },
+      result.then(
+        () => end('ok'),
+        () => end('error'),
       )
+      return result
     } catch (error) {
       end('error')
       throw error
