@@ -13,15 +13,13 @@ import { type Caller, checkConsole } from './http/authenticate.ts'
 import {
   type ConnectionLimit,
   createConnectionLimit,
+  type Later,
   laterWithinLimit,
 } from './http/connection-limit.ts'
-import { consolePage } from './http/console-page.ts'
-import { docsPage, openApiText } from './http/docs-page.ts'
 import { followConsole } from './http/follow-console.ts'
 import { followJob } from './http/follow-job.ts'
-import type { Later } from './http/later.ts'
 import type { RequestContext, Serve } from './http/mount.ts'
-import { textResponse } from './http/text-response.ts'
+import { consolePage, docsPage, openApiText, textResponse } from './http/text-response.ts'
 import { claimAssignment, listAssignments, viewAssignmentState } from './operations/assignments.ts'
 import { attestNode, issueChallenge } from './operations/attest-node.ts'
 import { changeJob, loadJob } from './operations/change-job.ts'
@@ -33,26 +31,25 @@ import { enrollTpm, releaseTpm } from './operations/enroll-tpm.ts'
 import { listConsoleJobs, viewConsoleJob } from './operations/list-console-jobs.ts'
 import { listConsoleNodes } from './operations/list-console-nodes.ts'
 import { listJobs } from './operations/list-jobs.ts'
-import { listNodeEvents } from './operations/list-node-events.ts'
-import { listNodeFaults } from './operations/list-node-faults.ts'
+import { listNodeEvents, listNodeFaults } from './operations/list-node-events.ts'
 import { receiptOf } from './operations/make-receipt.ts'
 import { viewOwnAssignment, withNext } from './operations/own-assignment.ts'
 import { countModels, previewQuorum } from './operations/preview-quorum.ts'
 import { listPools } from './operations/publish-pool.ts'
 import { putOutput, putPrompt } from './operations/put-blob.ts'
-import { readGauges } from './operations/read-gauges.ts'
 import { submitJob } from './operations/submit-job.ts'
-import { takeAnswer, takeCommitment } from './operations/take-answer.ts'
 import {
+  takeAnswer,
+  takeCommitment,
   takeDelivery,
   takeOpenedCheck,
   takeTurnAbort,
   takeVerdict,
-} from './operations/take-delivery.ts'
+} from './operations/take-answer.ts'
 import { takeHeartbeat } from './operations/take-heartbeat.ts'
 import { viewJob } from './operations/view-job.ts'
 import { listActiveNodes, viewNode } from './operations/view-nodes.ts'
-import { viewOverview } from './operations/view-overview.ts'
+import { readGauges, viewOverview } from './operations/view-overview.ts'
 import { viewRecord } from './operations/view-record.ts'
 import type { Node } from './rules/eligibility.ts'
 import type { Gauges } from './telemetry/metrics.ts'

@@ -5,13 +5,13 @@ import { keyOf, parseHeld, prefixOf } from '../records/keys.ts'
 import { forever } from '../store/forever.ts'
 import type { AdminContext } from './context.ts'
 
-/** What an operator asked for, and when (milliseconds). */
+/** A command of an operator, and its time (milliseconds). */
 const AuditEntry = z.object({ at: z.number(), operator: z.string(), command: z.string() })
 export type AuditEntry = z.output<typeof AuditEntry>
 
 const timeDigits = 15
 
-/** Records a command; done before it changes anything, so that nothing is changed unseen. */
+/** Records a command before it changes anything, so that no change is unseen. */
 export async function recordCommand(context: AdminContext, command: string): Promise<void> {
   const { store, clock, random, operator } = context
   const at = clock.now()
@@ -22,7 +22,7 @@ export async function recordCommand(context: AdminContext, command: string): Pro
   throw new ProblemError('unavailable', 'The command could not be recorded. Try again')
 }
 
-/** What was asked for, the newest first; throws SvcError `store-corrupt`. */
+/** Lists the last commands, the newest first. Throws SvcError `store-corrupt`. */
 export async function listCommands(
   { store, clock }: AdminContext,
   limit: number,

@@ -13,7 +13,7 @@ const version = z.int().positive()
 const document = z.string()
 const time = z.number()
 
-/** One record of a backup; documents are text, as a store keeps them. */
+/** One record of a backup. Documents are text, as in the store. */
 const RecordLine = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('job'), version, document }),
   z.object({ kind: z.literal('node'), version, document }),
@@ -46,13 +46,13 @@ export const BackupTrailer = z.object({
   sha256: z.string(),
 })
 
-// What a document must have to be put where it is found again.
+// The fields that a store needs of each document.
 const JobShape = z.looseObject({ id: JobId, client: Address, phase: JobPhase })
 const NodeShape = z.looseObject({ address: Address })
 const ClientShape = NodeShape.extend({ firstAcceptedAt: time })
 const EventShape = z.looseObject({ id: z.string(), node: Address, at: time })
 
-/** A record as a line of a backup, without the line's end. */
+/** Returns a record as a line of a backup, without the line's end. */
 export const encodeRecord = (record: StoreRecord): string => JSON.stringify(lineOf(record))
 
 function lineOf(record: StoreRecord): RecordLine {
@@ -76,30 +76,24 @@ function lineOf(record: StoreRecord): RecordLine {
   }
 }
 
-/** The record of a line; throws when it has not the form that `encodeRecord` gives it. */
+/** Returns the record of a line. Throws when the line is not one of `encodeRecord`. */
 export function decodeRecord(text: string): StoreRecord {
   const line = RecordLine.parse(JSON.parse(text))
   switch (line.kind) {
     case 'job': {
-      const job = decodeDocument<Job>(line.document)
-      JobShape.parse(job)
-      return { kind: 'job', version: line.version, job }
+      const { kind, version, document } = line
+      return { kind, version, job: checked<Job>(JobShape, document) }
     }
     case 'node': {
-      const node = decodeDocument<Node>(line.document)
-      NodeShape.parse(node)
-      return { kind: 'node', version: line.version, node }
+      const { kind, version, document } = line
+      return { kind, version, node: checked<Node>(NodeShape, document) }
     }
     case 'client': {
-      const client = decodeDocument<Client>(line.document)
-      ClientShape.parse(client)
-      return { kind: 'client', version: line.version, client }
+      const { kind, version, document } = line
+      return { kind, version, client: checked<Client>(ClientShape, document) }
     }
-    case 'event': {
-      const event = decodeDocument<ReputationEvent>(line.document)
-      EventShape.parse(event)
-      return { kind: 'event', event }
-    }
+    case 'event':
+      return { kind: line.kind, event: checked<ReputationEvent>(EventShape, line.document) }
     case 'key':
       return line
     case 'blob':
@@ -107,6 +101,15 @@ export function decodeRecord(text: string): StoreRecord {
   }
 }
 
-/** True for what says only who is at work at this moment: a backup leaves it out. */
+function checked<T extends Job | Node | Client | ReputationEvent>(
+  shape: z.ZodType,
+  text: string,
+): T {
+  const decoded = decodeDocument<T>(text)
+  shape.parse(decoded)
+  return decoded
+}
+
+/** True for records about running processes, which a backup leaves out. */
 export const isOfTheMoment = (record: StoreRecord): boolean =>
   record.kind === 'key' && /^(replica:|leader:|database-lock$)/.test(record.key)

@@ -7,7 +7,7 @@ import type { AdminContext } from './context.ts'
 
 const pageSize = 200
 
-/** What the store holds of one client. */
+/** The data of one client in the store. */
 export type ClientData = {
   readonly address: Address
   /** Jobs that have settled and have nothing left to deliver. */
@@ -23,7 +23,7 @@ export type ClientData = {
   readonly isKnown: boolean
 }
 
-/** Finds what the store holds of a client; reads all jobs of all clients, since any may name the same blobs. */
+/** Finds the data of a client. Reads the jobs of all clients, because any of them may name the same blobs. */
 export async function findClientData(
   { store }: AdminContext,
   address: Address,
@@ -56,8 +56,8 @@ export async function findClientData(
 }
 
 /**
- * Erases what `findClientData` found: blobs, then the jobs that name them, then the client, so that a run that was interrupted can
- * be repeated. A client with other jobs keeps its record. Returns how many jobs and blobs went.
+ * Erases what `findClientData` found: blobs, then the jobs that name them, then the client, so that an interrupted run can be repeated. A
+ * client with other jobs keeps its record. Returns how many jobs and blobs were erased.
  */
 export async function eraseClientData({ store, clock }: AdminContext, data: ClientData) {
   let jobs = 0
@@ -65,7 +65,7 @@ export async function eraseClientData({ store, clock }: AdminContext, data: Clie
   for (const cid of data.blobs) {
     if (store.shared) await noteErased(store, cid, clock.now())
     const here = await store.erase({ kind: 'blob', cid })
-    // The ICL unpins within the hour what the store no longer knows.
+    // The ICL unpins the block within an hour, because the store has no row of it.
     const inKubo = await store.erase({ kind: 'blob', cid: kuboRowOf(cid) })
     if (here || inKubo) blobs++
   }

@@ -10,7 +10,7 @@ const maxTries = 20
 /** An effect that is not delivered yet. */
 export type OpenEffect = { readonly jobId: JobId; readonly pending: PendingEffect }
 
-/** Everything that is still to be done outside, by job. */
+/** Lists the effects of all jobs that are not delivered, by job. */
 export async function* listEffects({ store }: AdminContext): AsyncGenerator<OpenEffect> {
   const ids = await store.listDue('effect', Number.MAX_SAFE_INTEGER, mostJobs)
   for (const jobId of ids.toSorted()) {
@@ -19,7 +19,7 @@ export async function* listEffects({ store }: AdminContext): AsyncGenerator<Open
   }
 }
 
-/** Makes a job's effects due now; returns how many were not. Undefined when there is no such job. */
+/** Makes a job's effects due now, and returns how many were due later. Undefined when there is no such job. */
 export async function retryEffects(
   { store, clock }: AdminContext,
   id: JobId,
@@ -30,13 +30,11 @@ export async function retryEffects(
     const now = clock.now()
     const later = found.document.outbox.filter(({ dueAt }) => dueAt > now).length
     if (later === 0) return 0
-    const job: Job = {
-      ...found.document,
-      outbox: found.document.outbox.map((pending) => ({
-        ...pending,
-        dueAt: Math.min(pending.dueAt, now),
-      })),
-    }
+    const outbox = found.document.outbox.map((pending) => ({
+      ...pending,
+      dueAt: Math.min(pending.dueAt, now),
+    }))
+    const job: Job = { ...found.document, outbox }
     if (await store.save({ kind: 'job', job, base: found.version })) return later
   }
   throw new ProblemError('unavailable', `The job ${id} is being changed all the time`)

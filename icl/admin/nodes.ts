@@ -7,14 +7,14 @@ import { changeNode } from '../records/change-node.ts'
 import type { Node } from '../rules/eligibility.ts'
 import { type AdminContext, noPool } from './context.ts'
 
-/** A node as the operator sees it: what the store holds of it, or only its ban. Times in milliseconds. */
+/** A node for the operator: its document, its ban, or both. */
 export type NodeSummary = {
   readonly address: Address
   readonly ban: Ban | undefined
   readonly node: Node | undefined
 }
 
-/** List every node that ever attested, and every banned address, by address. */
+/** Lists every node that ever attested and every banned address, by address. */
 export async function listAllNodes(context: AdminContext): Promise<readonly NodeSummary[]> {
   const [nodes, bans] = await Promise.all([context.store.listNodes(-1), listBans(context)])
   const known = new Map(nodes.map((node) => [node.address, node]))
@@ -23,7 +23,7 @@ export async function listAllNodes(context: AdminContext): Promise<readonly Node
     .map((address) => ({ address, ban: bans.get(address), node: known.get(address) }))
 }
 
-/** Makes every node's standing anew from all of its events: some may have come that are older than what was folded. */
+/** Computes every node's standing anew from all of its events, because events may have come that are older than its fold. */
 export async function recountNodes({ store, clock }: AdminContext): Promise<void> {
   for (const { address } of await store.listNodes(-1)) {
     await changeNode({ store, pool: noPool }, address, async (node) => {
@@ -34,7 +34,7 @@ export async function recountNodes({ store, clock }: AdminContext): Promise<void
   }
 }
 
-/** The endorsement keys (TPMs) that are bound to an address, or the one that is named; none when nothing is bound. */
+/** Returns the endorsement keys (TPMs) that are bound to an address, or the binding of a named key; empty when there is none. */
 export async function findEndorsementKeys(
   context: AdminContext,
   which: { readonly address: Address } | { readonly id: string },
@@ -45,7 +45,7 @@ export async function findEndorsementKeys(
   )
 }
 
-/** Lets another address enrol a TPM, and ends what stands on it; false when its binding has changed meanwhile. */
+/** Frees a TPM for another address, and ends the certificates that rest on it. Returns false when its binding has changed meanwhile. */
 export const releaseEndorsementKey = (
   context: AdminContext,
   binding: EkBinding,

@@ -15,23 +15,13 @@ export type Row = {
 }
 
 /** Rows that wait until news come or their time is over. */
-export type HoldTable = {
-  /** Adds a row that is in no table, for `ms`. */
-  hold(row: Row, ms: number): void
-  /** Removes a row without waking it. */
-  drop(row: Row): void
-  /** Returns the rows that wait under a key, the newest first. */
-  waiting(key: string): readonly Row[]
-  notify(key: string): void
-  notifyAll(): void
-  readonly size: number
-}
+export type HoldTable = ReturnType<typeof createHoldTable>
 
 /** How early the timer wakes a row at most, in milliseconds, so that one timer serves many rows. */
 export const togetherMs = 100
 
 /** Creates an empty table. */
-export function createHoldTable(clock: Clock): HoldTable {
+export function createHoldTable(clock: Clock) {
   const madeAt = clock.monotonic()
   const rows = new Map<string, Row>()
   let size = 0
@@ -51,7 +41,7 @@ export function createHoldTable(clock: Clock): HoldTable {
     rows.delete(key)
     wakeAll(first)
   }
-  const waiting = (key: string) => {
+  const waiting = (key: string): readonly Row[] => {
     const all: Row[] = []
     for (let row = rows.get(key); row; row = row.next) all.push(row)
     return all
@@ -60,16 +50,11 @@ export function createHoldTable(clock: Clock): HoldTable {
     const all = waiting(row.key)
     if (!all.includes(row)) return
     size -= 1
-    relink(
-      row.key,
-      all.filter((one) => one !== row),
-    )
-  }
-  const relink = (key: string, kept: readonly Row[]) => {
+    const kept = all.filter((one) => one !== row)
     for (const [index, one] of kept.entries()) one.next = kept[index + 1]
     const [first] = kept
-    if (first) rows.set(key, first)
-    else rows.delete(key)
+    if (first) rows.set(row.key, first)
+    else rows.delete(row.key)
   }
   const wakeDue = () => {
     const until = elapsedSince(clock, madeAt) + togetherMs
@@ -102,14 +87,17 @@ export function createHoldTable(clock: Clock): HoldTable {
     get size() {
       return size
     },
-    hold: (row, ms) => {
+    /** Adds a row that is in no table, for `ms`. */
+    hold: (row: Row, ms: number) => {
       row.endsAt = elapsedSince(clock, madeAt) + ms
       row.next = rows.get(row.key)
       rows.set(row.key, row)
       size += 1
       if (!timer || row.endsAt < timer.at) setTimer(row.endsAt)
     },
+    /** Removes a row without waking it. */
     drop,
+    /** Returns the rows that wait under a key, the newest first. */
     waiting,
     notify,
     notifyAll: () => {

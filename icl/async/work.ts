@@ -6,21 +6,12 @@ const firstPauseMs = 500
 const longestPauseMs = 10_000
 
 /** Named pieces of work that run concurrently, each at most once at a time. */
-export type Work = {
-  /** Starts a piece unless it is running, or pauses after a failure. Resolves once it has ended, and never rejects. */
-  start(name: string, work: () => Promise<void>): Promise<void>
-  /** The number of running pieces. */
-  readonly size: number
-  /** The number of pieces whose last run failed. A piece that is not retried within 10 s after its pause is forgotten. */
-  readonly failed: number
-  /** Resolves once no piece is running. */
-  idle(): Promise<void>
-}
+export type Work = ReturnType<typeof createWork>
 
 type Failure = { readonly times: number; readonly at: MonotonicMs; readonly pauseMs: number }
 
 /** Creates an empty set of work. Logs failures as `createFailures` does. After a failure a piece pauses with exponential backoff. */
-export function createWork({ clock, log }: { readonly clock: Clock; readonly log: Log }): Work {
+export function createWork({ clock, log }: { readonly clock: Clock; readonly log: Log }) {
   const underWay = new Map<string, Promise<void>>()
   const failures = createFailures({ clock, log }, 'background work failed')
   const failed = new Map<string, Failure>()
@@ -47,13 +38,16 @@ export function createWork({ clock, log }: { readonly clock: Clock; readonly log
     }
   }
   return {
+    /** The number of running pieces. */
     get size() {
       return underWay.size
     },
+    /** The number of pieces whose last run failed. A piece that is not retried within 10 s after its pause is forgotten. */
     get failed() {
       return failed.size
     },
-    start: async (name, work) => {
+    /** Starts a piece unless it is running, or pauses after a failure. Resolves once it has ended, and never rejects. */
+    start: async (name: string, work: () => Promise<void>): Promise<void> => {
       const failure = failed.get(name)
       if (underWay.has(name) || (failure && restsMs(failure) > 0)) return
       forget()
@@ -61,6 +55,7 @@ export function createWork({ clock, log }: { readonly clock: Clock; readonly log
       underWay.set(name, piece)
       await piece
     },
+    /** Resolves once no piece is running. */
     idle: async () => {
       while (underWay.size > 0) await Promise.all(underWay.values())
     },

@@ -1,7 +1,16 @@
-import type { JobId } from '../../lib/codecs.ts'
+import type { MonotonicMs } from '../../lib/clock.ts'
+import type { Hash32, JobId } from '../../lib/codecs.ts'
+import { keccak256Hex, utf8 } from '../../lib/digest.ts'
+import { errorMessage } from '../../lib/error-message.ts'
+import { atMost } from '../async/at-most.ts'
 import { createWork } from '../async/work.ts'
+import type { ChainResult, Commitment } from '../chain/chain.ts'
 import type { Dependencies } from '../dependencies.ts'
-import { commitDue, type WaitingResult } from './commit-results.ts'
+import { changeJob } from '../operations/change-job.ts'
+import { receiptOf } from '../operations/make-receipt.ts'
+import type { EffectNews } from '../rules/commands.ts'
+import type { Job } from '../rules/job.ts'
+import { togetherMs } from './deliver-effects.ts'
 
 const mostAtOnce = 50
 const maxWaiting = 5_000
@@ -54,5 +63,118 @@ export function createCommits(deps: Dependencies) {
       return waiting.size
     },
     idle: () => work.idle(),
+  }
+}
+
+/** A result that is to be put on chain. */
+export type WaitingResult = {
+  readonly effectId: number
+  /** Resolves once the effects of its job that were due with it have ended. */
+  readonly others: Promise<void>
+  /** The numbers of other finished effects of its job, which are recorded with it. */
+  readonly done: number[]
+  /** True once it is recorded; other effects are recorded by themselves then. */
+  isNoted: boolean
+  /** When its job was looked at for other due effects. */
+  lookedAt: MonotonicMs
+}
+
+type Due = { readonly job: Job; readonly waiting: WaitingResult }
+type Looked = Due & { readonly found: Commitment | Error; readonly sentTx?: Hash32 | undefined }
+
+/**
+ * Puts the results of jobs on chain in one transaction, except those that are there. Each effect is done once its event is deep enough to
+ * stay. Returns false when the chain did not take the transaction.
+ */
+export async function commitDue(
+  deps: Dependencies,
+  effects: readonly (readonly [JobId, WaitingResult])[],
+  term: AbortSignal,
+): Promise<boolean> {
+  const due = (await Promise.all(effects.map((effect) => load(deps, effect)))).flat()
+  const looked = await Promise.all(due.map((one) => look(deps, one, one.job.commitSentTx)))
+  // A result that is on chain but not deep yet is already paid for.
+  const absent = looked.filter(({ found }) => !(found instanceof Error) && found.state === 'absent')
+  const { isTaken, sent } = await send(deps, absent, term)
+  if (term.aborted) return true
+  const rest = looked.filter((one) => !absent.includes(one))
+  await Promise.all([...rest, ...sent].map((one) => note(deps, one)))
+  return isTaken
+}
+
+async function load(
+  { store }: Dependencies,
+  [id, waiting]: readonly [JobId, WaitingResult],
+): Promise<readonly Due[]> {
+  const job = (await store.findJob(id))?.document
+  return job?.outbox.some((entry) => entry.id === waiting.effectId) ? [{ job, waiting }] : []
+}
+
+async function look({ chain }: Dependencies, due: Due, sentTx: Hash32 | undefined) {
+  const find = async () => chain.findCommitment(chainResultOf(due.job), sentTx)
+  return { ...due, sentTx, found: await find().catch(asError) }
+}
+
+async function send(
+  deps: Dependencies,
+  absent: readonly Due[],
+  term: AbortSignal,
+): Promise<{ readonly isTaken: boolean; readonly sent: readonly Looked[] }> {
+  if (absent.length === 0) return { isTaken: true, sent: [] }
+  try {
+    const tx = await deps.chain.commitResults(
+      absent.map(({ job }) => chainResultOf(job)),
+      term,
+    )
+    return { isTaken: true, sent: await Promise.all(absent.map((due) => look(deps, due, tx))) }
+  } catch (error) {
+    return { isTaken: false, sent: absent.map((due) => ({ ...due, found: asError(error) })) }
+  }
+}
+
+async function note(deps: Dependencies, { job, waiting, ...looked }: Looked): Promise<void> {
+  const news = newsOf(looked)
+  if (news.type === 'effect-tried' && !news.tried.done) {
+    const { error } = news.tried
+    deps.log.warn('effect failed', { jobId: job.id, effect: 'commit-result', error })
+  }
+  await atMost(deps.clock, togetherMs, waiting.others)
+  waiting.isNoted = true
+  const done = { type: 'effect-tried', tried: { done: true } } as const
+  const others = waiting.done.map((effectId) => ({ ...done, effectId }))
+  const all = [...others, { ...news, effectId: waiting.effectId }]
+  await changeJob(deps, job.id, { type: 'effects-seen', news: all })
+}
+
+function newsOf({ found, sentTx }: Pick<Looked, 'found' | 'sentTx'>): EffectNews {
+  if (found instanceof Error) {
+    return { type: 'effect-tried', tried: { done: false, error: errorMessage(found) } }
+  }
+  return found.state === 'deep'
+    ? { type: 'commit-seen', tx: found.tx, isDeep: true }
+    : { type: 'commit-seen', tx: sentTx, isDeep: false }
+}
+
+const asError = (error: unknown): Error =>
+  error instanceof Error ? error : new Error(String(error))
+
+function chainResultOf(job: Job): ChainResult {
+  const [receipt, receiptHash] = [receiptOf(job), job.receiptHash]
+  if (!receipt || !receiptHash) throw new TypeError('An accepted job has a receipt')
+  const { delivery, tally, verdicts } = receipt
+  const { deliverer, group } = tally.body
+  const members = receipt.answers
+    .filter((_, index) => ((group >> index) & 1) === 1)
+    .map(({ body }) => body.address)
+  const said = verdicts.filter(({ body }) => members.includes(body.address))
+  const matches = said.filter(({ body }) => body.verdict === 'match').length
+  return {
+    jobId: receipt.jobId,
+    outputCidHash: keccak256Hex(utf8(delivery.body.output_cid)),
+    receiptHash,
+    leader: deliverer,
+    verifiers: members.filter((member) => member !== deliverer),
+    matches,
+    noMatches: said.length - matches,
   }
 }

@@ -1,16 +1,17 @@
 import { canonicalJson } from '../../lib/canonical-json.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { sha256Hex } from '../../lib/digest.ts'
-import { type ReputationEvent, utcDayOf } from '../../lib/reputation.ts'
+import { type AllowanceHolder, type ReputationEvent, utcDayOf } from '../../lib/reputation.ts'
 import { dayMs, toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { changeNode } from '../records/change-node.ts'
 import { keyOf } from '../records/keys.ts'
+import { unavailable } from '../records/unavailable.ts'
+import { allowanceOf, withAccepted } from '../rules/client.ts'
 import type { Effect } from '../rules/effects.ts'
 import type { Node } from '../rules/eligibility.ts'
 import type { Job } from '../rules/job.ts'
 import type { Write } from '../store/store.ts'
-import { loadAllowance } from './client-allowance.ts'
 import { foldStanding } from './fold-standing.ts'
 
 type Scored = Omit<Extract<Effect, { type: 'score-node' }>, 'type'>
@@ -72,4 +73,30 @@ async function gainWith(
   // Kept a day longer, because the clocks of replicas may differ.
   const expiresAt = (day + 2) * dayMs
   return { about: { partners }, writes: [{ kind: 'key', key, value: id, now, expiresAt } as const] }
+}
+
+const maxTries = 20
+
+type Needed = Pick<Dependencies, 'store' | 'clock' | 'turns'>
+type Accounted = Pick<Job, 'client' | 'phase' | 'settledAt'>
+
+/** Returns whose allowance a job's events use. Records once when the client's first job was accepted. */
+export const loadAllowance = (deps: Needed, job: Accounted): Promise<AllowanceHolder> =>
+  deps.turns(`client ${job.client}`, () => loadInTurn(deps, job))
+
+async function loadInTurn(
+  { store, clock }: Needed,
+  { client: address, phase, settledAt }: Accounted,
+): Promise<AllowanceHolder> {
+  for (let attempt = 0; attempt < maxTries; attempt++) {
+    const found = await store.findClient(address)
+    const known = found?.document
+    if (phase !== 'accepted' || settledAt === undefined) return allowanceOf(known, clock.now())
+    const client = withAccepted(known, address, settledAt)
+    const isKnown = client === known
+    if (isKnown || (await store.save({ kind: 'client', client, base: found?.version ?? 0 }))) {
+      return allowanceOf(client, clock.now())
+    }
+  }
+  throw unavailable('The client is being changed by too many at once', 1)
 }

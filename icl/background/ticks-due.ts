@@ -8,7 +8,7 @@ import { demandOf, memberStates } from '../pool/load-pool.ts'
 import type { Job, MemberState } from '../rules/job.ts'
 import { replicaFor } from '../rules/share.ts'
 import { needsMembers } from '../rules/tick.ts'
-import type { LiveReplicas } from './live-replicas.ts'
+import type { LiveReplicas } from './leadership.ts'
 
 const batchSize = 256
 const overdueMs = 3_000

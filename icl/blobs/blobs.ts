@@ -5,7 +5,7 @@ type KeepWrite = Extract<Write, { kind: 'keep-blob' }>
 
 /** Sealed blobs by their content identifier; times in milliseconds. Any method may throw ProblemError `unavailable` for a while. */
 export interface Blobs {
-  /** Keeps a blob until `until`; false when there is no room left for this kind of uploader, or for this `node`. */
+  /** Keeps a blob until `until`. Returns false when there is no room for this kind of uploader, or for this `node`. */
   put(
     cid: string,
     bytes: Uint8Array<ArrayBuffer>,
@@ -18,15 +18,15 @@ export interface Blobs {
     },
   ): Promise<boolean>
   /**
-   * The writes of the store that keep blobs longer, to be saved together with what needs them; one that is refused is of a blob that is
-   * not there. `noteKept` tells that they were saved.
+   * Returns the writes of the store that keep blobs longer, to save them together with the document that needs them. The store refuses the
+   * write of a missing blob. `noteKept` reports that they were saved.
    */
   keeping(cids: readonly string[], until: number): Promise<readonly KeepWrite[]>
   noteKept(writes: readonly KeepWrite[]): void
-  /** The bytes that hash to the CID; undefined when they are not kept here. */
+  /** Returns the bytes that hash to the CID; undefined when they are not kept here. */
   get(cid: string, signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer> | undefined>
-  /** Throws when what keeps the blobs does not answer, besides the store. */
+  /** Throws when a service besides the store that keeps the blobs does not answer. */
   ping(signal?: AbortSignal): Promise<void>
-  /** Lets go, while it may go on, of what the store no longer knows; returns how many blobs went. */
+  /** Removes blobs whose rows the store has deleted, while `mayGoOn`. Returns how many were removed. */
   prune(mayGoOn: () => boolean): Promise<number>
 }

@@ -6,44 +6,38 @@ import { SvcError } from '../../lib/svc-error.ts'
 import type { KuboRpcOptions } from './kubo-rpc.ts'
 
 const defaultAttemptMs = 4_000
-/** Not there; gone; not among its own blocks, where it was told to look nowhere else. */
+/** Not found, gone, and not among its own blocks, as `only-if-cached` demands. */
 const absentStatuses: readonly number[] = [404, 410, 412]
 
-/** Reads a block that Kubo itself has by its gateway; undefined when it has none, throws SvcError `kubo-unreachable`. */
+/** Reads one of Kubo's own blocks from its gateway; undefined when it has none. Throws SvcError `kubo-unreachable`. */
 export async function readByGateway(
   { fetch, clock, attemptMs = defaultAttemptMs }: Omit<KuboRpcOptions, 'rpcUrl'>,
   gatewayUrl: string,
   cid: string,
   signal: AbortSignal | undefined,
 ): Promise<Uint8Array<ArrayBuffer> | undefined> {
-  const timedOut = away(`gave no whole answer within ${attemptMs} ms`)
-  return await withDeadline(
-    clock,
-    attemptMs,
-    signal,
-    () => timedOut,
-    async (ended) => {
-      try {
-        const request = new Request(`${gatewayUrl}/ipfs/${cid}?format=raw`, {
-          headers: { accept: 'application/vnd.ipld.raw', 'cache-control': 'only-if-cached' },
-          redirect: 'manual',
-          signal: ended,
-        })
-        const response = await fetch(request)
-        if (!response.ok) {
-          await response.body?.cancel()
-          if (absentStatuses.includes(response.status)) return undefined
-          throw away(`answered ${response.status}`)
-        }
-        const bytes = await readLimited(response, maxBlobBytes)
-        if (bytes !== undefined && (await cidOf(bytes)) === cid) return bytes
-        throw away('sent bytes that do not hash to the CID')
-      } catch (error) {
-        if (ended.aborted) throw ended.reason
-        throw error instanceof SvcError ? error : away('cannot be reached', error)
+  const timedOut = () => away(`gave no whole answer within ${attemptMs} ms`)
+  return await withDeadline(clock, attemptMs, signal, timedOut, async (ended) => {
+    try {
+      const request = new Request(`${gatewayUrl}/ipfs/${cid}?format=raw`, {
+        headers: { accept: 'application/vnd.ipld.raw', 'cache-control': 'only-if-cached' },
+        redirect: 'manual',
+        signal: ended,
+      })
+      const response = await fetch(request)
+      if (!response.ok) {
+        await response.body?.cancel()
+        if (absentStatuses.includes(response.status)) return undefined
+        throw away(`answered ${response.status}`)
       }
-    },
-  )
+      const bytes = await readLimited(response, maxBlobBytes)
+      if (bytes !== undefined && (await cidOf(bytes)) === cid) return bytes
+      throw away('sent bytes that do not hash to the CID')
+    } catch (error) {
+      if (ended.aborted) throw ended.reason
+      throw error instanceof SvcError ? error : away('cannot be reached', error)
+    }
+  })
 }
 
 const away = (how: string, cause?: unknown): SvcError =>

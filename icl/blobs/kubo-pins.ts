@@ -1,10 +1,10 @@
 import { z } from 'zod'
+import { concatBytes } from '../../lib/digest.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { type KuboRpc, readKubo } from './kubo-rpc.ts'
-import { readLines } from './read-lines.ts'
 
 const maxPartBytes = 64 * 1024 * 1024
-// Kubo lists some 25,000 pins a second, and those before a part, too.
+// Kubo lists about 25,000 pins a second, and also those before the wanted part.
 const listMs = 300_000
 
 const Pinned = z.object({ Pins: z.array(z.string().max(100)).max(10) })
@@ -17,17 +17,14 @@ export async function pin(rpc: KuboRpc, cid: string, name: string): Promise<void
   readKubo(Pinned, command, await rpc({ command, query }))
 }
 
-/** Which part of the list of pins is wanted, in lines: all of it might not fit in memory. */
-type PinPart = { readonly skip: number; readonly limit: number }
-
-/** The blocks in a part of the pins that are pinned under a name, and whether it is the last part. */
+/** Returns the blocks that are pinned under a name, of a part of the list in lines. All of the list might not fit in memory. */
 export async function listPins(
   rpc: KuboRpc,
   name: string,
-  { skip, limit }: PinPart,
+  { skip, limit }: { readonly skip: number; readonly limit: number },
 ): Promise<{ readonly cids: readonly string[]; readonly isLast: boolean }> {
   const command = 'pin/ls'
-  // Kubo takes every pin whose name holds these words.
+  // Kubo lists every pin whose name contains this one.
   const query = { type: 'recursive', names: 'true', name, stream: 'true' }
   const answer = await rpc({
     command,
@@ -51,7 +48,7 @@ export async function listPins(
   }
 }
 
-/** Unpins a block and removes it, unless it is wanted again; returns whether it was removed. */
+/** Unpins a block and removes it, unless it is wanted again. Returns whether it was removed. */
 export async function unpin(
   rpc: KuboRpc,
   cid: string,
@@ -65,7 +62,42 @@ export async function unpin(
     await pin(rpc, cid, pinName)
     return false
   }
-  // Kubo removes no block that is pinned.
+  // Kubo does not remove a pinned block.
   await rpc({ command: 'block/rm', query: { arg: cid, force: 'true' } })
   return true
+}
+
+const newline = 0x0a
+
+type Wanted = { readonly skip: number; readonly limit: number; readonly maxBytes: number }
+
+/** Reads `limit` lines of an answer from `skip` on, and not the rest; undefined when they have more than `maxBytes`. */
+export async function readLines(
+  message: { readonly body: ReadableStream<Uint8Array<ArrayBuffer>> | null },
+  { skip, limit, maxBytes }: Wanted,
+): Promise<Uint8Array<ArrayBuffer> | undefined> {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  let passed = 0
+  // Returns the position after the last of `lines`, or the end of the chunk.
+  const goTo = (chunk: Uint8Array, start: number, lines: number): number => {
+    let at = start
+    while (passed < lines) {
+      const end = chunk.indexOf(newline, at)
+      if (end < 0) return chunk.length
+      passed++
+      at = end + 1
+    }
+    return at
+  }
+  for await (const chunk of message.body ?? []) {
+    const from = goTo(chunk, 0, skip)
+    const wanted = chunk.subarray(from, goTo(chunk, from, skip + limit))
+    length += wanted.length
+    // Leaving the loop cancels the rest of the body.
+    if (length > maxBytes) return undefined
+    chunks.push(wanted)
+    if (passed >= skip + limit) break
+  }
+  return concatBytes(...chunks)
 }

@@ -6,15 +6,13 @@ import { type KuboRpc, readKubo } from './kubo-rpc.ts'
 const cachedMs = 60_000
 const rememberedFullMs = 5_000
 
-const RepoSize = z.object({
-  RepoSize: z.number().nonnegative(),
-  StorageMax: z.number().nonnegative(),
-})
+const size = z.number().nonnegative()
+const RepoSize = z.object({ RepoSize: size, StorageMax: size })
 
-/** Up to which share of its storage Kubo takes blobs of each: outputs and pools find room when prompts have filled theirs. */
+/** The share of Kubo's storage up to which each may upload. Outputs and pools have room when prompts have used theirs. */
 const shareOf: Readonly<Record<Uploader, number>> = { wallet: 0.5, node: 0.75, icl: 1 }
 
-/** Says whether there is room in Kubo, whose `Datastore.StorageMax` is the limit; kept to about one minute's uploads. */
+/** Checks the room in Kubo, whose limit is `Datastore.StorageMax`. It may be exceeded by about one minute's uploads. */
 export function createRoom(rpc: KuboRpc, clock: Clock) {
   let usedBytes = 0
   let maxBytes = 0
@@ -32,11 +30,7 @@ export function createRoom(rpc: KuboRpc, clock: Clock) {
     usedBytes + size <= shareOf[uploader] * maxBytes
 
   return {
-    has: async (
-      uploader: Uploader,
-      size: number,
-      signal: AbortSignal | undefined,
-    ): Promise<boolean> => {
+    has: async (uploader: Uploader, size: number, signal: AbortSignal | undefined) => {
       const ageMs = elapsedSince(clock, countedAt)
       const isOld = ageMs >= (fits(uploader, size) ? cachedMs : rememberedFullMs)
       if (isOld) await count(signal)

@@ -10,57 +10,51 @@ import { SvcError } from '../../lib/svc-error.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
-/** Where Kubo answers, and how patiently it is asked; times in milliseconds. */
+/** The address of Kubo's RPC, and the limits of its calls; times in milliseconds. */
 export type KuboRpcOptions = {
   readonly rpcUrl: string
-  /** What its RPC asks for as the header `authorization`; a secret. */
+  /** The header `authorization` that the RPC needs; a secret. */
   readonly authorization?: string | undefined
   readonly fetch: Fetch
   readonly clock: Clock
-  /** For one attempt, answer included. */
+  /** The limit of one attempt, with its answer. */
   readonly attemptMs?: number | undefined
   readonly attempts?: number | undefined
 }
 
-/** What to ask of Kubo. */
+/** A call of Kubo's RPC. */
 type KuboCall = {
   readonly command: string
   readonly query?: Readonly<Record<string, string>>
   readonly file?: Bytes
   readonly signal?: AbortSignal | undefined
-  /** What an answer may have at most; 1 MiB when left out. */
+  /** The limit of an answer; 1 MiB by default. */
   readonly maxBytes?: number
-  /** For one attempt, where it takes longer than others. */
+  /** The limit of one attempt, if this call may take longer than others. */
   readonly attemptMs?: number
-  /** Takes what is wanted of an answer that is no refusal; all of it when left out, undefined when that is too much. */
+  /** Reads the wanted part of an answer that is no refusal, by default all of it; undefined when it has more than `maxBytes`. */
   readonly read?: (response: Response, maxBytes: number) => Promise<Bytes | undefined>
 }
 
-/** What Kubo answered: bytes, or its own words for why it has none. */
+/** Kubo's answer: bytes, or its message why there are none. */
 export type KuboAnswer = { readonly bytes: Bytes } | { readonly refusal: string }
 
-/** Asks Kubo's RPC; throws SvcError `kubo-...` when it does not answer, or does not let this ICL in. */
+/** Calls Kubo's RPC. Throws SvcError `kubo-...` when it does not answer, or refuses this ICL. */
 export type KuboRpc = (call: KuboCall) => Promise<KuboAnswer>
 
 const firstDelayMs = 200
 const maxDelayMs = 2_000
-// Words of an error are short; what is longer is none.
 const Refusal = z.object({ Message: z.string().max(2_000) })
 
-/** Makes what asks the RPC of one Kubo; every call that it offers may be repeated. */
+/** Creates the calls of one Kubo. A failed call is repeated, so each call has to be safe to repeat. */
 export function createKuboRpc(options: KuboRpcOptions): KuboRpc {
   const { clock, attemptMs = 4_000, attempts = 3 } = options
   const policy = { attempts, firstDelayMs, maxDelayMs }
   return (call) => {
     const ms = call.attemptMs ?? attemptMs
+    const late = () => new KuboAway(`gave no whole answer within ${ms} ms`)
     return retrying(clock, policy, call.signal, retryAfterMs, () =>
-      withDeadline(
-        clock,
-        ms,
-        call.signal,
-        () => new KuboAway(`gave no whole answer within ${ms} ms`),
-        (signal) => ask(options, call, signal),
-      ),
+      withDeadline(clock, ms, call.signal, late, (signal) => ask(options, call, signal)),
     )
   }
 }
@@ -73,7 +67,7 @@ async function ask(
   const url = `${rpcUrl}/api/v0/${command}?${new URLSearchParams(query)}`
   const request = new Request(url, {
     method: 'POST',
-    // The secret is for this address: no redirect is followed.
+    // Another address must not get the secret.
     redirect: 'manual',
     signal,
     ...(authorization !== undefined && { headers: { authorization } }),
@@ -90,7 +84,7 @@ async function ask(
   })
   if (bytes === undefined) throw refused(`sent more than was asked for by ${command}`)
   if (response.ok) return { bytes }
-  // Kubo tells its own errors with 500 and a message; anything else is of what stands in front of it.
+  // Kubo reports its own errors with 500 and a message. Other errors come from a proxy.
   const refusal = response.status === 500 ? wordsOf(bytes) : undefined
   if (refusal !== undefined) return { refusal }
   const { status, headers } = response
@@ -114,7 +108,7 @@ function wordsOf(bytes: Bytes): string | undefined {
   }
 }
 
-/** Reads an answer of Kubo; throws SvcError `kubo-refused` when it is a refusal, or not of this form. */
+/** Parses an answer of Kubo. Throws SvcError `kubo-refused` when it is a refusal, or does not match the schema. */
 export function readKubo<T>(schema: z.ZodType<T>, command: string, answer: KuboAnswer): T {
   if ('refusal' in answer) throw refused(`refused ${command}: ${answer.refusal.slice(0, 200)}`)
   try {
@@ -124,7 +118,7 @@ export function readKubo<T>(schema: z.ZodType<T>, command: string, answer: KuboA
   }
 }
 
-/** Kubo is away, or whatever stands in front of it; a wait that it asked for is heeded. */
+/** The error of a Kubo, or its proxy, that is away. `waitMs` is the wait that it asked for. */
 class KuboAway extends SvcError {
   readonly waitMs: number
 
@@ -141,7 +135,7 @@ class KuboAway extends SvcError {
 const retryAfterMs = (error: unknown): number | undefined =>
   error instanceof KuboAway ? error.waitMs : undefined
 
-/** The error of a Kubo that answers, but not as it should. */
+/** The error of a Kubo that answers in an unexpected way. */
 const refused = (how: string, cause?: unknown): SvcError =>
   new SvcError('kubo-refused', `Kubo ${how}`, {
     hint: 'Check the address in SVC_ICL_BLOBS and what its RPC asks for (SVC_ICL_KUBO_AUTHORIZATION).',

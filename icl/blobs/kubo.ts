@@ -5,42 +5,42 @@ import { SvcError } from '../../lib/svc-error.ts'
 import type { Store, Uploader } from '../store/store.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Blobs } from './blobs.ts'
+import { createKeptUntil } from './kept-until.ts'
 import { readByGateway } from './kubo-gateway.ts'
 import { listPins, pin, unpin } from './kubo-pins.ts'
 import { createRoom } from './kubo-room.ts'
 import { createKuboRpc, type KuboRpc, type KuboRpcOptions, readKubo } from './kubo-rpc.ts'
 import { findIntact } from './stored.ts'
 
-/** Where the blobs of an ICL go; times in milliseconds. */
+/** Where the blobs of an ICL are kept; times in milliseconds. */
 export type KuboOptions = KuboRpcOptions & {
-  /** Reads go there when it is given, else to the RPC. */
+  /** Reads use it if it is given, else the RPC. */
   readonly gatewayUrl?: string | undefined
-  /** Names this ICL's pins: its replicas have it in common, and no other program of this Kubo has it. */
+  /** Names this ICL's pins. Its replicas share the name, and no other program of this Kubo uses it. */
   readonly pinName: string
-  /** How many pins are looked through at a time. */
+  /** How many pins are read at a time. */
   readonly pinsAtOnce?: number | undefined
   readonly store: Store
   readonly log: Log
 }
 
 const retryAfterSeconds = 5
-const maxRemembered = 10_000
 const defaultPinsAtOnce = 200_000
 
 const PutBlock = z.object({ Key: z.string().max(100) })
 
-/** The row of the store that says until when a blob of Kubo is kept: one without bytes, beside those of blobs that the store holds itself. */
+/** The row of the store, without bytes, that says until when a blob of Kubo is kept. */
 export const kuboRowOf = (cid: string): string => `kubo:${cid}`
 
 /**
- * Blobs as raw blocks in a Kubo, pinned until the store forgets them. The store's row comes before the pin: what is pinned
- * without one has expired, or was never acknowledged. Blobs that the store holds from before are still read and kept there.
+ * Keeps blobs as raw blocks in Kubo, pinned until the store deletes their rows. A row is saved before the pin: a pin without a row has
+ * expired, or was never acknowledged. Earlier blobs in the store itself are still read and kept there.
  */
 export function createKuboBlobs(options: KuboOptions): Blobs {
   const { store, clock, pinName, log, pinsAtOnce: limit = defaultPinsAtOnce } = options
   const rpc = createKuboRpc(options)
   const room = createRoom(rpc, clock)
-  const pinned = createMemory(() => clock.now())
+  const pinned = createKeptUntil(() => clock.now())
 
   const saveRow = (cid: string, uploader: Uploader, until: number) =>
     store.save({ kind: 'blob', cid: kuboRowOf(cid), bytes: new Uint8Array(), uploader, until })
@@ -48,11 +48,11 @@ export function createKuboBlobs(options: KuboOptions): Blobs {
   return {
     put: (cid, bytes, { uploader, until, signal }) =>
       asProblem(log, signal, async () => {
-        if (pinned.until(cid) >= until) return true
+        if (pinned.has(cid, until)) return true
         if (!(await room.has(uploader, bytes.length, signal))) return false
         signal?.throwIfAborted()
         if (!(await saveRow(cid, uploader, until))) return false
-        // A caller who leaves here must not leave a block behind that no pin names: nobody would remove it.
+        // No abort from here on: nobody would remove a block without a pin.
         await putBlock(rpc, cid, bytes)
         await pin(rpc, cid, pinName)
         room.took(bytes.length)
@@ -79,18 +79,18 @@ export function createKuboBlobs(options: KuboOptions): Blobs {
       let gone = 0
       let refusal: SvcError | undefined
       for (let looked = 0; mayGoOn(); looked += limit) {
-        // What went was before this part, and is not in the list any more.
+        // The removed pins came before this part, and are not in the list any more.
         const { cids, isLast } = await listPins(rpc, pinName, { skip: looked - gone, limit })
         for (const cid of cids) {
           if (!mayGoOn()) break
           if (await isKnown(cid)) continue
           pinned.forget(cid)
-          // It may have been put again meanwhile: the row came first, so that this is seen.
+          // A blob that is put again meanwhile has its row first, so isWanted sees it.
           const options = { pinName, isWanted: () => isKnown(cid) }
           try {
             if (await unpin(rpc, cid, options)) gone++
           } catch (error) {
-            // One block that Kubo cannot let go of must not keep all others.
+            // A block that Kubo cannot remove must not keep all others.
             if (!(error instanceof SvcError && error.code === 'kubo-refused')) throw error
             refusal ??= error
           }
@@ -123,7 +123,7 @@ async function readBlock(
 ): Promise<Uint8Array<ArrayBuffer> | undefined> {
   const { gatewayUrl } = options
   if (gatewayUrl !== undefined) return readByGateway(options, gatewayUrl, cid, signal)
-  // Offline: what it does not have, it must not look for in the world.
+  // Offline, so that Kubo does not search other peers for a missing block.
   const query = { arg: cid, offline: 'true' }
   const answer = await rpc({ command: 'block/get', query, signal })
   if ('bytes' in answer && (await cidOf(answer.bytes)) === cid) return answer.bytes
@@ -137,7 +137,7 @@ async function readBlock(
   )
 }
 
-/** Runs what asks Kubo; its failure is one of the ICL, to whose callers it says only when to come again. */
+/** Runs calls of Kubo. Logs a failure, and tells the caller of the ICL only when to try again. */
 async function asProblem<T>(
   log: Log,
   signal: AbortSignal | undefined,
@@ -150,25 +150,5 @@ async function asProblem<T>(
     if (!(error instanceof SvcError)) throw error
     log.warn('the blob store failed', { code: error.code, error: error.message })
     throw new ProblemError('unavailable', 'The blob store does not respond', { retryAfterSeconds })
-  }
-}
-
-/** What this process pinned lately, so that what many jobs need is sent once. */
-function createMemory(now: () => number) {
-  const known = new Map<string, number>()
-  return {
-    until: (cid: string): number => {
-      const until = known.get(cid)
-      return until !== undefined && until > now() ? until : Number.NEGATIVE_INFINITY
-    },
-    note: (cid: string, until: number): void => {
-      known.delete(cid)
-      known.set(cid, until)
-      const [oldest] = known.keys()
-      if (known.size > maxRemembered && oldest !== undefined) known.delete(oldest)
-    },
-    forget: (cid: string): void => {
-      known.delete(cid)
-    },
   }
 }

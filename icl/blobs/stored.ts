@@ -1,29 +1,32 @@
 import { cidOf } from '../../lib/cid.ts'
 import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
+import { hourMs } from '../../lib/time.ts'
+import { setNewest } from '../async/set-newest.ts'
 import type { Store, Uploader } from '../store/store.ts'
 import type { Blobs } from './blobs.ts'
+import { createKeptUntil } from './kept-until.ts'
 
 const recountMs = 60_000
 const recountFullMs = 5_000
 const pruneBatch = 1_000
 
-const maxRemembered = 10_000
+const mostShares = 10_000
 
-/** Which share of the room each may take; published pools are kept besides, since many jobs have them in common. */
+/** The room of each kind of uploader. Published pools have a larger room besides, since many jobs share them. */
 const roomOf = (uploader: Uploader, maxBytes: number): number =>
   uploader === 'icl' ? 4 * maxBytes : maxBytes / 2
 
-/** What one node may take of the room of nodes, while what it uploaded first may be kept for no job. */
+/** The share of the room of nodes that one node may take in the hour for which an upload without a job is kept. */
 const nodeShare = 0.25
-const shareMs = 3_600_000
+const shareMs = hourMs
 
 /**
- * Blobs in the store: about `maxBytes` of uploads, half for wallets and half for nodes, and four times that for the ICL's own. Each
- * node may add a quarter of its half in an hour, counted by this process.
+ * Keeps blobs in the store: about `maxBytes` of uploads, half for wallets and half for nodes, and four times that for the ICL's own. Each
+ * node may add a quarter of the nodes' half in an hour, as counted by this process.
  */
 export function createStoredBlobs(store: Store, maxBytes: number, clock: Clock): Blobs {
-  const rooms = new Map<Uploader, Room>()
-  const roomFor = (uploader: Uploader): Room => {
+  const rooms = new Map<Uploader, ReturnType<typeof createRoom>>()
+  const roomFor = (uploader: Uploader) => {
     const room = rooms.get(uploader) ?? createRoom(store, uploader, maxBytes, clock)
     rooms.set(uploader, room)
     return room
@@ -31,22 +34,11 @@ export function createStoredBlobs(store: Store, maxBytes: number, clock: Clock):
 
   const shares = createShares(clock)
 
-  // What was asked for lately, so that what many jobs need is written once: a blob stays until its time has come.
-  const keptUntil = new Map<string, number>()
-  const remember = (cid: string, until: number) => {
-    keptUntil.delete(cid)
-    keptUntil.set(cid, until)
-    const [oldest] = keptUntil.keys()
-    if (keptUntil.size > maxRemembered && oldest !== undefined) keptUntil.delete(oldest)
-  }
-  const isKept = (cid: string, until: number): boolean => {
-    const known = keptUntil.get(cid)
-    return known !== undefined && known >= until && known > clock.now()
-  }
+  const kept = createKeptUntil(() => clock.now())
   const keep = async (cid: string, until: number): Promise<boolean> => {
-    if (isKept(cid, until)) return true
+    if (kept.has(cid, until)) return true
     if (!(await store.save({ kind: 'keep-blob', cid, until }))) return false
-    remember(cid, until)
+    kept.note(cid, until)
     return true
   }
 
@@ -55,7 +47,7 @@ export function createStoredBlobs(store: Store, maxBytes: number, clock: Clock):
     bytes: Uint8Array<ArrayBuffer>,
     { uploader, node, until, signal }: Parameters<Blobs['put']>[2],
   ): Promise<boolean> => {
-    // One that is there already takes no more room, however often it comes.
+    // A stored blob takes no more room, however often it is uploaded.
     if (await keep(cid, until)) return true
     const share = roomOf(uploader, maxBytes) * nodeShare
     if (!shares.take(node, bytes.length, share)) return false
@@ -68,11 +60,11 @@ export function createStoredBlobs(store: Store, maxBytes: number, clock: Clock):
     } finally {
       if (!isSaved) shares.giveBack(node, bytes.length)
     }
-    if (isSaved) remember(cid, until)
+    if (isSaved) kept.note(cid, until)
     return isSaved
   }
 
-  // The same blob comes from many at once, and must not be counted for each.
+  // Many may upload the same blob at once, and it must be counted once.
   const saving = new Map<string, Promise<boolean>>()
 
   return {
@@ -91,28 +83,23 @@ export function createStoredBlobs(store: Store, maxBytes: number, clock: Clock):
     },
     keeping: async (cids, until) =>
       cids
-        .filter((cid) => !isKept(cid, until))
+        .filter((cid) => !kept.has(cid, until))
         .map((cid) => ({ kind: 'keep-blob', cid, until }) as const),
     noteKept: (writes) => {
-      for (const { cid, until } of writes) remember(cid, until)
+      for (const { cid, until } of writes) kept.note(cid, until)
     },
     get: (cid) => findIntact(store, cid),
-    // It is the store that answers, and that forgets what has expired.
+    // The store answers its own ping, and deletes expired blobs itself.
     ping: async () => {},
     prune: async () => 0,
   }
 }
 
-type Room = {
-  /** Saves so many bytes unless they do not fit; returns whether they are saved. */
-  fill(size: number, save: () => Promise<boolean>): Promise<boolean>
-}
-
-/** The room of one kind of uploader. Counting is slow, and other processes upload, too: it is kept to about one minute's uploads. */
-function createRoom(store: Store, uploader: Uploader, maxBytes: number, clock: Clock): Room {
+/** The room of one kind of uploader. Counting is slow, and other processes upload, too, so it may be exceeded by about one minute's uploads. */
+function createRoom(store: Store, uploader: Uploader, maxBytes: number, clock: Clock) {
   const limit = roomOf(uploader, maxBytes)
   let bytes = 0
-  /** Of `bytes`, what this process ever saved or is saving, and what it is saving. */
+  /** The parts of `bytes` that this process saved or is saving, and that it is saving. */
   let taken = 0
   let writing = 0
   let countedAt: MonotonicMs | undefined
@@ -121,7 +108,7 @@ function createRoom(store: Store, uploader: Uploader, maxBytes: number, clock: C
 
   const count = async (isFull: boolean) => {
     if (isFull) await store.prune({ now: clock.now(), settledBefore: 0, limit: pruneBatch })
-    // What is being written may be counted or not: it is taken for not counted.
+    // The count may include bytes that are being written. They are treated as not included.
     const before = taken - writing
     const counted = await store.countBlobBytes(uploader)
     bytes = counted + taken - before
@@ -133,7 +120,7 @@ function createRoom(store: Store, uploader: Uploader, maxBytes: number, clock: C
     taken += size
     writing += size
   }
-  // Looks and takes in one go: nobody else can take the same room in between.
+  // Checks and takes without an await in between, so that the same room is taken once.
   const takeIfFits = async (size: number): Promise<boolean> => {
     for (;;) {
       const isFull = bytes + size > limit
@@ -151,7 +138,8 @@ function createRoom(store: Store, uploader: Uploader, maxBytes: number, clock: C
   }
 
   return {
-    fill: async (size, save) => {
+    /** Saves so many bytes if they fit. Returns whether they are saved. */
+    fill: async (size: number, save: () => Promise<boolean>): Promise<boolean> => {
       if (!(await takeIfFits(size))) return false
       let isSaved = false
       try {
@@ -173,16 +161,13 @@ function createShares(clock: Clock) {
     return known && elapsedSince(clock, known.since) < shareMs ? known : undefined
   }
   return {
-    /** Takes so many bytes unless they are more than the share has left; answers whether they were taken. */
+    /** Takes so many bytes if the share has them left. Returns whether they were taken. */
     take: (node: string | undefined, size: number, most: number): boolean => {
       if (node === undefined) return true
       const share = shareOf(node) ?? { bytes: 0, since: clock.monotonic() }
       if (share.bytes + size > most) return false
       share.bytes += size
-      shares.delete(node)
-      shares.set(node, share)
-      const [oldest] = shares.keys()
-      if (shares.size > maxRemembered && oldest !== undefined) shares.delete(oldest)
+      setNewest(shares, node, share, mostShares)
       return true
     },
     giveBack: (node: string | undefined, size: number): void => {
@@ -192,7 +177,7 @@ function createShares(clock: Clock) {
   }
 }
 
-/** A blob of the store, if it still is what was put there. */
+/** Returns a blob of the store if its bytes still have its CID. */
 export async function findIntact(
   store: Pick<Store, 'findBlob'>,
   cid: string,

@@ -5,7 +5,7 @@ import type { BlockId } from '../../lib/schemas/list.ts'
 import type { ChainNode } from '../rules/eligibility.ts'
 import type { ChainSlash } from '../rules/fault.ts'
 
-/** An accepted job's result as it stands on chain. */
+/** An accepted job's result for ResultRegistry. */
 export type ChainResult = {
   readonly jobId: JobId
   /** keccak256 of the output CID's text. */
@@ -23,7 +23,7 @@ export type Commitment =
   | { readonly state: 'shallow' }
   | { readonly state: 'deep'; readonly tx: Hash32 }
 
-/** An accusation as it goes to NodeRegistry. */
+/** A proposal to slash a node, for NodeRegistry. */
 export type SlashProposal = {
   readonly faultId: Hash32
   readonly operator: Address
@@ -31,7 +31,7 @@ export type SlashProposal = {
   readonly evidenceHash: Hash32
 }
 
-/** A prompt key as the block holds it that stored it. */
+/** A stored prompt key, as of its block. */
 export type StoredKey = {
   readonly owner: Address
   readonly termsHash: Hash32
@@ -40,7 +40,7 @@ export type StoredKey = {
   readonly storedAt: number
 }
 
-/** A member of a list that is to get access to the prompt key. */
+/** The activation of a member of a list, which gives it access to the prompt key. */
 export type Activation = {
   readonly high: bigint
   readonly low: bigint
@@ -51,51 +51,44 @@ export type Activation = {
   readonly position: number
 }
 
-/** What the ICL reads from and sends to the chain. Every call has a timeout, and throws SvcError `chain-*` when it fails. */
+/** The chain as the ICL uses it. Every call has a timeout, and throws SvcError `chain-*` when it fails. */
 export interface Chain {
   /** The account that activates nodes, and sends results and accusations. */
   readonly coordinator: Address
   /** Throws when the chain does not answer. */
   ping(): Promise<void>
   /** `timestamp` in Unix seconds. */
-  latestBlock(): Promise<{
-    readonly number: bigint
-    readonly hash: Hash32
-    readonly timestamp: number
-  }>
+  latestBlock(): Promise<BlockId & { readonly timestamp: number }>
   nodeOf(address: Address): Promise<ChainNode>
-  /** The same for many at once, and `now` without what is remembered of the last seconds. */
+  /** The same for many nodes. With `now` it does not use the cache. */
   nodesOf(addresses: readonly Address[], when?: 'now'): Promise<ReadonlyMap<Address, ChainNode>>
-  /** An output key by its events, from a block on; undefined when the two handles are none. */
+  /** An output key by its events, from a block on; undefined when the two handles are not an output key. */
   outputKeyOf(high: bigint, low: bigint, fromBlock: bigint): Promise<OutputKey | undefined>
-  /** The key whose KeyStored event is in this block of the canonical chain; undefined when there is none. May be 2 s old, unless it is read `now`. */
+  /** The key whose KeyStored event is in this block of the canonical chain; undefined when there is none. Cached for 2 s, except with `now`. */
   storedKeyAt(
     high: bigint,
     low: bigint,
     blockNumber: bigint,
     when?: 'now',
   ): Promise<StoredKey | undefined>
-  /** Without a commitment, too, when the two handles are not one record. */
+  /** Has no commitment, either, when the two handles are not one record. */
   listOf(high: bigint, low: bigint): Promise<KeyList>
   /**
    * Gives a member of a committed list access, and waits until it is mined. `refused`: the member is not an active node. `ended`: the
-   * commitment is another one, has expired, or was ended by its owner. Throws a retryable error while there is no commitment.
+   * commitment is another one, has expired, or was ended by its owner. Throws a retryable error while there is no commitment. Here and
+   * below, the signal ends the wait, not the transaction.
    */
-  activate(
-    activation: Activation,
-    /** Ends the wait, not the transaction. */
-    signal?: AbortSignal,
-  ): Promise<'granted' | 'refused' | 'ended'>
+  activate(activation: Activation, signal?: AbortSignal): Promise<'granted' | 'refused' | 'ended'>
   isAllowed(handle: bigint, account: Address): Promise<boolean>
-  /** Where this very result stands on chain, put there by `sentTx` if that is known; throws `chain-conflict` when another result of the job stands there. */
+  /** Returns where this very result is on chain. `sentTx` may have put it there. Throws `chain-conflict` when another result of the job is there. */
   findCommitment(result: ChainResult, sentTx: Hash32 | undefined): Promise<Commitment>
-  /** Sends results and waits until they are mined; returns the transaction. */
+  /** Sends results, waits until they are mined, and returns the transaction. */
   commitResults(results: readonly ChainResult[], signal?: AbortSignal): Promise<Hash32>
   slashOf(faultId: Hash32): Promise<ChainSlash>
-  /** Accuses an operator and waits until it is mined; undefined when the fault was used before; throws SvcError `stake-gone` when it has left with its stake. */
+  /** Proposes a slash and waits until it is mined. Undefined when the fault was used before. Throws `stake-gone` when the operator has left with its stake. */
   proposeSlash(slash: SlashProposal, signal?: AbortSignal): Promise<Hash32 | undefined>
-  /** Takes the stake and waits until it is mined; undefined when it is settled already, or it is too early by the chain's clock. */
+  /** Takes the stake and waits until it is mined. Undefined when the slash is settled, or it is too early by the chain's clock. */
   executeSlash(faultId: Hash32, signal?: AbortSignal): Promise<Hash32 | undefined>
-  /** What is wrong with the contracts and the coordinator's account, in words for the operator; empty when nothing is. */
+  /** Returns the faults of the contracts and the coordinator's account, as texts for the operator. */
   findFaults(): Promise<readonly string[]>
 }

@@ -4,19 +4,14 @@ import type { Log } from '../telemetry/log.ts'
 import type { Chain } from './chain.ts'
 
 /**
- * Whether the machine's clock can be right. Blocks are the only other clock that the ICL sees: one from the future shows that the
- * machine's is behind. That the latest block is old shows nothing, since a chain may rest; but a block that came since the last look
- * and is older than that look shows that the machine's clock is ahead, or that the RPC has fallen behind.
+ * Checks the machine's clock against blocks, the only other clock that the ICL sees. A block from the future shows that the machine's clock
+ * is behind. An old latest block shows nothing, since a chain may pause. But a block that came since the last look and is older than that
+ * look shows that the machine's clock is ahead, or that the RPC has fallen behind.
  */
-export type ClockWatch = {
-  /** What is wrong with the clock, in words for the operator; empty when nothing is. */
-  faults(): readonly string[]
-  /** Looks every 10 s until the signal aborts, and logs what it finds. */
-  keep(signal: AbortSignal): Promise<void>
-}
+export type ClockWatch = ReturnType<typeof createClockWatch>
 
 const lookMs = 10_000
-/** Blocks are stamped up to some seconds ahead, and come late. */
+/** Timestamps of blocks may be some seconds ahead, and blocks come late. */
 const toleranceMs = 120_000
 const noticedStepMs = 2_000
 
@@ -28,14 +23,14 @@ type Watched = {
   readonly aheadMs: () => number
 }
 
-/** Makes a watch over the clock; it knows nothing until it is kept. */
-export function createClockWatch({ clock, chain, log, aheadMs }: Watched): ClockWatch {
+/** Creates a check that knows nothing until `keep` runs. */
+export function createClockWatch({ clock, chain, log, aheadMs }: Watched) {
   let wrong: string | undefined
   let last: { readonly number: bigint; readonly at: number } | undefined
   let hadStepped = false
 
   const compare = async () => {
-    // A chain that does not answer is a reason of its own.
+    // Another check reports a chain that does not answer.
     const block = await chain.latestBlock().catch(() => undefined)
     if (!block) return
     const now = clock.now()
@@ -54,8 +49,10 @@ export function createClockWatch({ clock, chain, log, aheadMs }: Watched): Clock
     return Math.abs(ms) < noticedStepMs ? undefined : stepped(ms)
   }
   return {
-    faults: () => [wrong, stepFault()].filter((fault) => fault !== undefined),
-    keep: (signal) =>
+    /** Returns the faults of the clock, as texts for the operator. */
+    faults: (): readonly string[] => [wrong, stepFault()].filter((fault) => fault !== undefined),
+    /** Looks every 10 s until the signal aborts, and logs what it finds. */
+    keep: (signal: AbortSignal) =>
       every({ clock, log }, lookMs, signal, "checking the machine's clock", async () => {
         const step = stepFault()
         if (step !== undefined && !hadStepped) log.warn(step)

@@ -16,7 +16,7 @@ import { reading } from './reading.ts'
 
 type Registry = { readonly resultRegistry: Address; readonly confirmations: number }
 
-/** Finds out whether this very result is on chain, and which transaction put it there. */
+/** Returns whether this very result is on chain, and which transaction put it there. */
 export async function findCommitment(
   publicClient: PublicClient,
   { resultRegistry, confirmations }: Registry,
@@ -27,31 +27,28 @@ export async function findCommitment(
   const [recorded, committedAt] = await readResult(publicClient, resultRegistry, result)
   if (committedAt === 0n) return { state: 'absent' }
   if (recorded.receiptHash !== result.receiptHash) {
-    throw new SvcError(
-      'chain-conflict',
-      `${doing}: it holds another result of job ${result.jobId}`,
-      {
-        hint: 'Two coordinators settled one job differently. Keep both logs and ask the operator.',
-      },
-    )
+    const hint =
+      'Two coordinators settled one job differently. Keep both logs and ask the operator.'
+    const message = `${doing}: it holds another result of job ${result.jobId}`
+    throw new SvcError('chain-conflict', message, { hint })
   }
   const latest = await reading(doing, () => publicClient.getBlockNumber())
   const found =
     (await findSent(publicClient, result, sentTx)) ??
     (await findEvent(publicClient, resultRegistry, result, committedAt, latest))
   if (!found) {
-    throw new SvcError(
-      'chain-event-missing',
-      `${doing}: the result of job ${result.jobId} stands there, but not its event`,
-      {
-        hint: 'The RPC server may lag behind, or may not keep events that long. Nothing is lost.',
-        retryable: true,
-      },
-    )
+    const message = `${doing}: the result of job ${result.jobId} stands there, but not its event`
+    throw new SvcError('chain-event-missing', message, missingEvent)
   }
   if (latest - found.block + 1n < BigInt(confirmations)) return { state: 'shallow' }
   return { state: 'deep', tx: found.tx }
 }
+
+/** What to do about an event that an RPC server does not show. */
+export const missingEvent = {
+  hint: 'The RPC server may lag behind, or may not keep events that long. Nothing is lost.',
+  retryable: true,
+} as const
 
 async function readResult(
   publicClient: PublicClient,
@@ -76,7 +73,7 @@ async function readResult(
   }
 }
 
-// Whatever else lives at an address answers with nothing, or with what is no result.
+// Another contract answers with nothing, or with something that is no result.
 const isNoData = (cause: unknown): boolean =>
   cause instanceof ContractFunctionZeroDataError ||
   cause instanceof AbiDecodingDataSizeTooSmallError
@@ -90,18 +87,14 @@ async function findSent(
   sentTx: Hash32 | undefined,
 ): Promise<Found | undefined> {
   if (sentTx === undefined) return undefined
-  // A receipt that cannot be read is as good as none: the event is searched for.
-  const logs = await publicClient
-    .getTransactionReceipt({ hash: sentTx })
-    .then((sent) =>
-      parseEventLogs({
-        abi: resultRegistryAbi,
-        eventName: 'ResultCommitted',
-        logs: sent.status === 'success' ? sent.logs : [],
-      }),
-    )
-    .catch(() => [])
-  return foundIn(logs, result)
+  // Without a receipt the event is searched for.
+  const sent = await publicClient.getTransactionReceipt({ hash: sentTx }).catch(() => undefined)
+  if (sent?.status !== 'success') return undefined
+  const { logs } = sent
+  return foundIn(
+    parseEventLogs({ abi: resultRegistryAbi, eventName: 'ResultCommitted', logs }),
+    result,
+  )
 }
 
 type ResultLog = {
@@ -114,12 +107,12 @@ function foundIn(logs: readonly ResultLog[], result: ChainResult): Found | undef
   const log = logs.find(
     ({ args }) => args.jobId === result.jobId && args.receiptHash === result.receiptHash,
   )
-  return (
-    log && { tx: chainHash(log.transactionHash, 'reading ResultRegistry'), block: log.blockNumber }
-  )
+  if (!log) return undefined
+  const tx = chainHash(log.transactionHash, 'reading ResultRegistry')
+  return { tx, block: log.blockNumber }
 }
 
-/** The event of this very result in the blocks of the second in which the contract took it: some other transaction put it there. */
+/** The event of this very result in the blocks of the second in which the contract took it. Another transaction put it there. */
 async function findEvent(
   publicClient: PublicClient,
   resultRegistry: Address,
@@ -143,7 +136,7 @@ async function findEvent(
   return foundIn(logs, result)
 }
 
-/** The first block not older than a time (Unix seconds): endpoints refuse to search many blocks for an event. */
+/** Returns the first block that is not older than a time (Unix seconds). Endpoints refuse to search many blocks for an event. */
 export async function firstBlockSince(
   publicClient: PublicClient,
   time: bigint,

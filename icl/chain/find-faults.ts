@@ -14,7 +14,7 @@ type Contracts = {
 const gasOfOneCommit = 200_000n
 const coordinatorRole = stringToHex('coordinator', { size: 32 })
 
-/** What keeps the coordinator from doing its work on chain; throws a chain error when the chain does not answer. */
+/** Returns what keeps the coordinator from its work on chain. Throws SvcError `chain-*` when the chain does not answer. */
 export async function findFaults(
   { publicClient, walletClient }: ChainWriter,
   { nodeRegistry, promptKeyStore, resultRegistry }: Contracts,
@@ -31,18 +31,14 @@ export async function findFaults(
   })
 }
 
-const absenceOf = async (publicClient: PublicClient, name: string, address: Address) =>
-  (await publicClient.getCode({ address })) === undefined
-    ? `${name}: there is no contract at ${address}`
-    : undefined
+async function absenceOf(publicClient: PublicClient, name: string, address: Address) {
+  const isAbsent = (await publicClient.getCode({ address })) === undefined
+  return isAbsent ? `${name}: there is no contract at ${address}` : undefined
+}
 
-/** What is wrong at an address that does not answer as the contract would. */
-export const contractFault = async (
-  publicClient: PublicClient,
-  name: string,
-  address: Address,
-): Promise<string> =>
-  (await absenceOf(publicClient, name, address)) ??
+/** Returns what is wrong at an address that does not answer as the contract would. */
+export const contractFault = async (client: PublicClient, name: string, address: Address) =>
+  (await absenceOf(client, name, address)) ??
   `${name}: the contract at ${address} is another one, or reverts whatever it is asked`
 
 async function faultOf(

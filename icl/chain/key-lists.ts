@@ -8,13 +8,12 @@ import { storedKeyAt } from '../../lib/chain/stored-key-at.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { listCommitment } from '../../lib/list-commitment.ts'
 import type { Activation, Chain } from './chain.ts'
-import { reading } from './reading.ts'
-import { refusalOf } from './refusal.ts'
+import { reading, refusalOf } from './reading.ts'
 import type { Sender } from './sender.ts'
 
 type Lists = Pick<Chain, 'outputKeyOf' | 'storedKeyAt' | 'listOf' | 'activate'>
 
-/** What PromptKeyStore knows of keys and of the lists that their owners committed to. */
+/** Reads keys, and the lists that their owners committed to, from PromptKeyStore, and activates nodes there. */
 export function createKeyLists(
   reader: ChainReader,
   sender: Sender,
@@ -41,14 +40,10 @@ export function createKeyLists(
         if (revert === 'NodeNotActive') return 'refused'
         if (revert === 'ListHasEnded' || revert === 'ListExpired') return 'ended'
         if (revert === 'WrongList') {
-          const { high, low } = activation
+          const { high, low, members: list } = activation
           const { commitment } = await listOf(reader, promptKeyStore, high, low)
-          const wanted = listCommitment({
-            ...activation,
-            activator: coordinator,
-            list: activation.members,
-          })
-          // One server of the RPC may lag behind another: without a commitment there nothing has ended.
+          const wanted = listCommitment({ ...activation, activator: coordinator, list })
+          // An RPC server may lag behind: without a commitment there nothing has ended.
           if (commitment !== undefined && commitment !== wanted) return 'ended'
         }
         throw refusalOf(error, 'activating a node', promptKeyStore)
@@ -57,16 +52,9 @@ export function createKeyLists(
   }
 }
 
-function activateCall(
-  promptKeyStore: Address,
-  { high, low, jobId, members, until, position }: Activation,
-) {
-  const abi = promptKeyStoreAbi
-  const functionName = 'activate'
-  const data = encodeFunctionData({
-    abi,
-    functionName,
-    args: [high, low, jobId, members, BigInt(until), position],
-  })
-  return { to: promptKeyStore, abi, functionName, data }
+function activateCall(to: Address, activation: Activation) {
+  const { high, low, jobId, members, until, position } = activation
+  const [abi, functionName] = [promptKeyStoreAbi, 'activate'] as const
+  const args = [high, low, jobId, members, BigInt(until), position] as const
+  return { to, abi, functionName, data: encodeFunctionData({ abi, functionName, args }) }
 }

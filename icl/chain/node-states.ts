@@ -8,12 +8,13 @@ import type { Chain } from './chain.ts'
 
 const cachedMs = 15_000
 const forgottenMs = 600_000
-// An answer travels as the code of a contract, of which chains take 24 KiB: the largest of 25 nodes still fit.
+const abi = nodeRegistryAbi
+// An answer comes as the code of a contract, which chains limit to 24 KiB: the largest answers of 25 nodes still fit.
 const readAtOnce = 25
 
 type Known = { readonly at: MonotonicMs; readonly node: Promise<ChainNode> }
 
-/** What NodeRegistry says of nodes, remembered for 15 s, unless it is asked for as it is `now`; many are read with few requests. */
+/** Reads the states of nodes from NodeRegistry, many with one request. Caches them for 15 s, except with `now`. */
 export function createNodeStates(
   publicClient: PublicClient,
   registry: Address,
@@ -42,9 +43,8 @@ export function createNodeStates(
       for (const [index, address] of some.entries()) {
         const node = states.then((all) => {
           const state = all[index]
-          if (!state)
-            throw new TypeError('the chain answered for fewer nodes than it was asked for')
-          return state
+          if (state) return state
+          throw new TypeError('the chain answered for fewer nodes than it was asked for')
         })
         entries.set(address, { at, node })
       }
@@ -57,7 +57,7 @@ export function createNodeStates(
     const fresh = read(when === 'now' ? addresses : addresses.filter(isOld))
     if (fresh.size > 0) forgetOld()
     for (const [address, entry] of fresh) {
-      // While it is under way, and when it fails, what is remembered is still good.
+      // During the read, and if it fails, the cached state is still good.
       if (when === 'now') entry.node.then(() => remember(address, entry)).catch(() => {})
       else remember(address, entry)
     }
@@ -78,13 +78,12 @@ async function readNodes(
 ): Promise<readonly ChainNode[]> {
   try {
     const states = await publicClient.multicall({
-      // Not every chain has the contract that gathers calls; its code can travel with the call.
+      // Not every chain has the multicall contract. Its code can be sent with the call.
       deployless: true,
       batchSize: 0,
       allowFailure: false,
       contracts: nodes.map(
-        (node: Hex) =>
-          ({ address, abi: nodeRegistryAbi, functionName: 'nodeOf', args: [node] }) as const,
+        (node) => ({ address, abi, functionName: 'nodeOf', args: [node] }) as const,
       ),
     })
     return states.map((state) => ({

@@ -1,35 +1,29 @@
 /*
- * Problem: the chain takes transactions of one account only in the order of their nonces. One that is stuck holds
- * up all after it, one that is lost leaves a gap, an answer from the RPC may be lost, and fees rise while a
- * transaction waits. The ICL has many results and grants to send, and cannot wait for each.
+ * Problem: the chain takes transactions of one account only in the order of their nonces. A stuck transaction holds up all
+ * later ones, a lost one leaves a gap, an answer of the RPC may be lost, and fees rise while a transaction waits. The ICL
+ * has many results and grants to send, and cannot wait for each.
  *
- * Idea: up to 16 transactions are under way at once (flights), each with its own nonce. While there are any,
- * nonces are counted here; otherwise the chain's pending count says the next. One loop looks at the chain's count
- * of used nonces and lands the flights below it. When nothing has landed for stuckMs, only the lowest nonce
- * matters: a flight is signed again with the same nonce and higher fees, and a nonce below ours that nothing uses,
- * or where another process's transaction is stuck, is filled with an empty transfer to ourselves. Grants go before
- * results, because nodes wait for them.
+ * Idea: up to 16 transactions (flights) are under way, each with its own nonce. The first nonce is the chain's pending count.
+ * One loop reads the count of used nonces and lands the flights below it. When nothing has landed for stuckMs, only the
+ * lowest nonce matters: its flight is signed again with higher fees. A nonce below ours that is unused or stuck is filled
+ * with an empty transfer to ourselves. Grants go before results, because nodes wait for them.
  *
  * Invariants:
  * - All versions of a flight have one nonce: the chain takes at most one of them.
- * - A call is estimated before it is signed. One that reverts in the estimate uses no nonce.
- * - A promise ends only with a receipt, a failure, or the caller's signal. The signal ends the wait, not the
- *   transaction.
+ * - A call is estimated before it is signed. A call that reverts in the estimate uses no nonce.
+ * - A promise ends only with a receipt, a failure, or the caller's signal. The signal ends the wait, not the transaction.
  *
  * Failure cases:
  * - The answer to a broadcast was lost: the flight counts as sent, and is sent again when it does not land.
- * - Another process used the nonce: at launch the next one is tried, six times; a flight whose nonce a stranger
- *   used fails with chain-nonce-taken after five looks.
- * - The chain refuses a replacement (no money, for example): all flights fail, since those behind it would wait in
- *   vain.
- * - The chain has forgotten more than 16 nonces (a restart, a deep reorganisation): all flights fail with
- *   chain-nonce-gap, and counting begins anew.
- * - The RPC is away, or limits requests: the loop asks again; at launch the caller hears of it. This process dies:
- *   its transactions may still land.
+ * - Another process used the nonce: at launch the next nonce is tried, six times. A flight whose nonce a stranger used fails
+ *   with chain-nonce-taken after five looks.
+ * - The chain refuses a replacement (no money, for example): all flights fail, since the later ones would wait in vain.
+ * - The chain has forgotten more than 16 nonces (a restart, a deep reorganisation): all flights fail with chain-nonce-gap.
+ * - The RPC is away, or limits requests: the loop asks again. At launch the caller gets the error.
+ * - This process dies: its transactions may still land.
  *
- * Callers therefore look at the chain before they send again, and the contracts skip what they have.
+ * Callers therefore read the chain before they send again, and the contracts skip what they have.
  */
-
 import type { TransactionReceipt } from 'viem'
 import type { ChainWriter } from '../../lib/chain/clients.ts'
 import { currentFees, signWith } from '../../lib/chain/fees.ts'
@@ -44,32 +38,21 @@ import {
   maxFlights,
   type Patience,
   type SenderState,
-  type Stalled,
   stalledOf,
+  watch,
 } from './flights.ts'
-import { watch } from './watch-flights.ts'
 
-/** What goes first when there is more than one thing to send. */
-export type Urgency = 'grant' | 'result'
+/** Grants are sent before results. */
+type Urgency = 'grant' | 'result'
 
-/** Sends the transactions of one account, many at a time, and sees each into a block. */
-export type Sender = {
-  /**
-   * Sends a call and waits until it is in a block; throws viem errors, a revert included, and the signal's reason, which ends the
-   * wait but not the transaction.
-   */
-  send(call: ContractCall, urgency: Urgency, signal?: AbortSignal): Promise<TransactionReceipt>
-  /** What waits for a block longer than it should; undefined when nothing does. */
-  stalled(): Stalled | undefined
-}
+/** Sends the transactions of one account, many at a time. */
+export type Sender = ReturnType<typeof createSender>
 
 const launchAttempts = 6
 const launchPauseMs = 200
-/**
- * Makes a sender. Nonces are taken from the chain's pending count while nothing is under way, and counted from there. What is
- * stuck is replaced with the same nonce and higher fees; a nonce that is open below ours is filled.
- */
-export function createSender(writer: ChainWriter, clock: Clock, patience: Patience): Sender {
+
+/** Creates a sender that has nothing under way. */
+export function createSender(writer: ChainWriter, clock: Clock, patience: Patience) {
   const state: SenderState = {
     writer,
     clock,
@@ -95,8 +78,14 @@ export function createSender(writer: ChainWriter, clock: Clock, patience: Patien
     isLaunching = false
   }
   return {
+    /** Returns the transactions that have waited too long for a block; undefined when none has. */
     stalled: () => stalledOf(state),
-    send: async (call, urgency, signal) => {
+    /** Sends a call and waits until it is in a block. Throws viem errors, a revert included, and the reason of the signal. */
+    send: async (
+      call: ContractCall,
+      urgency: Urgency,
+      signal?: AbortSignal,
+    ): Promise<TransactionReceipt> => {
       const launched = new Promise<Flight>((resolve, reject) => {
         queues[urgency].push(() => launch(state, call, signal).then(resolve, reject))
       })
@@ -128,7 +117,7 @@ async function launch(
 ): Promise<Flight> {
   signal?.throwIfAborted()
   const { writer, clock, flights } = state
-  // A call that would revert fails here already: it costs nothing and uses no nonce.
+  // A call that would revert fails here. It costs nothing and uses no nonce.
   const gas = await estimateCall(writer, call, signal)
   const request = { to: call.to, data: call.data, gas }
   for (let attempt = 1; ; attempt++) {

@@ -6,7 +6,7 @@ import { type Address, Hash32 } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { ChainSlash } from '../rules/fault.ts'
 import type { Chain } from './chain.ts'
-import { firstBlockSince } from './find-commitment.ts'
+import { firstBlockSince, missingEvent } from './find-commitment.ts'
 import { reading } from './reading.ts'
 import type { Sender } from './sender.ts'
 
@@ -16,7 +16,7 @@ const abi = nodeRegistryAbi
 const noHash = `0x${'0'.repeat(64)}`
 const blocksAtOnce = 5_000n
 
-/** What passes by itself: it was done meanwhile, or the chain's clock is behind. */
+/** Reverts that need no action: another replica was faster, or the chain's clock is behind. */
 const passing: ReadonlySet<string> = new Set(['FaultAlreadyUsed', 'SlashNotPending', 'TooEarly'])
 
 /** Slashes at NodeRegistry. */
@@ -34,11 +34,8 @@ export const createSlashes = (
     const functionName = call.functionName ?? doing
     const data = encodeFunctionData(call)
     try {
-      const sent = await sender.send(
-        { to: nodeRegistry, abi, functionName, data },
-        'result',
-        signal,
-      )
+      const transaction = { to: nodeRegistry, abi, functionName, data }
+      const sent = await sender.send(transaction, 'result', signal)
       return chainHash(sent.transactionHash, doing)
     } catch (error) {
       signal?.throwIfAborted()
@@ -65,18 +62,15 @@ const remedies: Readonly<Record<string, string>> = {
   UnbondingOver: 'The operator may withdraw already, and can no longer be accused.',
 }
 
-/** Reverts after which there is no stake to take, unless its operator comes back. */
+/** Reverts that show that there is no stake to take, unless its operator comes back. */
 const gone: ReadonlySet<string> = new Set(['NotRegistered', 'UnbondingOver'])
 
-const refused = (doing: string, at: Address, revert: string | undefined): SvcError =>
-  new SvcError(
-    gone.has(revert ?? '') ? 'stake-gone' : 'chain-reverted',
-    `${doing}: NodeRegistry at ${at} refused: ${revert ?? 'no reason given'}`,
-    {
-      hint: remedies[revert ?? ''] ?? 'Check the contract address and the roles there.',
-      retryable: true,
-    },
-  )
+function refused(doing: string, at: Address, revert = 'no reason given'): SvcError {
+  const code = gone.has(revert) ? 'stake-gone' : 'chain-reverted'
+  const hint = remedies[revert] ?? 'Check the contract address and the roles there.'
+  const message = `${doing}: NodeRegistry at ${at} refused: ${revert}`
+  return new SvcError(code, message, { hint, retryable: true })
+}
 
 async function findSlash(
   publicClient: PublicClient,
@@ -101,15 +95,13 @@ async function findSlash(
   }
   const end = await reading(doing, () => findEnd(publicClient, address, faultId, executableAt))
   if (end) return end.depth < BigInt(confirmations) ? { state: 'shallow' } : end.slash
-  throw new SvcError('chain-event-missing', `${doing}: slash ${faultId} is settled, but how?`, {
-    hint: 'The RPC server may lag behind, or may not keep events that long. Nothing is lost.',
-    retryable: true,
-  })
+  const message = `${doing}: slash ${faultId} is settled, but how?`
+  throw new SvcError('chain-event-missing', message, missingEvent)
 }
 
 type End = { readonly slash: ChainSlash; readonly depth: bigint }
 
-/** The event that settled a slash, looked for from now back to its proposal: endpoints refuse to search many blocks at once. */
+/** Finds the event that settled a slash. Searches back to the proposal in parts, because endpoints refuse to search many blocks at once. */
 async function findEnd(
   publicClient: PublicClient,
   address: Address,
@@ -127,17 +119,13 @@ async function findEnd(
       publicClient.getContractEvents({ ...contract, ...range, eventName: 'SlashExecuted' }),
       publicClient.getContractEvents({ ...contract, ...range, eventName: 'SlashCancelled' }),
     ])
-    if (executed) {
-      const { transactionHash, blockNumber, args } = executed
-      const tx = chainHash(transactionHash, 'reading NodeRegistry')
-      const slash: ChainSlash = { state: 'executed', tx, takenWei: args.amount ?? 0n }
-      return { slash, depth: latest - blockNumber + 1n }
-    }
-    if (cancelled) {
-      const { transactionHash, blockNumber } = cancelled
-      const tx = chainHash(transactionHash, 'reading NodeRegistry')
-      return { slash: { state: 'cancelled', tx }, depth: latest - blockNumber + 1n }
-    }
+    const end = executed ?? cancelled
+    if (!end) continue
+    const tx = chainHash(end.transactionHash, 'reading NodeRegistry')
+    const slash: ChainSlash = executed
+      ? { state: 'executed', tx, takenWei: executed.args.amount ?? 0n }
+      : { state: 'cancelled', tx }
+    return { slash, depth: latest - end.blockNumber + 1n }
   }
   return undefined
 }

@@ -4,15 +4,11 @@ import type { Chain, StoredKey } from './chain.ts'
 const cachedMs = 2_000
 const mostKept = 10_000
 
-/**
- * The chain with stored keys remembered for 2 s, absence too, unless one is asked for as it is `now`. Requests share a read: each waits
- * for it within its own budget.
- */
+type Known = { readonly at: MonotonicMs; readonly key: Promise<StoredKey | undefined> }
+
+/** The chain with stored keys, and their absence, cached for 2 s, except with `now`. Requests share a read, each within its own budget. */
 export function rememberingStoredKeys(chain: Chain, clock: Pick<Clock, 'monotonic'>): Chain {
-  const known = new Map<
-    string,
-    { readonly at: MonotonicMs; readonly key: Promise<StoredKey | undefined> }
-  >()
+  const known = new Map<string, Known>()
   const forgetOld = () => {
     for (const [name, { at }] of known) {
       if (known.size <= mostKept && elapsedSince(clock, at) < cachedMs) return

@@ -1,9 +1,8 @@
-import { encodeFunctionData, type LocalAccount, type TransactionReceipt } from 'viem'
+import { encodeFunctionData, type LocalAccount } from 'viem'
 import { resultRegistryAbi } from '../../lib/abi/result-registry.ts'
 import { causes, whatOf } from '../../lib/causes.ts'
 import { chainHash } from '../../lib/chain/chain-hash.ts'
 import { type ChainEndpoint, createChainWriter, usualPollingMs } from '../../lib/chain/clients.ts'
-import type { ContractCall } from '../../lib/chain/send.ts'
 import { isAllowed } from '../../lib/chain/task-manager.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { Address, type Hash32 } from '../../lib/codecs.ts'
@@ -13,17 +12,14 @@ import { findFaults } from './find-faults.ts'
 import type { Stalled } from './flights.ts'
 import { createKeyLists } from './key-lists.ts'
 import { createNodeStates } from './node-states.ts'
-import { reading } from './reading.ts'
-import { refusalOf } from './refusal.ts'
-import { createSender, type Sender, type Urgency } from './sender.ts'
+import { reading, refusalOf } from './reading.ts'
+import { createSender } from './sender.ts'
 import { createSlashes } from './slashes.ts'
 
-/** Results that one transaction put on chain, and the gas it took. */
-type CommittedBatch = {
-  readonly tx: Hash32
-  readonly results: number
-  readonly gasUsed: bigint
-}
+const abi = resultRegistryAbi
+
+/** Results that one transaction put on chain, and the gas that it used. */
+type CommittedBatch = { readonly tx: Hash32; readonly results: number; readonly gasUsed: bigint }
 
 /** Where the contracts are, who sends, and how deep an event must be to count. */
 export type ViemChainOptions = ChainEndpoint & {
@@ -33,15 +29,15 @@ export type ViemChainOptions = ChainEndpoint & {
   readonly resultRegistry: Address
   readonly confirmations: number
   readonly clock: Clock
-  /** After how many milliseconds without progress a transaction is sent again with higher fees; 30 s when left out. */
+  /** After how many milliseconds without progress a transaction is sent again with higher fees; 30 s by default. */
   readonly stuckMs?: number
-  /** Hears why when no block takes what was sent. */
+  /** Called with the reason when no block includes the sent transactions. */
   readonly onStalled?: (reason: string) => void
-  /** Hears of each transaction with results that got into a block. */
+  /** Called for each mined transaction with results. */
   readonly onCommitted?: (batch: CommittedBatch) => void
 }
 
-/** The chain over JSON-RPC. What it says of a node is remembered for 15 s. */
+/** The chain over JSON-RPC. The states of nodes are cached for 15 s. */
 export function createViemChain(options: ViemChainOptions): Chain {
   const { clock, stuckMs = 30_000, chainId } = options
   const writer = createChainWriter(options)
@@ -78,7 +74,11 @@ export function createViemChain(options: ViemChainOptions): Chain {
     commitResults: async (results, signal) => {
       const call = commitCall(options, results)
       const doing = `committing results as ${options.account.address}`
-      const { transactionHash, gasUsed } = await send(sender, doing, call, 'result', signal)
+      const sent = sender.send(call, 'result', signal).catch((error: unknown) => {
+        signal?.throwIfAborted()
+        throw refusalOf(error, doing, call.to)
+      })
+      const { transactionHash, gasUsed } = await sent
       const tx = chainHash(transactionHash, doing)
       options.onCommitted?.({ tx, results: results.length, gasUsed })
       return tx
@@ -95,41 +95,13 @@ export function createViemChain(options: ViemChainOptions): Chain {
 const stallText = ({ count, ms }: Stalled): string =>
   `${whatOf('chain-no-blocks')} (${count}, for ${Math.round(ms / 1000)} s): ${causes['chain-no-blocks'].remedy}`
 
-const commitCall = (
-  { resultRegistry }: ViemChainOptions,
-  results: readonly ChainResult[],
-): ContractCall => ({
-  to: resultRegistry,
-  abi: resultRegistryAbi,
-  functionName: 'commitResults',
-  data: encodeFunctionData({
-    abi: resultRegistryAbi,
-    functionName: 'commitResults',
-    args: [results.map(onChain)],
-  }),
-})
-
-const onChain = (result: ChainResult) => ({
-  jobId: result.jobId,
-  outputCidHash: result.outputCidHash,
-  receiptHash: result.receiptHash,
-  leader: result.leader,
-  matchCount: result.matches,
-  noMatchCount: result.noMatches,
-  verifiers: result.verifiers,
-})
-
-async function send(
-  sender: Sender,
-  doing: string,
-  call: ContractCall,
-  urgency: Urgency,
-  signal: AbortSignal | undefined,
-): Promise<TransactionReceipt> {
-  try {
-    return await sender.send(call, urgency, signal)
-  } catch (error) {
-    signal?.throwIfAborted()
-    throw refusalOf(error, doing, call.to)
-  }
+function commitCall({ resultRegistry: to }: ViemChainOptions, results: readonly ChainResult[]) {
+  const functionName = 'commitResults'
+  const onChain = results.map(({ matches: matchCount, noMatches: noMatchCount, ...result }) => ({
+    ...result,
+    matchCount,
+    noMatchCount,
+  }))
+  const data = encodeFunctionData({ abi, functionName, args: [onChain] })
+  return { to, abi, functionName, data }
 }

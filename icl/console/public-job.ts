@@ -32,7 +32,6 @@ export async function refOf(keys: RefKeys, id: JobId): Promise<string> {
 export async function publicJob(keys: RefKeys, found: Job): Promise<ConsoleJob> {
   const job = shownJob(found)
   const { settledAt } = job
-  const isOver = isSettled(job.phase)
   return {
     ref: await refOf(keys, job.id),
     status: job.phase,
@@ -40,17 +39,18 @@ export async function publicJob(keys: RefKeys, found: Job): Promise<ConsoleJob> 
     min_tier: job.minTier,
     comparator: job.comparator,
     quorum: job.list.terms.quorum,
-    ...(isOver && { answers: answersOf(job).length }),
-    ...(isOver && { agreed: job.agreement?.group.length ?? 0 }),
     created_at: toSeconds(job.createdAt),
     ...(job.reason !== undefined && { reason: job.reason }),
-    ...(isOver && { jobId: job.id }),
-    ...(isOver &&
-      settledAt !== undefined && {
+    ...(isSettled(job.phase) && {
+      answers: answersOf(job).length,
+      agreed: job.agreement?.group.length ?? 0,
+      jobId: job.id,
+      ...(settledAt !== undefined && {
         settled_at: toSeconds(settledAt),
         seconds: (settledAt - job.createdAt) / 1000,
       }),
-    ...(isOver && job.commitTx !== undefined && { commit_tx: job.commitTx }),
+      ...(job.commitTx !== undefined && { commit_tx: job.commitTx }),
+    }),
   }
 }
 
@@ -105,9 +105,8 @@ function publicDeliveries({ phase, agreement, assignments }: Job): ConsoleJobDet
   const outcome = phase === 'accepted' ? 'settled' : 'unfinished'
   return (agreement?.turns ?? []).flatMap(({ fence, failed }) => {
     const node = assignments.find((assignment) => assignment.fence === fence)?.node
-    return node === undefined
-      ? []
-      : [{ node, ...(failed ? { outcome: 'failed', reason: failed.reason } : { outcome }) }]
+    if (node === undefined) return []
+    return [{ node, ...(failed ? { outcome: 'failed', reason: failed.reason } : { outcome }) }]
   })
 }
 

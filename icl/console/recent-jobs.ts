@@ -1,6 +1,6 @@
 /*
- * Problem: any number of viewers watch the newest jobs. A read of the store for each viewer would let strangers
- * overload it. A job must be found by its public ref, from which its id cannot be computed.
+ * Problem: any number of viewers watch the newest jobs, and must not overload the store. A job must be found by its public
+ * ref, from which its id cannot be computed.
  *
  * Idea: one cache of the newest jobs, in their public form, for all viewers of the process. The first look reads the
  * newest jobs, later looks read only what changed, at most once a second. Each change has a number, and a viewer asks
@@ -43,21 +43,10 @@ const cachedMs = shownMs + jobMs
 type Entry = { readonly job: ConsoleJob; readonly createdAt: number; readonly change: number }
 
 /** The newest jobs in their public form, for all viewers of this process. */
-export type RecentJobs = {
-  /** Updates the jobs, with at most one look at the store a second. Throws what the store throws. */
-  look(): Promise<void>
-  /** Returns the number of the last change. */
-  changeNow(): number
-  /** Returns the jobs that changed after `change`, in the order of their changes. */
-  since(change: number): readonly ConsoleJob[]
-  all(): readonly ConsoleJob[]
-  idOf(ref: string): JobId | undefined
-  /** Returns the time (milliseconds) from which on every job that settled is here. */
-  wholeSince(): number
-}
+export type RecentJobs = ReturnType<typeof createRecentJobs>
 
 /** Creates an empty cache, which reads nothing until the first look. */
-export function createRecentJobs({ store, clock, keys }: Dependencies): RecentJobs {
+export function createRecentJobs({ store, clock, keys }: Dependencies) {
   const kept = createKept((job) => publicJob(keys, job))
   let cursor: string | undefined
   let seenAt: MonotonicMs | undefined
@@ -82,11 +71,8 @@ export function createRecentJobs({ store, clock, keys }: Dependencies): RecentJo
     if (changed.length > mostChanges) return loadAnew()
     for (let at = 0; at < changed.length; at += batchSize) {
       const ids = changed.slice(at, at + batchSize)
-      const found = await Promise.all(ids.map((id) => store.findJob(id)))
-      await kept.change(
-        ids,
-        found.map((one) => one?.document),
-      )
+      const jobs = await Promise.all(ids.map(async (id) => (await store.findJob(id))?.document))
+      await kept.change(ids, jobs)
     }
     cursor = next
   }
@@ -99,7 +85,8 @@ export function createRecentJobs({ store, clock, keys }: Dependencies): RecentJo
     seenAt = clock.monotonic()
   }
   return {
-    look: () => {
+    /** Updates the jobs, with at most one look at the store a second. Throws what the store throws. */
+    look: (): Promise<void> => {
       if (looking) return looking
       if (elapsedSince(clock, seenAt) < lookMs) return Promise.resolve()
       looking = lookAfresh().finally(() => {
@@ -177,11 +164,14 @@ function createKept(show: (job: Job) => Promise<ConsoleJob>) {
       trim()
     },
     reads: {
+      /** Returns the number of the last change. */
       changeNow: () => change,
-      since: (known: number) =>
+      /** Returns the jobs that changed after `known`, in the order of their changes. */
+      since: (known: number): readonly ConsoleJob[] =>
         [...entries.values()].flatMap((entry) => (entry.change > known ? [entry.job] : [])),
-      all: () => Array.from(entries.values(), ({ job }) => job),
+      all: (): readonly ConsoleJob[] => Array.from(entries.values(), ({ job }) => job),
       idOf: (ref: string) => ids.get(ref),
+      /** Returns the time (milliseconds) from which on every job that settled is here. */
       wholeSince: () => wholeSince,
     },
   }

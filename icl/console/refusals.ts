@@ -15,14 +15,10 @@ const counted: ReadonlySet<ProblemCode> = new Set([
 ])
 
 /** The requests that this process refused in the last hour for load, limits or lack of nodes. */
-export type Refusals = {
-  note(code: ProblemCode): void
-  /** Returns how many there were, by code. */
-  counts(): Readonly<Record<string, number>>
-}
+export type Refusals = ReturnType<typeof createRefusals>
 
 /** Creates a count by the minute, which drops what is older than an hour. */
-export function createRefusals(clock: Pick<Clock, 'monotonic'>): Refusals {
+export function createRefusals(clock: Pick<Clock, 'monotonic'>) {
   const minutes = new Map<number, Map<ProblemCode, number>>()
   const startedAt = clock.monotonic()
   const minuteNow = () => Math.floor(elapsedSince(clock, startedAt) / minuteMs)
@@ -30,13 +26,14 @@ export function createRefusals(clock: Pick<Clock, 'monotonic'>): Refusals {
     for (const minute of minutes.keys()) if (minute <= now - shownMinutes) minutes.delete(minute)
   }
   return {
-    note: (code) => {
+    note: (code: ProblemCode): void => {
       if (!counted.has(code)) return
       const now = minuteNow()
       forget(now)
       const counts = minutes.get(now) ?? new Map<ProblemCode, number>()
       minutes.set(now, counts.set(code, (counts.get(code) ?? 0) + 1))
     },
+    /** Returns how many there were, by code. */
     counts: () => {
       forget(minuteNow())
       const total: Record<string, number> = {}

@@ -5,17 +5,15 @@ const mostViewers = 256
 const mostPerAddress = 16
 
 /** Counts the viewers that follow the console. */
-export type Viewers = {
-  /** Adds a viewer, and returns a function that removes it, to be called once. Throws `rate-limited` at the limit. */
-  enter(address: string): () => void
-}
+export type Viewers = ReturnType<typeof createViewers>
 
 /** Creates a count with room for 256 viewers at once, 16 of one address. */
-export function createViewers(metrics: Metrics): Viewers {
+export function createViewers(metrics: Metrics) {
   const viewers = new Map<string, number>()
   let all = 0
   return {
-    enter: (address) => {
+    /** Adds a viewer, and returns a function that removes it, to be called once. Throws `rate-limited` at the limit. */
+    enter: (address: string) => {
       if (all >= mostViewers || (viewers.get(address) ?? 0) >= mostPerAddress) {
         throw new ProblemError(
           'rate-limited',

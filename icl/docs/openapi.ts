@@ -144,20 +144,18 @@ const isJobStream = (endpoint: Endpoint): boolean => endpoint === endpoints.foll
 /** Headers that mean something besides what is signed. */
 function headerParameters(endpoint: Endpoint): Json[] {
   const { auth, body, hasEtag } = endpoint
-  const header = (name: string, description: string) => ({
-    ...{ name, in: 'header', required: false, description, schema: text },
-  })
+  const isSigned = auth !== 'none' && auth !== 'metrics-token' && auth !== 'console'
+  const header = (isUsed: unknown, name: string, description: string) =>
+    isUsed ? [{ name, in: 'header', required: false, description, schema: text }] : []
   return [
-    ...(isJobStream(endpoint)
-      ? [header('Last-Event-ID', 'The last event that the caller has: those after it follow')]
-      : []),
-    ...(hasEtag ? [header('If-None-Match', 'The ETag of the answer that the caller has')] : []),
-    ...(auth === 'none' || auth === 'metrics-token' || auth === 'console'
-      ? []
-      : [header('Signature-Input', 'RFC 9421: what the signature covers')]),
-    ...(auth !== 'none' && body
-      ? [header('Content-Digest', 'RFC 9530: a sha-256 of the body')]
-      : []),
+    ...header(
+      isJobStream(endpoint),
+      'Last-Event-ID',
+      'The last event that the caller has: those after it follow',
+    ),
+    ...header(hasEtag, 'If-None-Match', 'The ETag of the answer that the caller has'),
+    ...header(isSigned, 'Signature-Input', 'RFC 9421: what the signature covers'),
+    ...header(auth !== 'none' && body, 'Content-Digest', 'RFC 9530: a sha-256 of the body'),
   ]
 }
 
@@ -203,18 +201,14 @@ function problemResponses(endpoint: Endpoint, schemas: Record<string, Json>): Js
 
 /** The JSON Schema of what travels; named schemas go to the components and are referred to. */
 function schemaOf(type: z.ZodType, schemas: Record<string, Json>): Json {
-  const {
-    $schema: _,
-    $defs,
-    ...schema
-  } = z.toJSONSchema(type, {
+  const made: Json & { $defs?: Record<string, Json> } = z.toJSONSchema(type, {
     io: 'input',
     unrepresentable: 'throw',
-  }) as Json & { $defs?: Record<string, Json> }
-  for (const [name, definition] of Object.entries($defs ?? {})) {
+  })
+  const { $schema: _, $defs = {}, id, ...rest } = made
+  for (const [name, definition] of Object.entries($defs)) {
     schemas[name] = withComponentRefs({ ...definition, id: undefined })
   }
-  const { id, ...rest } = schema
   if (typeof id !== 'string') return withComponentRefs(rest)
   schemas[id] = withComponentRefs(rest)
   return { $ref: `#/components/schemas/${id}` }

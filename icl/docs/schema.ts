@@ -77,7 +77,7 @@ function limits(schema: Schema): Html {
   return html`${shown}`
 }
 
-/** The bounds that JavaScript itself sets to integers say nothing. */
+/** False for the bounds of all safe integers, which are no information. */
 const isTelling = (value: unknown): boolean =>
   value !== undefined && Math.abs(Number(value)) !== Number.MAX_SAFE_INTEGER
 

@@ -20,9 +20,9 @@ import {
 import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { checkRun } from '../operations/check-run.ts'
+import { checkNonce, type NonceUse, takeNonce } from '../records/claim-key.ts'
 import { isReadToken } from '../records/icl-keys.ts'
 import { keyOf } from '../records/keys.ts'
-import { checkNonce, type NonceUse, takeNonce } from '../records/nonces.ts'
 import type { Node } from '../rules/eligibility.ts'
 
 /** Who sent a request. */

@@ -1,25 +1,20 @@
 import { ProblemError } from '../../lib/problem.ts'
 import type { HeldKind, Metrics } from '../telemetry/metrics.ts'
-import type { Later } from './later.ts'
 
 const mostPerCaller = 32
 
 /** Counts the connections that callers hold open. */
-export type ConnectionLimit = {
-  /** Whether a caller holds as many as it may. */
-  isFull(caller: string): boolean
-  /** Counts one more, until `leave`. Throws `rate-limited` when it holds as many as it may. */
-  enter(kind: HeldKind, caller: string): void
-  leave(kind: HeldKind, caller: string): void
-}
+export type ConnectionLimit = ReturnType<typeof createConnectionLimit>
 
 /** Lets each caller hold 32 long-polls and event streams open at once. */
-export function createConnectionLimit(metrics: Metrics): ConnectionLimit {
+export function createConnectionLimit(metrics: Metrics) {
   const held = new Map<string, number>()
   const isFull = (caller: string) => (held.get(caller) ?? 0) >= mostPerCaller
   return {
+    /** True when a caller holds as many as it may. */
     isFull,
-    enter: (kind, caller) => {
+    /** Counts one more, until `leave`. Throws `rate-limited` when the caller holds as many as it may. */
+    enter: (kind: HeldKind, caller: string): void => {
       if (isFull(caller)) {
         throw new ProblemError(
           'rate-limited',
@@ -30,7 +25,7 @@ export function createConnectionLimit(metrics: Metrics): ConnectionLimit {
       held.set(caller, (held.get(caller) ?? 0) + 1)
       metrics.held(kind, 1)
     },
-    leave: (kind, caller) => {
+    leave: (kind: HeldKind, caller: string): void => {
       metrics.held(kind, -1)
       const left = (held.get(caller) ?? 1) - 1
       if (left > 0) held.set(caller, left)
@@ -56,3 +51,34 @@ export async function laterWithinLimit<T>(
     throw error
   }
 }
+
+type Held = {
+  readonly connections: { leave(kind: 'poll', caller: string): void }
+  readonly caller: string
+}
+
+/** An answer that a request waits for, perhaps for long. Nothing else of the request is kept meanwhile. */
+export type Later<T> = {
+  readonly later: Promise<T>
+  /** Where the request counts as an open connection until then, and the caller that it counts for. */
+  readonly held?: Held | undefined
+}
+
+/** Ends the counting of a request as an open connection: its answer is there, or will not come. */
+export const letGo = (held: Held | undefined): void => held?.connections.leave('poll', held.caller)
+
+/** True for an output that comes later. */
+export const isLater = (output: unknown): output is Later<unknown> =>
+  typeof output === 'object' && output !== null && 'later' in output
+
+const waiting = new WeakMap<Response, Promise<Response>>()
+
+/** Returns a placeholder for a response that comes later, so that the request can leave the application before. */
+export function responseLater(later: Promise<Response>): Response {
+  const stand = new Response(null)
+  waiting.set(stand, later)
+  return stand
+}
+
+/** Returns the response behind a placeholder; undefined for a real response. */
+export const laterOf = (response: Response): Promise<Response> | undefined => waiting.get(response)

@@ -1,5 +1,6 @@
 import { type Clock, elapsedSince } from '../../lib/clock.ts'
 import type { Rate, RateName } from '../../lib/schemas/network.ts'
+import { setNewest } from '../async/set-newest.ts'
 
 /** The answer to a request for one more call, and the state of the caller's allowance. */
 export type Allowance = {
@@ -41,11 +42,7 @@ export function createRateLimiter(
     const allowed = owedMs + intervalMs <= windowMs
     const spentMs = allowed && takes ? owedMs + intervalMs : owedMs
     if (allowed && takes) {
-      // A Map keeps its order: the first caller is the one whose last allowed call is oldest.
-      wholeAt.delete(key)
-      wholeAt.set(key, now + spentMs)
-      const oldest = wholeAt.size > maxCallers ? wholeAt.keys().next().value : undefined
-      if (oldest !== undefined) wholeAt.delete(oldest)
+      setNewest(wholeAt, key, now + spentMs, maxCallers)
     }
     return {
       name,

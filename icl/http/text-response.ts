@@ -1,5 +1,10 @@
-import { sha256, utf8 } from '../../lib/digest.ts'
+import { sha256, sha256Hex, utf8 } from '../../lib/digest.ts'
 import type { Endpoint, textOf } from '../../lib/endpoint.ts'
+import { endpoints } from '../../lib/endpoints.ts'
+import { page, scriptHash, styleHash } from '../console/page.generated.ts'
+import type { openApiDocument } from '../docs/openapi.ts'
+import { renderPage } from '../docs/page.ts'
+import { style } from '../docs/style.ts'
 
 /** The cache-control of an endpoint: with an ETag, a cache may keep the response if it revalidates it each time. */
 export const cacheControlOf = ({ hasEtag }: Endpoint): string => (hasEtag ? 'no-cache' : 'no-store')
@@ -23,3 +28,49 @@ export const textResponse = (
       ...headers,
     },
   })
+
+/** Serves the page. The policy lets the browser load and run only the page's own script and style, and call only this ICL. */
+export const consolePage = (): Response =>
+  textResponse(endpoints.getConsole, page, {
+    'content-security-policy': [
+      "default-src 'none'",
+      `script-src '${scriptHash}'`,
+      `style-src '${styleHash}'`,
+      "connect-src 'self'",
+      // The page's empty icon keeps browsers from requesting one.
+      'img-src data:',
+      "base-uri 'none'",
+      "form-action 'none'",
+      "frame-ancestors 'none'",
+    ].join('; '),
+    'referrer-policy': 'no-referrer',
+    'cross-origin-opener-policy': 'same-origin',
+  })
+
+type GetDocument = () => ReturnType<typeof openApiDocument>
+
+/** Serves the API reference. */
+export function docsPage(document: GetDocument): () => Promise<Response> {
+  let page: string | undefined
+  return async () => {
+    page ??= renderPage(document())
+    return textResponse(endpoints.getDocs, page, await pageHeaders(style))
+  }
+}
+
+/**
+ * Serves the reference as a document. Text and ETag are made once: made for each request, they would cost 20 times the processor time, and
+ * a copy for each answer that nobody reads.
+ */
+export function openApiText(document: GetDocument): () => Promise<Response> {
+  const make = async () => {
+    const text = JSON.stringify(document())
+    return { text, etag: `"${await sha256Hex(utf8(text))}"` }
+  }
+  let made: ReturnType<typeof make> | undefined
+  return async () => {
+    made ??= make()
+    const { text, etag } = await made
+    return textResponse(endpoints.getOpenApi, text, { etag })
+  }
+}

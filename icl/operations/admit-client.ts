@@ -86,11 +86,8 @@ async function dailyPlaceOf(
   const day = Math.floor(now / dayMs)
   const expiresAt = (day + 1) * dayMs
   // The places are taken in order, so those of today's known jobs need not be tried.
-  for (
-    let index = await store.countJobsOfClient(client, { since: day * dayMs });
-    index < jobsPerDay;
-    index++
-  ) {
+  const first = await store.countJobsOfClient(client, { since: day * dayMs })
+  for (let index = first; index < jobsPerDay; index++) {
     const key = keyOf('daily', client, day, index)
     const holder = await store.findKey(key, now)
     if (holder === undefined || holder === id)

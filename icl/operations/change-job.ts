@@ -2,12 +2,13 @@ import type { JobId } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { dueKey, jobKey, nodeKey } from '../async/notifier.ts'
 import type { Dependencies } from '../dependencies.ts'
+import { unavailable } from '../records/unavailable.ts'
 import type { Command } from '../rules/commands.ts'
 import { isSettled, type Job } from '../rules/job.ts'
 import { excuse } from '../rules/outages.ts'
 import { transition } from '../rules/transition.ts'
 import type { Write } from '../store/store.ts'
-import { notePhaseChange } from '../telemetry/phase-change.ts'
+import { notePhaseChange } from '../telemetry/settled-job.ts'
 import { receiptFor } from './make-receipt.ts'
 
 const maxTries = 50
@@ -99,9 +100,7 @@ async function updateInTurn(id: JobId, changes: readonly Change[]): Promise<void
       left = await tryAll(id, left)
     }
     if (left.length === 0) return
-    throw new ProblemError('unavailable', 'The job is being changed by too many at once', {
-      retryAfterSeconds: 1,
-    })
+    throw unavailable('The job is being changed by too many at once', 1)
   } catch (error) {
     for (const { reject } of left) reject(error)
   }

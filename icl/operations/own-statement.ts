@@ -1,10 +1,13 @@
 import type { Address, JobId } from '../../lib/codecs.ts'
 import { sha256Hex } from '../../lib/digest.ts'
 import { ProblemError } from '../../lib/problem.ts'
-import type { StatementSession } from '../../lib/schemas/statements.ts'
+import type { Acknowledged } from '../../lib/schemas/assignments.ts'
+import type { AckStatement, StatementSession } from '../../lib/schemas/statements.ts'
 import { verifySignature } from '../../lib/session-key.ts'
 import { type NodeStatement, statementBytes } from '../../lib/statements.ts'
+import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
+import { signStatement } from '../records/icl-keys.ts'
 import type { Node } from '../rules/eligibility.ts'
 import { type Assignment, assignmentOf, type Job } from '../rules/job.ts'
 import { latestDeadlineOf } from '../rules/outages.ts'
@@ -54,4 +57,34 @@ export async function postedBy<Body extends NodeStatement>(
 export function checkSession(job: Job, session: StatementSession): void {
   if (session.not_after * 1000 >= latestDeadlineOf(job)) return
   throw new ProblemError('certificate-expired', 'The session ends before the job. Attest again')
+}
+
+/**
+ * Returns the state of a node's assignment and job, with the ICL's signature under what it has taken and when. The ICL cannot claim later
+ * that the node missed the step. It is made from the job, so a repeated step gets the same acknowledgement.
+ */
+export async function acknowledged(
+  deps: Dependencies,
+  job: Job,
+  assignment: Assignment,
+  step: AckStatement['step'],
+): Promise<Acknowledged> {
+  const { node, fence, status, commitment, committedAt, answer, revealedAt } = assignment
+  const turn = job.agreement?.turns.find((own) => own.fence === fence)
+  const [hash, at] = {
+    commit: [commitment, committedAt] as const,
+    reveal: [answer?.hash, revealedAt] as const,
+    result: [turn?.delivery?.hash, turn?.deliveredAt] as const,
+  }[step]
+  if (hash === undefined || at === undefined) throw new TypeError(`No ${step} was taken`)
+  const body: AckStatement = {
+    statement: 'svc-ack-v2',
+    jobId: job.id,
+    address: node,
+    fence,
+    step,
+    body_hash: hash,
+    at: toSeconds(at),
+  }
+  return { jobId: job.id, status, phase: job.phase, ack: await signStatement(deps.keys, body) }
 }

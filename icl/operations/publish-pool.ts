@@ -16,13 +16,14 @@
  * replica that cannot read the pool that another one has set publishes its own beside it.
  */
 
-import { type PoolSnapshot, readPool, snapshotPool } from '../../lib/pool-snapshot.ts'
+import { readPool, snapshotPool } from '../../lib/pool-snapshot.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { hourMs, toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { loadPoolNodes } from '../pool/load-pool.ts'
-import { currentMs, type PublishedPool } from '../pool/published-pools.ts'
+import { currentMs, type PublishedPool } from '../pool/pool.ts'
 import { keyOf, prefixOf } from '../records/keys.ts'
+import { unavailable } from '../records/unavailable.ts'
 import type { Write } from '../store/store.ts'
 import { putParts } from './keep-blobs.ts'
 
@@ -53,14 +54,13 @@ export async function replacePool(deps: Dependencies): Promise<PublishedPool> {
 /** Returns the pools of the last hour with the times in which each was the current one, newest first. */
 export async function listPools({ store, clock }: Dependencies) {
   const held = await store.listKeys(prefix, clock.now())
-  const pools = held.map(periodOf).toSorted((a, b) => b.from - a.from)
-  return {
-    pools: pools.map(({ cid, from, until }) => ({
-      pool_cid: cid,
-      from: toSeconds(from),
-      until: toSeconds(until),
-    })),
-  }
+  const periods = held.map(periodOf).toSorted((a, b) => b.from - a.from)
+  const pools = periods.map(({ cid: pool_cid, from, until }) => ({
+    pool_cid,
+    from: toSeconds(from),
+    until: toSeconds(until),
+  }))
+  return { pools }
 }
 
 /** The times in which a pool was the current one. */
@@ -103,25 +103,20 @@ async function publish(
   insteadOf?: string,
 ): Promise<PublishedPool> {
   const nodes = await loadPoolNodes(deps)
-  const snapshot = await snapshotPool(nodes)
-  const { root: cid, parts } = snapshot
-  const own = (await putSnapshot(deps, snapshot)) ? { cid, nodes, parts: [...parts.keys()] } : last
+  const { root: cid, parts } = await snapshotPool(nodes)
+  const isPut = await putParts(deps, parts, deps.clock.now() + 2 * hourMs)
+  if (!isPut) {
+    deps.log.warn('no room to publish the pool: the last one stays', { parts: parts.size })
+  }
+  const own = isPut ? { cid, nodes, parts: [...parts.keys()] } : last
   if (!own) {
-    throw new ProblemError('unavailable', 'There is no room to publish the pool', {
-      retryAfterSeconds: 30,
-    })
+    throw unavailable('There is no room to publish the pool', 30)
   }
   const note = await noteOf(deps, own.cid)
   const { now } = note
   const expiresAt = now + currentMs
-  const current = {
-    kind: 'key',
-    key: currentKey,
-    value: own.cid,
-    insteadOf,
-    now,
-    expiresAt,
-  } as const
+  const held = { value: own.cid, insteadOf, now, expiresAt }
+  const current = { kind: 'key', key: currentKey, ...held } as const
   const barrier = deps.store.commits.barrier()
   const isRefused = await deps.store.saveAll([note, current])
   const shared = isRefused && (await findShared(deps))
@@ -129,12 +124,6 @@ async function publish(
   // The note has to be durable before this process remembers the pool as published.
   await barrier()
   return shared ?? own
-}
-
-async function putSnapshot(deps: Dependencies, { parts }: PoolSnapshot): Promise<boolean> {
-  if (await putParts(deps, parts, deps.clock.now() + 2 * hourMs)) return true
-  deps.log.warn('no room to publish the pool: the last one stays', { parts: parts.size })
-  return false
 }
 
 /** The write that records a pool as the current one now and for the next 30 s. */

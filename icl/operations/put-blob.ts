@@ -25,6 +25,7 @@ import { hourMs } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { claimKey } from '../records/claim-key.ts'
 import { keyOf } from '../records/keys.ts'
+import { unavailable } from '../records/unavailable.ts'
 import { isSettled } from '../rules/job.ts'
 import { nextStep } from '../rules/next-step.ts'
 import { checkAdmitted } from './admit-client.ts'
@@ -104,7 +105,5 @@ async function putInPlace(
     )
   }
   if (await deps.blobs.put(cid, body, { ...options, until })) return { cid }
-  throw new ProblemError('unavailable', 'There is no room for more blobs', {
-    retryAfterSeconds: 30,
-  })
+  throw unavailable('There is no room for more blobs', 30)
 }

@@ -6,13 +6,14 @@ import { jobIdOf } from '../../lib/job-id.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SubmitJob } from '../../lib/schemas/jobs.ts'
 import type { Dependencies } from '../dependencies.ts'
+import { type NonceUse, nonceReused, takeNonce } from '../records/claim-key.ts'
 import { readTokenOf } from '../records/icl-keys.ts'
-import { type NonceUse, nonceReused, takeNonce } from '../records/nonces.ts'
+import { unavailable } from '../records/unavailable.ts'
 import type { Job } from '../rules/job.ts'
 import { newJob } from '../rules/new-job.ts'
 import { newWebhook } from '../rules/webhook.ts'
-import { webhookKeyOf, webhookSecretText } from '../webhooks/message.ts'
 import { whyRefused } from '../webhooks/webhook-url.ts'
+import { webhookKeyOf, webhookSecretText } from '../webhooks/webhooks.ts'
 import { checkAdmitted, checkRoom, placesOf } from './admit-client.ts'
 import { notifyOfChange } from './change-job.ts'
 import { keepBlobsUntil, keepingOwn, keepingParts } from './keep-blobs.ts'
@@ -121,9 +122,7 @@ async function saveNewJob(deps: Dependencies, job: Job, use: NonceUse): Promise<
       // Another request for the same submission was faster.
       const found = await store.findJob(job.id)
       if (found) return found.document
-      throw new ProblemError('unavailable', 'The job could not be saved. Submit it again', {
-        retryAfterSeconds: 2,
-      })
+      throw unavailable('The job could not be saved. Submit it again', 2)
     }
     // The other job's key may have expired in this moment.
     const holder = await store.findKey(key.key, key.now)
@@ -131,9 +130,7 @@ async function saveNewJob(deps: Dependencies, job: Job, use: NonceUse): Promise<
     // A blob that is not stored here cannot be kept here.
     if (refused.kind === 'keep-blob') keeping = keeping.filter(({ cid }) => cid !== refused.cid)
   }
-  throw new ProblemError('unavailable', 'The client submits too many jobs at once', {
-    retryAfterSeconds: 1,
-  })
+  throw unavailable('The client submits too many jobs at once', 1)
 }
 
 async function viewSubmission(deps: Dependencies, job: Job, submissionHash: string) {

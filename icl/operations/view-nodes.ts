@@ -7,7 +7,7 @@ import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { loadEligible } from '../pool/load-pool.ts'
 import type { KnownNode } from '../pool/pool.ts'
-import { type Demand, ineligibleReasons, servedTiers } from '../rules/eligibility.ts'
+import { type Demand, ineligibleReasons, type Node, servedTiers } from '../rules/eligibility.ts'
 import { cursorOfName, nameIn, pageOf } from './page-position.ts'
 
 const pageSize = 100
@@ -32,14 +32,19 @@ const viewActiveNode = ({ node, chain }: KnownNode): z.output<typeof ActiveNode>
   },
 })
 
+/** Returns a node that has attested. Throws `node-not-found`. */
+export async function loadNode({ store }: Dependencies, address: Address): Promise<Node> {
+  const found = await store.findNode(address)
+  if (found) return found.document
+  throw new ProblemError('node-not-found', `No node ${address} has attested here`)
+}
+
 /** A node's record (spec 2.2). */
 export async function viewNode(
   deps: Dependencies,
   address: Address,
 ): Promise<z.output<typeof NodeRecord>> {
-  const found = await deps.store.findNode(address)
-  if (!found) throw new ProblemError('node-not-found', `No node ${address} has attested here`)
-  const node = found.document
+  const node = await loadNode(deps, address)
   const [chain, outages, eligible] = await Promise.all([
     deps.chain.nodeOf(address),
     deps.outages.known(),

@@ -1,10 +1,11 @@
 import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
+import type { PoolNode } from '../../lib/pool-snapshot.ts'
 import { cached } from '../async/cached.ts'
+import { setNewest } from '../async/set-newest.ts'
 import type { Chain } from '../chain/chain.ts'
 import type { ChainNode, Node } from '../rules/eligibility.ts'
 import type { OccupiedSlots, Store } from '../store/store.ts'
-import { createPublishedPools, type PublishedPools } from './published-pools.ts'
 
 const cachedMs = 1_000
 /** Limits how often strangers can make the pool read all nodes. */
@@ -89,5 +90,57 @@ export function createPool({
       forgottenAt = clock.monotonic()
       forgetAll()
     },
+  }
+}
+
+/** How long a published pool stays the current one, in milliseconds. */
+export const currentMs = 30_000
+
+const mostKept = 8
+
+/** A pool by the CID of its snapshot, and the CIDs of all its parts. */
+export type PublishedPool = {
+  readonly cid: string
+  readonly nodes: readonly PoolNode[]
+  readonly parts: readonly string[]
+}
+
+/** The published pools that this process remembers. The store has the list of all (icl/operations/publish-pool.ts). */
+export type PublishedPools = ReturnType<typeof createPublishedPools>
+
+/** Creates an empty memory of pools. */
+export function createPublishedPools(clock: Pick<Clock, 'monotonic'>) {
+  const pools = new Map<string, Promise<PublishedPool>>()
+  const keep = (cid: string, pool: Promise<PublishedPool>) => {
+    pool.catch(() => pools.delete(cid))
+    setNewest(pools, cid, pool, mostKept)
+    return pool
+  }
+  let last: PublishedPool | undefined
+  let since: MonotonicMs | undefined
+  let finding: Promise<PublishedPool> | undefined
+  const replace = (pool: PublishedPool) => {
+    last = pool
+    since = clock.monotonic()
+    void keep(pool.cid, Promise.resolve(pool))
+  }
+  return {
+    /** Makes a pool the current one. */
+    replace,
+    /** Returns the current pool. If none is remembered or it is 30 s old, concurrent callers share one call of `find`, with the last pool. */
+    current: async (find: (last: PublishedPool | undefined) => Promise<PublishedPool>) => {
+      if (last && elapsedSince(clock, since) < currentMs) return last
+      finding ??= find(last)
+        .then((found) => {
+          replace(found)
+          return found
+        })
+        .finally(() => {
+          finding = undefined
+        })
+      return await finding
+    },
+    /** Returns a pool by its CID. Loads it unless it is among the last 8 used. */
+    get: (cid: string, load: () => Promise<PublishedPool>) => keep(cid, pools.get(cid) ?? load()),
   }
 }

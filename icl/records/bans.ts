@@ -16,7 +16,7 @@ type Bans = Nodes & { readonly clock: Clock }
 
 /** Returns the ban of a node, if it has one; throws SvcError `store-corrupt`. */
 export async function findBan(
-  { store, clock }: Pick<Bans, 'store' | 'clock'>,
+  { store, clock }: Omit<Bans, 'pool'>,
   address: Address,
 ): Promise<Ban | undefined> {
   const value = await store.findKey(keyOf('ban', address), clock.now())
@@ -24,17 +24,13 @@ export async function findBan(
 }
 
 /** Returns every ban by address; throws SvcError `store-corrupt`. */
-export async function listBans({
-  store,
-  clock,
-}: Pick<Bans, 'store' | 'clock'>): Promise<ReadonlyMap<Address, Ban>> {
-  const held = await store.listKeys(prefix, clock.now())
-  return new Map(
-    held.map(({ key, value }) => {
-      const address = Address.parse(key.slice(prefix.length))
-      return [address, parseBan(address, value)]
-    }),
-  )
+export async function listBans({ store, clock }: Omit<Bans, 'pool'>) {
+  const bans = new Map<Address, Ban>()
+  for (const { key, value } of await store.listKeys(prefix, clock.now())) {
+    const address = Address.parse(key.slice(prefix.length))
+    bans.set(address, parseBan(address, value))
+  }
+  return bans
 }
 
 /** Bans a node: it cannot attest any more, and its certificate ends. False when it was banned already. */

@@ -1,8 +1,8 @@
 import type { Address } from '../../lib/codecs.ts'
-import { ProblemError } from '../../lib/problem.ts'
 import type { KeyedMutex } from '../async/mutex.ts'
 import type { Node } from '../rules/eligibility.ts'
 import type { Store, Write } from '../store/store.ts'
+import { unavailable } from './unavailable.ts'
 
 const maxTries = 20
 
@@ -61,7 +61,5 @@ async function changeInTurn(
     }
     if (refused.kind !== 'node') onRefused(refused)
   }
-  throw new ProblemError('unavailable', 'The node is being changed by too many at once', {
-    retryAfterSeconds: 1,
-  })
+  throw unavailable('The node is being changed by too many at once', 1)
 }

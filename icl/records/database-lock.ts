@@ -1,6 +1,5 @@
 /*
- * Problem: an ICL may work from its local copy while the database is away only if no other ICL saves in the database
- * meanwhile. Waiting for other ICLs to appear proves nothing, because a busy process may be late.
+ * Problem: an ICL may work from its local copy while the database is away only if no other ICL saves in the database meanwhile.
  *
  * Idea: one key in the database is a lock that does not expire. Either any number of ICLs share it, and never save while
  * the database is away. Or one ICL has it exclusively, and may save then. It keeps the lock during the outage.
@@ -57,14 +56,12 @@ const nameOf = ({ id, isExclusive }: LockHolder): string =>
   isExclusive ? `exclusive ${id}` : shared
 
 /** Takes the lock; `wasHeld` when the local copy says that this holder has it. Throws SvcError `store-locked` beside another ICL. */
-export async function takeDatabaseLock(
+export const takeDatabaseLock = (
   store: Keys,
   holder: LockHolder & { readonly wasHeld: boolean },
   host: Host,
-): Promise<void> {
-  if (holder.isExclusive) await takeExclusively(store, holder, host.clock)
-  else await takeShared(store, holder, host)
-}
+): Promise<void> =>
+  holder.isExclusive ? takeExclusively(store, holder, host.clock) : takeShared(store, holder, host)
 
 /** True while a holder has the lock. */
 export const hasDatabaseLock = async (

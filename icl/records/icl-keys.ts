@@ -81,20 +81,13 @@ export async function deriveSigningKeys(
 ): Promise<SigningKeys> {
   const suffix = generation === 1 ? '' : `/${generation}`
   const tally = await signingKeyFromSeed(await derive(secret, `svc-icl-tally-v1${suffix}`))
-  const certificate = await certificateKey(
-    await derive(secret, `svc-icl-certificate-v1${suffix}`, 48),
-  )
+  const tallyJwk = { kty: 'OKP', crv: 'Ed25519', x: tally.publicKey }
+  const seed = await derive(secret, `svc-icl-certificate-v1${suffix}`, 48)
+  const certificate = await certificateKey(seed)
   return {
     tally,
     publicKeys: [
-      {
-        kty: 'OKP',
-        crv: 'Ed25519',
-        x: tally.publicKey,
-        kid: tally.thumbprint,
-        alg: 'EdDSA',
-        use: 'sig',
-      },
+      { ...tallyJwk, kid: tally.thumbprint, alg: 'EdDSA', use: 'sig' },
       { ...certificate.publicJwk, kid: certificate.kid, alg: 'ES256', use: 'sig' },
     ],
     signCertificate: (claims) =>

@@ -65,8 +65,7 @@ export async function createKeyring(
         known.map(async (one) => ({ ...one, keys: await keysOf(one.generation) })),
       )
       const own = next.flatMap(({ keys }) => keys.publicKeys)
-      const published = await publish(store, clock, own)
-      jwks = { keys: published }
+      jwks = { keys: await publish(store, clock, own) }
       generations = next
     },
   }
@@ -78,17 +77,14 @@ export async function listGenerations(
   clock: Clock,
 ): Promise<readonly KeyGeneration[]> {
   const rotations = await store.listKeys(generationPrefix, clock.now())
-  const generations = rotations.map(({ key, value }) => ({
-    generation: parseHeld(
-      GenerationNumber,
-      key.slice(generationPrefix.length),
-      `The record ${key}`,
-    ),
-    activeAt: parseHeld(Generation, value, `The record ${key}`).activeAt,
-  }))
-  return [{ generation: 1, activeAt: 0 }, ...generations].sort(
-    (a, b) => a.generation - b.generation,
-  )
+  const generations = rotations.map(({ key, value }) => {
+    const what = `The record ${key}`
+    const number = key.slice(generationPrefix.length)
+    const generation = parseHeld(GenerationNumber, number, what)
+    return { generation, activeAt: parseHeld(Generation, value, what).activeAt }
+  })
+  const all = [{ generation: 1, activeAt: 0 }, ...generations]
+  return all.toSorted((a, b) => a.generation - b.generation)
 }
 
 /** Lists every public key ever published, the newest first, and whether it was withdrawn; throws SvcError `store-corrupt`. */
@@ -117,14 +113,10 @@ export async function rotateKeys(store: Stored, clock: Clock): Promise<KeyGenera
   const last = (await listGenerations(store, clock)).at(-1)
   if (last && last.activeAt > now) return undefined
   const next = { generation: (last?.generation ?? 1) + 1, activeAt: now + activationMs }
-  const saved = await store.save({
-    kind: 'key',
-    key: keyOf('keyring:generation', next.generation),
-    value: JSON.stringify({ activeAt: next.activeAt }),
-    now,
-    expiresAt: forever,
-  })
-  return saved ? next : undefined
+  const key = keyOf('keyring:generation', next.generation)
+  const value = JSON.stringify({ activeAt: next.activeAt })
+  const isSaved = await store.save({ kind: 'key', key, value, now, expiresAt: forever })
+  return isSaved ? next : undefined
 }
 
 /** Stores public keys for good. Returns the new ones and all stored ones that are not withdrawn. */
@@ -134,15 +126,10 @@ async function publish(store: Stored, clock: Clock, own: readonly Jwk[]): Promis
   const fresh = own.filter(({ kid }) => !kids.has(kid))
   const now = clock.now()
   for (const jwk of fresh) {
+    const key = keyOf('keyring:public', jwk.kid)
     const value = JSON.stringify({ jwk, since: now })
     // The store refuses a key that another replica published first, which is just as good.
-    await store.save({
-      kind: 'key',
-      key: keyOf('keyring:public', jwk.kid),
-      value,
-      now,
-      expiresAt: forever,
-    })
+    await store.save({ kind: 'key', key, value, now, expiresAt: forever })
   }
   return [...fresh, ...known.flatMap(({ jwk, withdrawn }) => (withdrawn ? [] : [jwk]))]
 }

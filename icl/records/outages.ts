@@ -1,4 +1,5 @@
 import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
+import { dayMs, hourMs } from '../../lib/time.ts'
 import { every } from '../async/repeat.ts'
 import type { Outage } from '../rules/outages.ts'
 import type { Store } from '../store/store.ts'
@@ -11,28 +12,21 @@ import { keyOf, prefixOf } from './keys.ts'
  * If no other replica has renewed it either, the time since the mark is an outage. The first replica to notice saves it under its start,
  * with its end, and the others read it. `rules/outages.ts` defines what an outage changes.
  */
-export type Outages = {
-  /** Returns the outages of the last hour. Reads the mark first when this replica may have been away. Throws what the store throws. */
-  all(): Promise<readonly Outage[]>
-  /** The same for callers that change nothing: returns the outages known so far when the store fails. */
-  known(): Promise<readonly Outage[]>
-  /** Renews the mark every second until the signal aborts. */
-  keep(signal: AbortSignal): Promise<void>
-}
+export type Outages = ReturnType<typeof createOutages>
 
 const renewMs = 1_000
 /** A replica that was silent for longer may have been away. Shorter outages do no harm. */
 const silentMs = 3_000
 
 const markKey = keyOf('icl-seen')
-const markLivesMs = 86_400_000
+const markLivesMs = dayMs
 const prefix = prefixOf('outage')
-const outageLivesMs = 3_600_000
+const outageLivesMs = hourMs
 
 type Held = { readonly store: Store; readonly clock: Clock; readonly log: Log }
 
 /** Creates the detection of outages over a store. */
-export function createOutages(held: Held): Outages {
+export function createOutages(held: Held) {
   const { store, clock } = held
   let outages: readonly Outage[] = []
   let renewedAt: MonotonicMs | undefined
@@ -59,9 +53,13 @@ export function createOutages(held: Held): Outages {
     return outages
   }
   return {
+    /** Returns the outages of the last hour. Reads the mark first when this replica may have been away. Throws what the store throws. */
     all,
-    known: () => all().catch(() => outages),
-    keep: (signal) => every(held, renewMs, signal, 'saying that the ICL is there', renewOnce),
+    /** The same for callers that change nothing: returns the outages known so far when the store fails. */
+    known: (): Promise<readonly Outage[]> => all().catch(() => outages),
+    /** Renews the mark every second until the signal aborts. */
+    keep: (signal: AbortSignal) =>
+      every(held, renewMs, signal, 'saying that the ICL is there', renewOnce),
   }
 }
 
@@ -73,14 +71,9 @@ async function catchUp({ store, clock, log }: Held, now: number): Promise<readon
   // The replica that saved the last outage may have been killed before it renewed the mark.
   const from = Math.max(mark.expiresAt - markLivesMs, ...known.map(({ until }) => until))
   if (now - from <= silentMs) return known
-  const isFirst = await store.save({
-    kind: 'key',
-    key: keyOf('outage', from),
-    value: String(now),
-    now: clock.now(),
-    expiresAt: now + outageLivesMs,
-  })
-  if (isFirst) {
+  const write = { kind: 'key', key: keyOf('outage', from), value: String(now) } as const
+  const expiresAt = now + outageLivesMs
+  if (await store.save({ ...write, now: clock.now(), expiresAt })) {
     log.warn('The ICL was away: deadlines are moved', { seconds: Math.round((now - from) / 1000) })
   }
   return listOutages(store, now)

@@ -67,17 +67,12 @@ export async function joinReplicas(
   now: number,
 ): Promise<readonly string[]> {
   const replaced: string[] = []
-  const write = {
-    kind: 'key',
-    key: newestReplicaKey,
-    value: token,
-    now,
-    expiresAt: forever,
-  } as const
+  const key = newestReplicaKey
+  const write = { kind: 'key', key, value: token, now, expiresAt: forever } as const
   while (!(await store.save(write))) {
-    const value = await store.findKey(newestReplicaKey, now)
+    const value = await store.findKey(key, now)
     if (value === undefined) continue
-    await store.save({ kind: 'release-key', key: newestReplicaKey, value })
+    await store.save({ kind: 'release-key', key, value })
     replaced.push(value)
   }
   return replaced

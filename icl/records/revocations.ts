@@ -14,19 +14,14 @@ export type Revocable = { readonly kind: 'ek' | 'ak' | 'jti'; readonly id: strin
 type Held = { readonly store: Store; readonly clock: Clock }
 
 /** The revocation list that requests are checked against. */
-export type Revocations = {
-  /** True when the certificate, its TPM or its attestation key is revoked. Sees revocations by other processes within a second. */
-  covers(certificate: Certificate): Promise<boolean>
-  /** True when one of these is revoked. Always asks the store, and throws what it throws. */
-  includes(things: readonly Revocable[]): Promise<boolean>
-}
+export type Revocations = ReturnType<typeof createRevocations>
 
 const prefix = prefixOf('revoked')
 const cachedMs = 1_000
 const nameOf = ({ kind, id }: Revocable) => `${kind}:${id}`
 
 /** Creates the list from the store's revocations and those of the settings (hashes and names in hex). */
-export function createRevocations(held: Held, bySettings: ReadonlySet<string>): Revocations {
+export function createRevocations(held: Held, bySettings: ReadonlySet<string>) {
   const { store, clock } = held
   let last: ReadonlySet<string> = new Set()
   const read = async (): Promise<ReadonlySet<string>> => {
@@ -41,13 +36,15 @@ export function createRevocations(held: Held, bySettings: ReadonlySet<string>): 
   const current = cached(clock, cachedMs, read)
   const isInSettings = ({ kind, id }: Revocable) => kind !== 'jti' && bySettings.has(id)
   return {
-    covers: async (certificate) => {
+    /** True when the certificate, its TPM or its attestation key is revoked. Sees revocations by other processes within a second. */
+    covers: async (certificate: Certificate): Promise<boolean> => {
       const things = thingsOf(certificate)
       if (things.some(isInSettings)) return true
       const names = await current.read()
       return things.some((thing) => names.has(nameOf(thing)))
     },
-    includes: async (things) => {
+    /** True when one of these is revoked. Always asks the store, and throws what it throws. */
+    includes: async (things: readonly Revocable[]): Promise<boolean> => {
       if (things.some(isInSettings)) return true
       for (const thing of things) {
         const value = await store.findKey(keyOf('revoked', thing.kind, thing.id), clock.now())
@@ -58,15 +55,11 @@ export function createRevocations(held: Held, bySettings: ReadonlySet<string>): 
   }
 }
 
-const thingsOf = ({ id, tpm }: Certificate): readonly Revocable[] => [
-  { kind: 'jti', id },
-  ...(tpm
-    ? [
-        { kind: 'ek' as const, id: tpm.ek },
-        { kind: 'ak' as const, id: tpm.ak },
-      ]
-    : []),
-]
+function thingsOf({ id, tpm }: Certificate): readonly Revocable[] {
+  const things: Revocable[] = [{ kind: 'jti', id }]
+  if (tpm) things.push({ kind: 'ek', id: tpm.ek }, { kind: 'ak', id: tpm.ak })
+  return things
+}
 
 /** Revokes a thing, and ends every certificate that rests on it; returns the addresses of their nodes. */
 export async function revoke(held: Held & Nodes, thing: Revocable): Promise<readonly Address[]> {

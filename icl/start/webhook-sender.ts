@@ -8,8 +8,7 @@ import { hostOf, parseIpAddress } from '../../lib/ip-address.ts'
 import { systemClock } from '../../lib/system.ts'
 import { toSeconds } from '../../lib/time.ts'
 import { version } from '../version.ts'
-import { isPublicAddress } from '../webhooks/public-address.ts'
-import { whyRefused } from '../webhooks/webhook-url.ts'
+import { isPublicAddress, whyRefused } from '../webhooks/webhook-url.ts'
 import type { WebhookAnswer, WebhookMessage, Webhooks } from '../webhooks/webhooks.ts'
 
 const usualTimeoutMs = 10_000

@@ -5,13 +5,6 @@ import type { Log } from './log.ts'
 
 const remindMs = 60_000
 
-/** Logs work that fails and is retried: at the first failure, once a minute with a count, and when the failures are over. */
-export type Failures = {
-  failed(name: string, error: unknown): void
-  /** Reports that the work succeeded, or is not retried any more. */
-  passed(name: string): void
-}
-
 type Spell = {
   readonly since: MonotonicMs
   readonly names: Set<string>
@@ -27,11 +20,14 @@ export const isPassing = (error: unknown): boolean =>
 const codeOf = (error: unknown): string =>
   error instanceof ProblemError || error instanceof SvcError ? error.code : ''
 
-/** Creates a log of failures. Failures that may pass are warnings, counted by code. Other failures are errors, counted by name. */
+/**
+ * Logs work that fails and is retried: at the first failure, once a minute with a count, and when the failures are over. Failures that may
+ * pass are warnings, counted by code. Other failures are errors, counted by name.
+ */
 export function createFailures(
   { clock, log }: { readonly clock: Clock; readonly log: Log },
   message: string,
-): Failures {
+) {
   const spells = new Map<string, Spell>()
   const remove = (key: string, spell: Spell, name: string) => {
     if (!spell.names.delete(name) || spell.names.size > 0) return
@@ -40,7 +36,7 @@ export function createFailures(
     log.info(`${message}: over`, { failures: spell.count, seconds })
   }
   return {
-    failed: (name, error) => {
+    failed: (name: string, error: unknown): void => {
       const passing = isPassing(error)
       const key = passing ? codeOf(error) : name
       const now = clock.monotonic()
@@ -55,7 +51,8 @@ export function createFailures(
       if (passing) log.warn(message, fields)
       else log.error(message, fields)
     },
-    passed: (name) => {
+    /** Reports that the work succeeded, or is not retried any more. */
+    passed: (name: string): void => {
       for (const [key, spell] of spells) remove(key, spell, name)
     },
   }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { readLines } from '../../../icl/blobs/read-lines.ts'
+import { readLines } from '../../../icl/blobs/kubo-pins.ts'
 
 const text = 'one\ntwo\nthree\nfour\n'
 

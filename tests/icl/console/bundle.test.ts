@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { page, scriptHash, styleHash } from '../../../icl/console/page.generated.ts'
-import { consolePage } from '../../../icl/http/console-page.ts'
+import { consolePage } from '../../../icl/http/text-response.ts'
 import { sha256, utf8 } from '../../../lib/digest.ts'
 import { buildPages } from '../../../web/build-pages.ts'
 
