@@ -54,9 +54,7 @@ import { viewRecord } from './operations/view-record.ts'
 import type { Node } from './rules/eligibility.ts'
 import type { Gauges } from './telemetry/metrics.ts'
 
-/** How long the gauges of /metrics are cached. */
 const gaugesMs = 2_000
-/** How long the console's overview is cached. */
 const overviewMs = 1_000
 
 type Probes = ReturnType<typeof createProbes>
@@ -205,7 +203,6 @@ const nodeRoutes = {
   },
 } satisfies Partial<Routes>
 
-/** Handlers that hold a connection open. */
 const heldRoutes = (connections: ConnectionLimit, base: Dependencies) =>
   ({
     followJob: async ({ params }, { caller, headers, signal, deps }) => {

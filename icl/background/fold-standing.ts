@@ -37,7 +37,6 @@ export async function foldStanding(
   return { standing, folded: { before, standing: old.standing, losses: old.losses } }
 }
 
-/** A node's events of a second and later. */
 async function listSince(store: Store, { address }: Node, second: number) {
   const events: ReputationEvent[] = []
   for (;;) {

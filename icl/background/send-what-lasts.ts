@@ -1,7 +1,7 @@
-import { wrapped } from '../async/wrapped.ts'
 import type { Chain } from '../chain/chain.ts'
 import type { Dependencies } from '../dependencies.ts'
 import type { Store } from '../store/store.ts'
+import { wrapped } from '../wrapped.ts'
 
 /** Which calls of the chain send something. */
 const sends: Readonly<Record<keyof Chain, boolean>> = {

@@ -22,7 +22,6 @@ export type KuboRpcOptions = {
   readonly attempts?: number | undefined
 }
 
-/** A call of Kubo's RPC. */
 type KuboCall = {
   readonly command: string
   readonly query?: Readonly<Record<string, string>>
@@ -135,7 +134,6 @@ class KuboAway extends SvcError {
 const retryAfterMs = (error: unknown): number | undefined =>
   error instanceof KuboAway ? error.waitMs : undefined
 
-/** The error of a Kubo that answers in an unexpected way. */
 const refused = (how: string, cause?: unknown): SvcError =>
   new SvcError('kubo-refused', `Kubo ${how}`, {
     hint: 'Check the address in SVC_ICL_BLOBS and what its RPC asks for (SVC_ICL_KUBO_AUTHORIZATION).',

@@ -153,7 +153,6 @@ function createRoom(store: Store, uploader: Uploader, maxBytes: number, clock: C
   }
 }
 
-/** The bytes that each node has added in its current hour. */
 function createShares(clock: Clock) {
   const shares = new Map<string, { bytes: number; readonly since: MonotonicMs }>()
   const shareOf = (node: string) => {

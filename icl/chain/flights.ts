@@ -163,7 +163,6 @@ function giveUp({ flights }: SenderState, reason: Error): void {
   for (const flight of all) flight.reject(reason)
 }
 
-/** Settles a flight whose nonce is used. */
 async function land(state: SenderState, flight: Flight): Promise<void> {
   const { publicClient } = state.writer
   for (const hash of flight.hashes.toReversed()) {

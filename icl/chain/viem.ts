@@ -18,7 +18,6 @@ import { createSlashes } from './slashes.ts'
 
 const abi = resultRegistryAbi
 
-/** Results that one transaction put on chain, and the gas that it used. */
 type CommittedBatch = { readonly tx: Hash32; readonly results: number; readonly gasUsed: bigint }
 
 /** Where the contracts are, who sends, and how deep an event must be to count. */

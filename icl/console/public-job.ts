@@ -16,7 +16,6 @@ import { isSettled, type Job, roleOf } from '../rules/job.ts'
 import { batchOf } from '../rules/seats.ts'
 import { shownJob } from '../rules/shown-job.ts'
 
-/** The keys that refs are made with. */
 type RefKeys = Pick<TokenKeys, 'tag'>
 
 /** Returns the console's name of a job. Only this ICL can compute it from the job id, because the chain shows the ids of running jobs. */

@@ -9,15 +9,12 @@
  * Invariants:
  * - The store is not read while no viewer looks. After a minute without a look everything is read anew.
  * - Readers never see half of a change: the public forms are made first, and then stored together.
- * - At most 5,000 jobs are kept. From wholeSince on, every job that settled is among them. wholeSince moves forward when
- *   old jobs are dropped.
- * - The cursor of changes is taken before the jobs are read: a job that is saved in between is read twice, and not
- *   missed.
+ * - At most 5,000 jobs are kept. Every job that settled since wholeSince is among them.
+ * - The cursor of changes is taken before the jobs are read, so that no save in between is missed.
  *
- * Failure cases: when the store fails, the look throws the store's error, and the cursor stays where it was. When
- * more than 500 jobs changed at once, everything is read anew, and a viewer with an earlier number gets all kept jobs.
+ * Failure cases: when the store fails, the look throws its error, and the cursor stays. When more than 500 jobs changed at
+ * once, everything is read anew, and a viewer with an earlier number gets all kept jobs.
  */
-
 import { elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import type { JobId } from '../../lib/codecs.ts'
 import type { ConsoleJob } from '../../lib/schemas/console.ts'
@@ -114,7 +111,6 @@ async function newestJobs(store: Store, since: number): Promise<readonly Job[]> 
 const isSame = (one: ConsoleJob | undefined, other: ConsoleJob): boolean =>
   JSON.stringify(one) === JSON.stringify(other)
 
-/** Creates the map of kept jobs, at most 5,000. */
 function createKept(show: (job: Job) => Promise<ConsoleJob>) {
   const entries = new Map<JobId, Entry>()
   const ids = new Map<string, JobId>()

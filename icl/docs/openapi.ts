@@ -138,7 +138,6 @@ const jobStream = {
     'Events named `job`. `id` is its `seq`, `data` a JobEvent (components/schemas/JobEvent)',
 }
 
-/** The stream of a job's events. */
 const isJobStream = (endpoint: Endpoint): boolean => endpoint === endpoints.followJob
 
 /** Headers that mean something besides what is signed. */

@@ -39,7 +39,6 @@ export type Caller =
   /** A holder of the read token of the job in the path. */
   | { readonly kind: 'reader' }
 
-/** The parts of a request that authentication reads. */
 type IncomingRequest = Omit<SignableRequest, 'hasBody'> & {
   /** Reads the body, once the signature over its digest holds. Undefined when the body is too large. */
   readonly body: () => Promise<Uint8Array<ArrayBuffer> | undefined>

@@ -2,17 +2,15 @@ import { type Clock, elapsedSince } from '../../lib/clock.ts'
 import { withDeadline, within } from '../../lib/deadline.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { wrapped } from '../async/wrapped.ts'
 import type { Blobs } from '../blobs/blobs.ts'
 import type { Dependencies } from '../dependencies.ts'
+import { wrapped } from '../wrapped.ts'
 
 /*
- * A caller waits 15 s, or 10 s longer than it asked the ICL to hold its request. The calls of a request to other services have to end
- * before that. Otherwise a service that hangs (the chain's RPC, tried 4 times for 10 s each, or Kubo) looks like an ICL that hangs. So all
- * calls of a request share one budget. A failed read of the chain is tried again within it, since most failures pass sooner. A call to the
- * chain that is given up goes on, and its result is cached for others. A call that stores or reads a blob is stopped.
+ * A caller waits 15 s, or 10 s longer than it asked the ICL to hold its request. All calls of a request to other services share one budget
+ * that ends before, so that a service that hangs does not look like an ICL that hangs. A failed read of the chain is tried again within it.
+ * A call to the chain that is given up goes on, and its result is cached for others. A call that stores or reads a blob is stopped.
  */
-
 /** The time that a request has for calls to other services, besides the time that it asked to be held; milliseconds. */
 export const requestBudgetMs = 8_000
 

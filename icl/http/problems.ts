@@ -9,7 +9,6 @@ import type { Dependencies } from '../dependencies.ts'
 import type { RequestEnv } from './request-env.ts'
 import type { Throttle } from './throttle.ts'
 
-/** What the answer to a failure needs of its request. */
 type Failed = {
   readonly deps: Pick<Dependencies, 'log' | 'store'>
   readonly requestId: string
@@ -100,7 +99,6 @@ const patterns = Object.values(endpoints).map(({ method, path }: Endpoint) => ({
   pattern: new RegExp(`^${path.replace(/[.]/g, '\\.').replace(/\{\w+\}/g, '[^/]+')}$`),
 }))
 
-/** The methods that a path takes; empty when it does not exist. */
 function methodsAt(path: string): readonly string[] {
   const fitting = patterns.filter(({ pattern }) => pattern.test(path))
   // A path that the table names exactly does not match one with a parameter.

@@ -24,7 +24,6 @@ const stricter: Readonly<Record<string, RateName>> = {
   putBlob: 'upload',
 } satisfies Partial<Record<OperationId, RateName>>
 
-/** Whether the endpoint needs no authentication. */
 const isOpen = (c: Context<RequestEnv>, { auth }: Endpoint): boolean =>
   auth === 'none' ||
   (auth === 'metrics-token' && c.get('deps').access.metricsToken === undefined) ||

@@ -69,7 +69,6 @@ function after({ clock, limits }: Dependencies, job: Job, command: Command): Job
   return 'refused' in next ? job : next.job
 }
 
-/** A change of a job that waits for its turn. */
 type Change = {
   readonly deps: Dependencies
   readonly change: (job: Job) => Promise<Job> | Job

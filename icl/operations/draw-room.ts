@@ -38,7 +38,6 @@ export type Room = {
   seatedIn(job: JobId): Promise<readonly Address[]>
 }
 
-/** A draw that the queue has let go ahead. */
 type TakenOn = {
   readonly client: Address
   readonly seats: readonly Address[]

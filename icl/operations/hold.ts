@@ -24,7 +24,6 @@ export type Waiting = {
   readonly isOver: boolean
 }
 
-/** All that is kept of a waiting caller. */
 type Waiter = Row & {
   readonly deps: Dependencies
   readonly question: Question<unknown>

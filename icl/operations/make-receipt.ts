@@ -76,7 +76,6 @@ async function tallyOf(deps: Dependencies, job: Job, record: Hash32, deliverer: 
   return signStatement(deps.keys, body)
 }
 
-/** The seated nodes that gave no answer, and why. */
 const seatsOver = ({ assignments }: Job): ReceiptRecord['over'] =>
   assignments.flatMap(({ position, fence, reason, endedAt, answer }) =>
     answer || reason === undefined || endedAt === undefined

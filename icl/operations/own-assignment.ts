@@ -77,7 +77,6 @@ export const withNext = <S extends AssignmentState>(
     () => state,
   )
 
-/** Returns what a node needs of the current turn to do its part in it. */
 function inTurn(job: Job, step: NextStep): Pick<OwnAssignment, 'turn' | 'checkers' | 'to_check'> {
   if (step !== 'deliver' && step !== 'check' && step !== 'differ') return {}
   const turn = (job.agreement?.turns.length ?? 0) - 1

@@ -2,9 +2,9 @@
  * Problem: neither the client nor the ICL may choose the pool that a list is drawn from once the seed of the list is known.
  * Everybody who has the terms must be able to read the pool.
  *
- * Idea: the ICL publishes the whole pool, with busy nodes, as blobs, and records in the store from when to when it was the
- * current one. Terms name a pool by its CID, and stand in the block that makes the seed. A list is drawn only from a pool
- * that was current shortly before that block.
+ * Idea: the ICL publishes the whole pool, with busy nodes, as blobs, and notes in the store when it was the current one. Terms
+ * name a pool by its CID, and stand in the block that makes the seed. A list is drawn only from a pool that was current shortly
+ * before that block.
  *
  * Invariants:
  * - A pool is readable and its note is saved before the ICL names it to anybody.
@@ -13,9 +13,8 @@
  * - A note covers one unbroken time. A pool that becomes current again after another one gets a second note.
  *
  * Failure cases: without room for a new pool the last one stays current. Without any pool the callers get `unavailable`. A
- * replica that cannot read the pool that another one has set publishes its own beside it.
+ * replica that cannot read the shared pool publishes its own beside it.
  */
-
 import { readPool, snapshotPool } from '../../lib/pool-snapshot.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { hourMs, toSeconds } from '../../lib/time.ts'
@@ -32,7 +31,6 @@ const prefix = prefixOf('pool')
 /** How long a pool is listed after it stopped being the current one. */
 const listedMs = hourMs
 
-/** The time in which a pool was the current one, in milliseconds. */
 type Period = { readonly cid: string; readonly from: number; readonly until: number }
 
 /** Returns the pool to draw lists from now. Publishes one when none is recent enough. */

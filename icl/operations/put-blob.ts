@@ -5,16 +5,13 @@
  * its turn to deliver.
  *
  * Invariants:
- * - Each key and each fence has room for one blob: a key seals one prompt, and a node that lost its text in a restart
- *   does not deliver any more.
- * - The same bytes may be uploaded any number of times.
+ * - Each key and each fence has room for one blob, whose bytes may be uploaded any number of times.
  * - Bytes without the form of a seal are refused, because blobs are public.
  * - The place is taken before the blob is stored, and lasts longer than a key is accepted or a job runs.
  *
- * Failure cases: while the chain is away a wallet gets `chain-unavailable`. When there is no room for a blob, it keeps its
- * place for the next try.
+ * Failure cases: while the chain is away a wallet gets `chain-unavailable`. Without room for a blob, the place is kept for the
+ * next try.
  */
-
 import { cidOf } from '../../lib/cid.ts'
 import type { Address } from '../../lib/codecs.ts'
 import type { Input } from '../../lib/endpoint.ts'

@@ -23,7 +23,6 @@ import { jobListOf, keyUsed, keyWriteOf } from './take-list.ts'
 /** A submission without its signed list. On a repeat the list may differ in who is passed over, its time and its signature. */
 const LastingSubmission = SubmitJob.omit({ list: true })
 
-/** The submitting wallet, and the nonce of its signed request. */
 type Submitter = { readonly address: Address; readonly nonce: NonceUse }
 
 /** Saves a new job, or returns the one that the same submission made before. Uses up the nonce in either case, also on a failure. */

@@ -8,7 +8,6 @@ import { keyOf, parseHeld, prefixOf } from './keys.ts'
 
 const prefix = prefixOf('ban')
 
-/** The reason that the operator gave for a ban, and its time (milliseconds). */
 const Ban = z.object({ reason: z.string(), at: z.number() })
 export type Ban = z.output<typeof Ban>
 

@@ -7,12 +7,11 @@
  * Invariants:
  * - A node reveals exactly what it committed to. It never commits twice in the same job.
  * - The time to reveal starts for a whole batch at once. It starts separately only for a node that took a seat later.
- * - A revealed answer stays: it cannot be withdrawn, and its seat is never filled again.
+ * - A revealed answer stays, and its seat is never filled again.
  *
  * Failure cases: a node that does not reveal in time loses its seat and is scored. It may still reveal while no other node
  * has taken the seat, because a short network failure must not cost a pool of three its job.
  */
-
 import type { Hash32 } from '../../lib/codecs.ts'
 import { decided } from './agreement.ts'
 import { repeated } from './faults.ts'

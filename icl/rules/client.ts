@@ -1,15 +1,10 @@
 /*
- * This document holds the facts that the ICL has learnt of one wallet, that rules read, and that are found neither on chain nor in another
- * document. Today that is one fact: when its first job was accepted.
+ * The facts about one wallet that the ICL has learnt, that rules read, and that are neither on chain nor in another document.
  *
- * Kept elsewhere, on purpose:
- * - What belongs to one job or key: a job holds its webhook and the result of its tries. The room for a blob is under its key or fence.
- * - The places for running jobs and for jobs of a day. Each is a key of the store that one job holds. A counter in this document would
- *   serialize all submissions of a client.
- * - Who may submit, and how much: that is the operator's setting. Rates are counted in one process and may be lost.
- * - Secrets (read tokens, webhook secrets): they are derived from the ICL's secret and stored nowhere.
+ * Kept elsewhere, on purpose: what belongs to one job or key. The places for running jobs and for jobs of a day, which are keys
+ * of the store, because a counter here would serialize all submissions of a client. The operator's settings, and rates, which
+ * one process counts and may lose. Secrets, which are derived from the ICL's secret and stored nowhere.
  */
-
 import type { Address } from '../../lib/codecs.ts'
 import type { AllowanceHolder } from '../../lib/reputation.ts'
 import { dayMs } from '../../lib/time.ts'

@@ -7,7 +7,6 @@ import type { Outage } from './outages.ts'
 import type { PostedAnswer, PostedDelivery, PostedTurnAbort, PostedVerdict } from './posted.ts'
 import type { WebhookAnswer } from './webhook.ts'
 
-/** A node, and the fence of its assignment. */
 type Seat = { readonly node: Address; readonly fence: number }
 
 /**

@@ -46,7 +46,6 @@ export function withTurn(job: Job, { now, limits }: Moment): Job {
   return recorded(turned, now, 'to-deliver', { assignment: byFence(job, fence) })
 }
 
-/** The job with its current turn changed. */
 function withTurnChanged(job: Job, change: Partial<Turn>): Job {
   const { agreement } = job
   const last = agreement?.turns.at(-1)

@@ -1,14 +1,10 @@
 import { changeTo, type Job, jobMs, recorded, type Transition } from './job.ts'
 
 /**
- * An outage is a time in which the ICL could not be reached: it was down, frozen, or without its database. What it measured meanwhile
- * says nothing about nodes. So up to 5 minutes of an outage count neither for a deadline nor as silence of a node.
- *
- * Nothing sweeps through the jobs after an outage. Each job records the last outage for which its deadlines were moved. Every use of a job
- * first moves them, once for each outage, however often the ICL is killed in between.
- *
- * Every outage moves offers, leases and turns, so that it costs no node a point. The job itself ends at most 10 minutes later, however many
- * outages there are: the client lets nodes be activated until then, and the nodes' session keys last as long.
+ * An outage is a time in which the ICL was down, frozen, or without its database. It says nothing about nodes, so up to 5 minutes of it
+ * count neither for a deadline nor as silence of a node. Each job records the last outage for which its deadlines were moved, and every use
+ * of a job first moves them, once for each outage. The job itself ends at most 10 minutes later, however many outages there are: the client
+ * lets nodes be activated until then, and the nodes' session keys last as long.
  */
 
 /** A time in which no replica of the ICL could be reached, in milliseconds. */

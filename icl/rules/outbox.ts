@@ -81,7 +81,6 @@ function seeCommit(job: Job, pending: PendingEffect, { tx, isDeep }: CommitSeen,
   return tried(sent, pending, { done: false, retryMs }, now)
 }
 
-/** Records the slash as it stands on chain. */
 function seeSlash(
   job: Job,
   pending: PendingEffect,

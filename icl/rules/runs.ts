@@ -4,10 +4,10 @@ import type { StatementSession } from '../../lib/schemas/statements.ts'
  * Problem: two daemons run with one wallet, because a folder was copied, or a machine was replaced while the old one still
  * ran. Both would take the same assignments and sign different answers to them.
  *
- * Idea: each start of a daemon opens a run, named by the random session key that it attests. Only the newest run counts.
- * It takes over the seats of the run before it, so that a killed daemon goes on. A superseded run that signs another request
- * shows that two daemons are alive. When two runs show that within ten minutes, the daemons supersede one another, as
- * supervisors that restart them cause. Then no run counts for ten minutes, so that both stop.
+ * Idea: each start of a daemon opens a run, named by the random session key that it attests. Only the newest run counts. It
+ * takes over the seats of the run before it. A superseded run that signs another request shows that two daemons are alive.
+ * When two runs show that within ten minutes, supervisors restart the daemons against one another. Then no run counts for ten
+ * minutes, so that both stop.
  *
  * Invariants:
  * - At most one run counts, and a superseded run never counts again.
@@ -15,10 +15,9 @@ import type { StatementSession } from '../../lib/schemas/statements.ts'
  *   nothing after the request that opened the next run. Both times are by the clock of the node's machine.
  *
  * Failure cases: a request arrives late (it was signed before, so it shows nothing, and a late attestation answers an older
- * challenge). A daemon stops at a refusal in the same second in which the next run attested (a later round shows it). The
- * clocks of two machines differ (one of the two still shows that it is alive, so the conflict is found later).
+ * challenge). A daemon stops in the second in which the next run attested (a later round shows it). The clocks of two machines
+ * differ (one of the two still shows that it is alive, so the conflict is found later).
  */
-
 /** A session key that a wallet granted. */
 export type RunKey = {
   /** RFC 7638 thumbprint of the session key: the run's name. */

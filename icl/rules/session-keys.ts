@@ -3,7 +3,6 @@ import type { NodeCommand } from './commands.ts'
 import type { Job } from './job.ts'
 import type { Posted } from './posted.ts'
 
-/** The node's statement in a command, if it brings one. */
 function statementIn(command: NodeCommand): Posted<NodeStatement> | undefined {
   if ('answer' in command) return command.answer
   if ('delivery' in command) return command.delivery

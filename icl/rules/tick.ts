@@ -77,7 +77,6 @@ export const needsMembers = (job: Job, now: number): boolean =>
   now < job.deadline &&
   ((job.fillAt !== undefined && job.fillAt <= now) || overdueAssignments(job, now).length > 0)
 
-/** The assignments whose deadline has passed. */
 const overdueAssignments = (job: Job, now: number): readonly Assignment[] =>
   timedAssignments(job).filter(({ deadline }) => deadline !== undefined && deadline <= now)
 
@@ -100,7 +99,6 @@ function vacateFullNodes(job: Job, members: readonly MemberState[], now: number)
   return next
 }
 
-/** Ends the assignments whose deadline has passed. */
 const lapse = (job: Job, now: number): Change =>
   overdueAssignments(job, now)
     .filter((assignment) => !waitsForSlot(assignment))
@@ -182,7 +180,6 @@ function failsAnywhere({ assignments, list }: Job): boolean {
 
 const returnDelayMs = 2_000
 
-/** The positions of nodes that may have a seat again now. */
 const returningMembers = (job: Job, members: readonly MemberState[], now: number): number[] =>
   returnable(job)
     .filter(

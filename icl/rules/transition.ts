@@ -73,7 +73,6 @@ const oneByOne = (job: Job, commands: readonly Command[], { now, limits }: Momen
 export const ready = ({ job, effects }: Change, now: number): Change =>
   changeTo(timed(scored(job, effects), effects, now), effects)
 
-/** Records in the assignments what their nodes are scored for. */
 function scored(job: Job, effects: readonly Effect[]): Job {
   const scores = effects.filter((effect) => effect.type === 'score-node')
   if (scores.length === 0) return job

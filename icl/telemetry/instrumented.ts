@@ -1,5 +1,5 @@
 import { SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
-import { type Method, wrapped } from '../async/wrapped.ts'
+import { type Method, wrapped } from '../wrapped.ts'
 import type { Metrics } from './metrics.ts'
 import { tracer } from './tracing.ts'
 
