@@ -177,10 +177,8 @@ async function authenticateNode(
   checkFreshness(deps, { ...parsed, nonce: undefined })
   const node = (await deps.store.findNode(keyId.address))?.document
   if (!node) {
-    throw new ProblemError(
-      'not-attested',
-      'The ICL knows no attestation of this node. Attest again',
-    )
+    const why = 'The ICL knows no attestation of this node. Attest again'
+    throw new ProblemError('not-attested', why)
   }
   const { certificate } = node
   const runs = [certificate, ...node.runs.former]
@@ -214,10 +212,8 @@ async function authenticateOperator(
     sha256(utf8(access.metricsToken)),
   ])
   if (equalBytes(given, wanted)) return { kind: 'anyone' }
-  throw new ProblemError(
-    'token-invalid',
-    'This needs the bearer token of the operator of this ICL (SVC_ICL_METRICS_TOKEN)',
-  )
+  const why = 'This needs the bearer token of the operator of this ICL (SVC_ICL_METRICS_TOKEN)'
+  throw new ProblemError('token-invalid', why)
 }
 
 /** Throws `not-found` when the operator shows no console, and `token-invalid` when the console needs a token that the caller lacks. */

@@ -13,10 +13,8 @@ export function checkForm(request: Request): void {
     headerBytes += name.length + value.length
   })
   if (headerBytes > maxHeaderBytes) {
-    throw new ProblemError(
-      'headers-too-large',
-      `All headers together may have ${maxHeaderBytes} bytes at most`,
-    )
+    const why = `All headers together may have ${maxHeaderBytes} bytes at most`
+    throw new ProblemError('headers-too-large', why)
   }
   if (!isDecodable(target)) {
     throw new ProblemError('invalid-request', 'The address is not UTF-8 in percent-encoding')

@@ -125,10 +125,8 @@ async function saveAttested(
     const now = deps.clock.now()
     const runs = openRun(node.runs, node.certificate, certificate, opening, now)
     if (runs === 'overtaken') {
-      throw new ProblemError(
-        'challenge-expired',
-        'A daemon with a later challenge attested first. Fetch a new challenge',
-      )
+      const why = 'A daemon with a later challenge attested first. Fetch a new challenge'
+      throw new ProblemError('challenge-expired', why)
     }
     if (typeof runs === 'string') throw runProblem(runs, node.runs, now)
     const { heartbeatTimestamp: _, ...rest } = node
@@ -209,9 +207,7 @@ async function checkSession(
   }
   const proof = sessionProofBytes(digest)
   if (!(await verifySignature(session.key, request.session_signature, proof))) {
-    throw new ProblemError(
-      'session-proof-invalid',
-      'The session key did not sign the digest of this attestation',
-    )
+    const why = 'The session key did not sign the digest of this attestation'
+    throw new ProblemError('session-proof-invalid', why)
   }
 }

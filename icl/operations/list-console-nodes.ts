@@ -6,7 +6,7 @@ import type { Dependencies } from '../dependencies.ts'
 import type { KnownNode } from '../pool/pool.ts'
 import { ineligibleReasons, servedTiers } from '../rules/eligibility.ts'
 import type { Outage } from '../rules/outages.ts'
-import { cursorOfName, nameIn, pageOf } from './page-position.ts'
+import { pageByAddress } from './page-position.ts'
 
 const pageSize = 200
 
@@ -15,12 +15,8 @@ export async function listConsoleNodes(
   deps: Dependencies,
   cursor: string | undefined,
 ): Promise<z.output<typeof ConsoleNodes>> {
-  const after = nameIn(cursor)
   const outages = await deps.outages.known()
-  const nodes = (await deps.pool.nodes())
-    .filter(({ node }) => node.address > after)
-    .sort((a, b) => (a.node.address < b.node.address ? -1 : 1))
-  const { page, next_cursor } = pageOf(nodes, pageSize, ({ node }) => cursorOfName(node.address))
+  const { page, next_cursor } = pageByAddress(await deps.pool.nodes(), pageSize, cursor)
   const now = deps.clock.now()
   return { nodes: page.map((node) => viewNode(node, now, outages)), next_cursor }
 }

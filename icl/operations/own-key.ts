@@ -33,8 +33,6 @@ export async function findOwnKey(
   }
   const age = toSeconds(clock.now()) - key.storedAt
   if (age <= maxSeconds) return key
-  throw new ProblemError(
-    'key-expired',
-    `The key was stored ${age} s ago, and is good for ${maxSeconds} s. Store another key`,
-  )
+  const why = `The key was stored ${age} s ago, and is good for ${maxSeconds} s. Store another key`
+  throw new ProblemError('key-expired', why)
 }

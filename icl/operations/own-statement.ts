@@ -47,10 +47,8 @@ export async function postedBy<Body extends NodeStatement>(
       return { body, hash: await sha256Hex(bytes), signature, session }
     }
   }
-  throw new ProblemError(
-    'statement-signature-invalid',
-    'The session key did not sign this statement',
-  )
+  const why = 'The session key did not sign this statement'
+  throw new ProblemError('statement-signature-invalid', why)
 }
 
 /** Checks that a session outlives the job, also one that outages make longer. Otherwise the job's receipt would not hold. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Address } from '../../lib/codecs.ts'
 import { fromBase64Url, toBase64Url, utf8 } from '../../lib/digest.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { Position } from '../store/store.ts'
@@ -30,9 +31,14 @@ export function pageOf<T>(found: readonly T[], size: number, cursorAfter: (last:
   }
 }
 
-/** The name behind the cursor of a list by name; empty without a cursor. */
-export const nameIn = (cursor: string | undefined): string =>
-  cursor === undefined ? '' : new TextDecoder().decode(fromBase64Url(cursor))
-
-/** The cursor after a name, for a list by name. */
-export const cursorOfName = (name: string): string => toBase64Url(utf8(name))
+/** Cuts the page after a cursor off nodes, by address. */
+export function pageByAddress<T extends { readonly node: { readonly address: Address } }>(
+  found: readonly T[],
+  size: number,
+  cursor: string | undefined,
+) {
+  const after = cursor === undefined ? '' : new TextDecoder().decode(fromBase64Url(cursor))
+  const rest = found.filter(({ node }) => node.address > after)
+  const sorted = rest.toSorted((a, b) => (a.node.address < b.node.address ? -1 : 1))
+  return pageOf(sorted, size, ({ node }) => toBase64Url(utf8(node.address)))
+}

@@ -96,10 +96,8 @@ async function putInPlace(
   const until = deps.clock.now() + unusedBlobMs
   const other = await claimKey(deps, name, cid, until)
   if (other !== cid) {
-    throw new ProblemError(
-      'too-many-blobs',
-      `This key or fence has the blob ${other}. Upload that again, or store another key`,
-    )
+    const why = `This key or fence has the blob ${other}. Upload that again, or store another key`
+    throw new ProblemError('too-many-blobs', why)
   }
   if (await deps.blobs.put(cid, body, { ...options, until })) return { cid }
   throw unavailable('There is no room for more blobs', 30)

@@ -150,10 +150,8 @@ async function viewSubmission(deps: Dependencies, job: Job, submissionHash: stri
 function checkWebhook({ webhooks }: Dependencies, url: string | undefined): void {
   if (url === undefined) return
   if (!webhooks) {
-    throw new ProblemError(
-      'webhooks-off',
-      'This ICL sends no webhooks: leave `webhook` out, and follow the job instead',
-    )
+    const why = 'This ICL sends no webhooks: leave `webhook` out, and follow the job instead'
+    throw new ProblemError('webhooks-off', why)
   }
   const reason = whyRefused(url, webhooks.allowPrivate)
   if (reason) throw new ProblemError('webhook-refused', `The URL of the webhook: ${reason}`)

@@ -153,10 +153,8 @@ export async function takeVerdict(
   const { jobId, fence } = post
   const { address } = node
   if ((post.verdict === 'match') !== (post.reason === undefined)) {
-    throw new ProblemError(
-      'invalid-request',
-      'A no-match needs a reason, and only a no-match has one',
-    )
+    const why = 'A no-match needs a reason, and only a no-match has one'
+    throw new ProblemError('invalid-request', why)
   }
   await loadOwnJob(deps, jobId, address)
   const verdict = await postedBy<VerdictStatement>(node, post)

@@ -8,15 +8,13 @@ import type { Dependencies } from '../dependencies.ts'
 import { loadEligible } from '../pool/load-pool.ts'
 import type { KnownNode } from '../pool/pool.ts'
 import { type Demand, ineligibleReasons, type Node, servedTiers } from '../rules/eligibility.ts'
-import { cursorOfName, nameIn, pageOf } from './page-position.ts'
+import { pageByAddress } from './page-position.ts'
 
 const pageSize = 100
 
 /** Returns a page of the active pool, by address. */
 export async function listActiveNodes(deps: Dependencies, demand: Demand, cursor?: string) {
-  const after = nameIn(cursor)
-  const eligible = (await loadEligible(deps, demand)).filter(({ node }) => node.address > after)
-  const { page, next_cursor } = pageOf(eligible, pageSize, ({ node }) => cursorOfName(node.address))
+  const { page, next_cursor } = pageByAddress(await loadEligible(deps, demand), pageSize, cursor)
   return { nodes: page.map(viewActiveNode), next_cursor }
 }
 
