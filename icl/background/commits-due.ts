@@ -86,7 +86,7 @@ type Looked = Due & { readonly found: Commitment | Error; readonly sentTx?: Hash
  * Puts the results of jobs on chain in one transaction, except those that are there. Each effect is done once its event is deep enough to
  * stay. Returns false when the chain did not take the transaction.
  */
-export async function commitDue(
+async function commitDue(
   deps: Dependencies,
   effects: readonly (readonly [JobId, WaitingResult])[],
   term: AbortSignal,

@@ -250,7 +250,7 @@ async function inGroups<T>(
 type Access = 'allowed' | 'missing' | 'refused' | 'ended' | 'not-needed'
 
 /** Makes sure that a node may read the prompt key. The coordinator activates members of the list that the client committed to. */
-export async function ensureAccess(
+async function ensureAccess(
   { chain, log }: Dependencies,
   job: Job,
   node: Address,

@@ -81,7 +81,7 @@ type Needed = Pick<Dependencies, 'store' | 'clock' | 'turns'>
 type Accounted = Pick<Job, 'client' | 'phase' | 'settledAt'>
 
 /** Returns whose allowance a job's events use. Records once when the client's first job was accepted. */
-export const loadAllowance = (deps: Needed, job: Accounted): Promise<AllowanceHolder> =>
+const loadAllowance = (deps: Needed, job: Accounted): Promise<AllowanceHolder> =>
   deps.turns(`client ${job.client}`, () => loadInTurn(deps, job))
 
 async function loadInTurn(

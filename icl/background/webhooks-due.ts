@@ -70,7 +70,7 @@ const serverOf = (url: string | undefined): string =>
   url !== undefined && URL.canParse(url) ? new URL(url).host : ''
 
 /** Tries once to tell a client's server that its job has settled, and records the result in the job. */
-export async function sendWebhook(
+async function sendWebhook(
   deps: Dependencies,
   id: JobId,
   effectId: number,

@@ -124,7 +124,7 @@ const schemaSection = (name: string, schema: Schema): Html => html`
 ${schema.properties ? fieldTable(schema) : html`<p>${typeOf(schema)}</p>`}</section>`
 
 /** A piece of JSON Schema as the OpenAPI document holds it. */
-export type Schema = {
+type Schema = {
   readonly $ref?: string
   readonly type?: string | readonly string[]
   readonly properties?: Readonly<Record<string, Schema>>
@@ -141,7 +141,7 @@ export type Schema = {
 }
 
 /** What values a schema takes, in one line; named schemas are links to where they are described. */
-export function typeOf(schema: Schema): Html {
+function typeOf(schema: Schema): Html {
   if (schema.$ref !== undefined) {
     const name = schema.$ref.split('/').at(-1) ?? ''
     return html`<a href="#schema-${name}"><code>${name}</code></a>`
@@ -165,7 +165,7 @@ export function typeOf(schema: Schema): Html {
 }
 
 /** The fields of an object, a row each. */
-export function fieldTable(schema: Schema): Html {
+function fieldTable(schema: Schema): Html {
   const required = new Set(schema.required)
   const rows = Object.entries(schema.properties ?? {}).map(
     ([name, field]) => html`<tr>
@@ -179,7 +179,7 @@ export function fieldTable(schema: Schema): Html {
 }
 
 /** What a field means that may be left out. */
-export const optionalNote = ({ default: fallback }: Schema): string =>
+const optionalNote = ({ default: fallback }: Schema): string =>
   fallback === undefined ? 'optional' : `default ${JSON.stringify(fallback)}`
 
 const shownConstraints = {

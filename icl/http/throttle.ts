@@ -129,7 +129,7 @@ export function allowanceHeaders({ name, rate, remaining, resetSeconds }: Allowa
 const max = 65_536
 
 /** Remembers the callers that authenticated last: wallets of clients and nodes, and the jobs of readers. */
-export function createKnownCallers() {
+function createKnownCallers() {
   const known = new Set<string>()
   return {
     add: (caller: string) => {
@@ -144,7 +144,7 @@ export function createKnownCallers() {
 }
 
 /** The unverified name of a caller: the wallet in its key id, or the job in the path when it has a token. */
-export function namedCaller(headers: Headers, jobId: string | undefined): string | undefined {
+function namedCaller(headers: Headers, jobId: string | undefined): string | undefined {
   if (headers.has('authorization')) return jobId
   const keyId = /;keyid="(?:erc8128:[0-9]{1,16}|svc-node):(0x[0-9a-fA-F]{40})/
   return keyId.exec(headers.get('signature-input') ?? '')?.[1]?.toLowerCase()

@@ -76,7 +76,7 @@ async function countActive(deps: Dependencies) {
 const readingMs = 3_000
 
 /** Returns what `read` gives, or undefined when it fails or takes more than 3 s: a scrape or the console must not fail for it. */
-export const readInTime = <T>(
+const readInTime = <T>(
   clock: Dependencies['clock'],
   read: () => Promise<T>,
 ): Promise<T | undefined> =>

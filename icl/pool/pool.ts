@@ -106,10 +106,10 @@ export type PublishedPool = {
 }
 
 /** The published pools that this process remembers. The store has the list of all (icl/operations/publish-pool.ts). */
-export type PublishedPools = ReturnType<typeof createPublishedPools>
+type PublishedPools = ReturnType<typeof createPublishedPools>
 
 /** Creates an empty memory of pools. */
-export function createPublishedPools(clock: Pick<Clock, 'monotonic'>) {
+function createPublishedPools(clock: Pick<Clock, 'monotonic'>) {
   const pools = new Map<string, Promise<PublishedPool>>()
   const keep = (cid: string, pool: Promise<PublishedPool>) => {
     pool.catch(() => pools.delete(cid))

@@ -18,7 +18,7 @@ export type SettledJob = {
 }
 
 /** Returns the figures of a settled job. */
-export function settledJob(job: Job): SettledJob {
+function settledJob(job: Job): SettledJob {
   const { agreement, batches, list, passed, phase } = job
   const turns = agreement?.turns ?? []
   const group = agreement?.group
