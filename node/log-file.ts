@@ -1,6 +1,5 @@
 import { errorMessage } from '../lib/error-message.ts'
-import { SvcError } from '../lib/svc-error.ts'
-import { openRotatingFile, type RotatingFileOptions } from './rotating-file.ts'
+import { openRotatingFile, orUnusable, type RotatingFileOptions } from './rotating-file.ts'
 
 /** A destination of log lines. */
 export type LogSink = { readonly write: (line: string) => void; readonly close: () => void }
@@ -10,7 +9,10 @@ export function openLogFile(
   options: RotatingFileOptions,
   elsewhere: (line: string) => void,
 ): LogSink {
-  const file = open(options)
+  const open = () => openRotatingFile(options)
+  const file = orUnusable('log-file-unusable', `the log file ${options.path}`, open, {
+    hint: 'Check log_file (SVC_LOG_FILE, --log-file), and who owns its folder.',
+  })
   let isBroken = false
   return {
     write(line) {
@@ -26,20 +28,5 @@ export function openLogFile(
       }
     },
     close: () => file.close(),
-  }
-}
-
-function open(options: RotatingFileOptions) {
-  try {
-    return openRotatingFile(options)
-  } catch (error) {
-    throw new SvcError(
-      'log-file-unusable',
-      `${options.path} cannot be opened: ${errorMessage(error)}`,
-      {
-        hint: 'Check log_file (SVC_LOG_FILE, --log-file), and who owns its folder.',
-        cause: error,
-      },
-    )
   }
 }

@@ -10,6 +10,8 @@ import {
   writeSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
+import { errorMessage } from '../lib/error-message.ts'
+import { SvcError } from '../lib/svc-error.ts'
 
 /** A file of lines that is rotated when it is full. A written line survives the end of this process. */
 export type RotatingFile = {
@@ -86,5 +88,23 @@ function rotate(path: string, oldFiles: number): void {
   for (let age = oldFiles - 1; age >= 0; age--) {
     if (statSync(nameOf(age), { throwIfNoEntry: false }) === undefined) continue
     renameSync(nameOf(age), nameOf(age + 1))
+  }
+}
+
+/** Runs `work` and names the file in its errors. Throws SvcError `code` in place of file system errors. */
+export function orUnusable<T>(
+  code: string,
+  file: string,
+  work: () => T,
+  { hint }: { readonly hint: string },
+): T {
+  try {
+    return work()
+  } catch (error) {
+    if (error instanceof SvcError) throw error
+    throw new SvcError(code, `${file} cannot be used: ${errorMessage(error)}`, {
+      hint,
+      cause: error,
+    })
   }
 }

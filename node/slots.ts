@@ -1,6 +1,4 @@
-import type { AssignmentOffer } from '../lib/schemas/assignments.ts'
-
-type AssignmentId = Pick<AssignmentOffer, 'jobId' | 'fence'>
+import { type AssignmentId, nameOf } from './journal/read-journal.ts'
 
 /** The node's job slots, and the assignments that it took. */
 export type Slots = {
@@ -24,7 +22,6 @@ export function createSlots(count: number): Slots {
   const holding = new Set<symbol>()
   const running = new Set<Promise<void>>()
   const taken = new Set<string>()
-  const nameOf = ({ jobId, fence }: AssignmentId) => `${jobId}:${fence}`
   return {
     // More jobs may be resumed than there are slots.
     free: () => Math.max(0, Math.min(count - holding.size, mostUnended - running.size)),

@@ -1,13 +1,10 @@
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
 import { type Clock, unixSeconds } from '../../lib/clock.ts'
-import { errorMessage } from '../../lib/error-message.ts'
 import { ownerOnly, writeWhole } from '../../lib/host/write-whole.ts'
 import { Ack } from '../../lib/schemas/statements.ts'
-import { SvcError } from '../../lib/svc-error.ts'
-import { openRotatingFile, type RotatingFile } from '../rotating-file.ts'
-import { parseLines } from './json-lines.ts'
-import { readText } from './read-text.ts'
+import { openRotatingFile, orUnusable } from '../rotating-file.ts'
+import { parseLines, readText } from './json-lines.ts'
 
 /** Keeps the ICL's acknowledgements. */
 export interface Acks {
@@ -37,13 +34,13 @@ export function openAcks(
     for (const file of [`${path}.1`, path]) pruneFile(file, now)
   }
   let prunedAt = unixSeconds(clock)
-  let file: RotatingFile
-  try {
+  const open = () => {
     prune(prunedAt)
-    file = openRotatingFile({ path, maxBytes, oldFiles: 1 })
-  } catch (error) {
-    throw unusable(path, error)
+    return openRotatingFile({ path, maxBytes, oldFiles: 1 })
   }
+  const file = orUnusable('acks-unusable', `the file of acknowledgements ${path}`, open, {
+    hint: 'Check the disk, and who owns the file. It is for disputes about receipts alone: it may be moved away.',
+  })
   return {
     keep(ack) {
       const now = unixSeconds(clock)
@@ -64,13 +61,3 @@ function pruneFile(path: string, now: number): void {
   const lines = kept.map((ack) => `${JSON.stringify(z.encode(Ack, ack))}\n`)
   writeWhole(path, lines.join(''), ownerOnly)
 }
-
-const unusable = (path: string, error: unknown): SvcError =>
-  new SvcError(
-    'acks-unusable',
-    `the file of acknowledgements ${path} cannot be used: ${errorMessage(error)}`,
-    {
-      hint: 'Check the disk, and who owns the file. It is for disputes about receipts alone: it may be moved away.',
-      cause: error,
-    },
-  )

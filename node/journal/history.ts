@@ -1,13 +1,11 @@
-import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
 import { JobId, ModelId, UnixSeconds } from '../../lib/codecs.ts'
-import { errorMessage } from '../../lib/error-message.ts'
 import { Role } from '../../lib/schemas/jobs.ts'
-import { SvcError } from '../../lib/svc-error.ts'
 import { sumOf } from '../inference/usage.ts'
-import { openRotatingFile } from '../rotating-file.ts'
-import { parseLines } from './json-lines.ts'
+import { openRotatingFile, orUnusable } from '../rotating-file.ts'
+import { parseLines, readText } from './json-lines.ts'
+import { nameOf } from './read-journal.ts'
 
 const Count = z.int().min(0)
 
@@ -50,7 +48,7 @@ export const historyPathOf = (configPath: string): string => join(dirname(config
 
 /** Opens the history (mode 0600, at most 2 files of 1 MiB). Throws SvcError `history-unusable`. `append` throws file system errors. */
 export function openHistory(path: string): History & { close(): void } {
-  const file = open(path)
+  const file = usable(path, () => openRotatingFile({ path, maxBytes, oldFiles }))
   return {
     append: (record) => file.append(JSON.stringify(z.encode(JobRecord, record))),
     close: () => file.close(),
@@ -63,12 +61,12 @@ export async function readHistory(
   limit = Number.POSITIVE_INFINITY,
   onSkipped: (lines: number) => void = () => {},
 ): Promise<readonly JobRecord[]> {
-  const texts = await Promise.all([`${path}.1`, path].map(readText))
+  const texts = usable(path, () => [`${path}.1`, path].map(readText))
   const { records, skipped } = parseLines(texts.join(''), JobRecord)
   // A job keeps its place in the map, so jobs are in the order of their starts.
   const latest = new Map<string, JobRecord>()
   for (const record of records) {
-    const key = `${record.jobId}:${record.fence}`
+    const key = nameOf(record)
     const usages = [latest.get(key)?.usage, record.usage].filter((usage) => usage !== undefined)
     latest.set(key, usages.length > 0 ? { ...record, usage: sumOf(usages) } : record)
   }
@@ -76,29 +74,7 @@ export async function readHistory(
   return limit > 0 ? [...latest.values()].slice(-limit) : []
 }
 
-async function readText(path: string): Promise<string> {
-  try {
-    return await readFile(path, 'utf8')
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return ''
-    throw unusable(path, error)
-  }
-}
-
-function open(path: string) {
-  try {
-    return openRotatingFile({ path, maxBytes, oldFiles })
-  } catch (error) {
-    throw unusable(path, error)
-  }
-}
-
-const unusable = (path: string, error: unknown): SvcError =>
-  new SvcError(
-    'history-unusable',
-    `the job history ${path} cannot be used: ${errorMessage(error)}`,
-    {
-      hint: 'Check the disk, and who owns the file. It is for the operator alone: it may be moved away.',
-      cause: error,
-    },
-  )
+const usable = <T>(path: string, work: () => T): T =>
+  orUnusable('history-unusable', `the job history ${path}`, work, {
+    hint: 'Check the disk, and who owns the file. It is for the operator alone: it may be moved away.',
+  })

@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { syncFolder, writeAll } from '../../lib/host/write-whole.ts'
 import { type Asked, askedBefore, countAsked } from './asked.ts'
 import type { Journal } from './journal.ts'
-import { type AssignmentId, checkWhole, readJournal } from './read-journal.ts'
+import { type AssignmentId, checkWhole, nameOf, readJournal } from './read-journal.ts'
 import { lineOf } from './step-lines.ts'
 import { entryOf, type JournalStep, signedIn } from './steps.ts'
 import { orUnwritable, rememberedStatements, replaceJournal } from './write-journal.ts'
@@ -22,7 +22,9 @@ export function openJournal(path: string): JournalFile {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
     const content = readJournal(path)
     checkWhole(path, content)
-    const { jobs, signed, asked } = summary(content.steps)
+    const known: Known = { jobs: new Map(), signed: new Map(), asked: new Map() }
+    const { jobs, signed, asked } = known
+    for (const step of content.steps) add(known, step)
     let lines = 0
     let linesToCompact = 0
     let file = -1
@@ -79,13 +81,13 @@ export function openJournal(path: string): JournalFile {
             append(lineOf(step))
           } catch (error) {
             // If this fails too, the rest is cut off before the next step.
-            attempt(cut)
+            try {
+              cut()
+            } catch {}
             throw error
           }
         })
-        add(jobs, step)
-        remember(signed, step)
-        countAsked(asked, step)
+        add(known, step)
         if (step.step === 'ended') jobs.delete(nameOf(step))
         lines += 1
         if (lines < linesToCompact) return
@@ -101,15 +103,19 @@ export function openJournal(path: string): JournalFile {
   })
 }
 
-type Jobs = Map<string, JournalStep[]>
+/** What the steps sum up to: the jobs, the assignments signed for, and the questions to the provider. */
+type Known = {
+  readonly jobs: Map<string, readonly JournalStep[]>
+  readonly signed: Signed
+  readonly asked: Asked
+}
 type Signed = Map<string, { readonly id: AssignmentId; readonly statements: Set<string> }>
 
-const nameOf = ({ jobId, fence }: AssignmentId): string => `${jobId}:${fence}`
-
-function add(jobs: Jobs, step: JournalStep): void {
-  const steps = jobs.get(nameOf(step))
-  if (steps === undefined) jobs.set(nameOf(step), [step])
-  else steps.push(step)
+function add({ jobs, signed, asked }: Known, step: JournalStep): void {
+  const name = nameOf(step)
+  if (step.step !== 'asked-before') jobs.set(name, [...(jobs.get(name) ?? []), step])
+  remember(signed, step)
+  countAsked(asked, step)
 }
 
 /** Remembers what was signed for an assignment, for the latest `rememberedStatements` assignments. */
@@ -124,25 +130,4 @@ function remember(signed: Signed, step: JournalStep): void {
   known.statements.add(statement)
   const [oldest] = signed.keys()
   if (signed.size > rememberedStatements && oldest !== undefined) signed.delete(oldest)
-}
-
-/** Sums up the steps: the jobs, the assignments signed for, and the questions to the provider. */
-function summary(steps: readonly JournalStep[]) {
-  const jobs: Jobs = new Map()
-  const signed: Signed = new Map()
-  const asked: Asked = new Map()
-  for (const step of steps) {
-    if (step.step !== 'asked-before') add(jobs, step)
-    remember(signed, step)
-    countAsked(asked, step)
-  }
-  return { jobs, signed, asked }
-}
-
-function attempt(work: () => void): void {
-  try {
-    work()
-  } catch {
-    // The caller says why this may fail.
-  }
 }

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import type { z } from 'zod'
 import { parseJson } from '../../lib/parse-json.ts'
 
@@ -12,4 +13,14 @@ export function parseLines<T>(
     return parsed.success ? [parsed.data] : []
   })
   return { records, skipped: lines.length - records.length }
+}
+
+/** Reads a file, empty when there is none. Throws file system errors. */
+export function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return ''
+    throw error
+  }
 }

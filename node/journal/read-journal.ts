@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path'
 import { JobId } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { readText } from './read-text.ts'
+import { readText } from './json-lines.ts'
 import { stepIn } from './step-lines.ts'
 import type { JournalStep } from './steps.ts'
 
@@ -12,23 +12,22 @@ export const journalPathOf = (configPath: string): string =>
 /** One assignment of a job. */
 export type AssignmentId = Pick<JournalStep, 'jobId' | 'fence'>
 
+/** Names an assignment in maps and sets. */
+export const nameOf = ({ jobId, fence }: AssignmentId): string => `${jobId}:${fence}`
+
 /** A line that holds no step, or whose checksum is wrong. Counted from 1. */
 type DamagedLine = { readonly line: number; readonly text: string }
 
 /** The content of a journal. */
-export type JournalContent = {
-  readonly steps: readonly JournalStep[]
-  /** A killed process may leave the last line incomplete. The node has not acted on its step yet. */
-  readonly isTorn: boolean
-  /** All other unreadable lines. */
-  readonly damaged: readonly DamagedLine[]
-}
+export type JournalContent = ReturnType<typeof readJournal>
 
 /** Reads a journal, an empty one if there is no file. Throws file system errors. */
-export function readJournal(path: string): JournalContent {
+export function readJournal(path: string) {
   const lines = readText(path).split('\n')
   const steps: JournalStep[] = []
+  /** All unreadable lines but an incomplete last one. */
   const damaged: DamagedLine[] = []
+  // A killed process may leave the last line incomplete. The node has not acted on its step yet.
   let isTorn = false
   for (const [index, text] of lines.entries()) {
     if (text === '') continue

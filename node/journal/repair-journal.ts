@@ -2,7 +2,7 @@ import { closeSync, constants, copyFileSync, fsyncSync, openSync } from 'node:fs
 import { dirname } from 'node:path'
 import { syncFolder } from '../../lib/host/write-whole.ts'
 import { type Asked, askedBefore, countAsked } from './asked.ts'
-import { type AssignmentId, assignmentIdsIn, readJournal } from './read-journal.ts'
+import { type AssignmentId, assignmentIdsIn, nameOf, readJournal } from './read-journal.ts'
 import { entryOf, type JournalStep } from './steps.ts'
 import { orUnwritable, rememberedStatements, replaceJournal } from './write-journal.ts'
 
@@ -25,7 +25,7 @@ export function repairJournal(path: string, known: readonly AssignmentId[]): Rep
     const { steps, damaged } = readJournal(path)
     if (damaged.length === 0) return undefined
     const copy = keepCopy(path)
-    const jobs = new Map<string, JournalStep[]>()
+    const jobs = new Map<string, readonly JournalStep[]>()
     for (const step of steps) jobs.set(nameOf(step), [...(jobs.get(nameOf(step)) ?? []), step])
     const guarded = new Map<string, JournalStep>()
     for (const { jobId, fence } of [...known, ...assignmentIdsIn(damaged), ...steps]) {
@@ -46,8 +46,6 @@ export function repairJournal(path: string, known: readonly AssignmentId[]): Rep
     return { damagedLines: damaged.length, copy, guarded: guarded.size }
   })
 }
-
-const nameOf = ({ jobId, fence }: AssignmentId): string => `${jobId}:${fence}`
 
 /** Copies the file beside itself. Overwrites no earlier copy. */
 function keepCopy(path: string): string {

@@ -53,11 +53,7 @@ export function signedIn(step: JournalStep): string | undefined {
 }
 
 /** A node's own evidence, the salt that hides it, and the commitment to both. */
-export type Commitment = {
-  readonly evidence: Evidence
-  readonly salt: string
-  readonly commitment: Hash32
-}
+export type Commitment = Omit<Extract<JournalStep, { step: 'committed' }>, 'step' | keyof typeof id>
 
 /** A job that has started and not ended, as far as the journal knows it. */
 export type JournalEntry = {

@@ -1,7 +1,6 @@
 import { rmSync } from 'node:fs'
-import { errorMessage } from '../../lib/error-message.ts'
 import { ownerOnly, replaceWhole } from '../../lib/host/write-whole.ts'
-import { SvcError } from '../../lib/svc-error.ts'
+import { orUnusable } from '../rotating-file.ts'
 import { lineOf } from './step-lines.ts'
 import type { JournalStep } from './steps.ts'
 
@@ -16,15 +15,7 @@ export function replaceJournal(path: string, steps: readonly JournalStep[]): num
 }
 
 /** Runs `work` and names the journal in its errors. Throws SvcError `journal-unwritable`. */
-export function orUnwritable<T>(path: string, work: () => T): T {
-  try {
-    return work()
-  } catch (error) {
-    if (error instanceof SvcError) throw error
-    const why = errorMessage(error)
-    throw new SvcError('journal-unwritable', `the job journal ${path} cannot be used: ${why}`, {
-      hint: 'Check the disk, and who owns the folder of the configuration.',
-      cause: error,
-    })
-  }
-}
+export const orUnwritable = <T>(path: string, work: () => T): T =>
+  orUnusable('journal-unwritable', `the job journal ${path}`, work, {
+    hint: 'Check the disk, and who owns the folder of the configuration.',
+  })
