@@ -1,7 +1,14 @@
 import { Logger } from 'tslog'
 import type { Clock } from '../lib/clock.ts'
 import type { Address } from '../lib/codecs.ts'
-import { type LogFormat, type LogLevel, lineOf } from './log-lines.ts'
+import { printableJson, printableLine } from '../lib/host/printable.ts'
+import { utcText } from './utc.ts'
+
+/** The levels of log lines, from the most detailed (spec 6). */
+export type LogLevel = 'DEBUG' | 'INFO' | 'WARNING' | 'ERROR'
+
+/** The format of log lines: that of the specification, or JSON. */
+export type LogFormat = 'text' | 'json'
 
 /** The log of the daemon. Prompts and outputs belong to `debug` only. Keys and passwords are never logged. */
 export interface Log {
@@ -28,14 +35,22 @@ export function createLog(options: {
   readonly isBrief?: boolean
 }): Log {
   const { address, clock, format = 'text' } = options
+  const lineOf = (level: LogLevel, message: string): string => {
+    const now = clock.now()
+    const seconds = utcText(now).replace(' ', 'T')
+    if (format === 'json') {
+      const time = `${seconds}.${String(Math.floor(now) % 1000).padStart(3, '0')}Z`
+      return printableJson(JSON.stringify({ time, level, address, message }))
+    }
+    // `[YYYY-MM-DDTHH:MM:SS] [LEVEL] [<short address>] <message>`, in UTC (spec 6).
+    const shortAddress = `${address.slice(0, 6)}..${address.slice(-4)}`
+    return `[${seconds}] [${level}] [${shortAddress}] ${printableLine(message)}`
+  }
   const logger = new Logger<{ message: string; level: LogLevel }>({
     type: 'hidden',
     minLevel: tslogLevels[options.level],
     stack: { capture: 'off' },
-    attachedTransports: [
-      ({ message, level }) =>
-        options.write(lineOf[format]({ atMs: clock.now(), level, address, message })),
-    ],
+    attachedTransports: [({ level, message }) => options.write(lineOf(level, message))],
   })
   const info = (message: string) => void logger.info({ message, level: 'INFO' })
   const leavesOut = options.isBrief === true && options.level === 'INFO'

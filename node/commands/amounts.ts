@@ -1,4 +1,5 @@
 import { formatEther, parseEther } from 'viem'
+import { utcText } from '../utc.ts'
 import { usageError } from './flags.ts'
 
 const shownUnit = 10n ** 12n
@@ -29,15 +30,8 @@ export function parseTiers(text: string): readonly number[] {
   throw usageError('--tiers has to be at most 16 numbers from 0 to 255', 'Write them as in 0,1.')
 }
 
-const timeFormat = new Intl.DateTimeFormat('sv-SE', {
-  timeZone: 'UTC',
-  dateStyle: 'short',
-  timeStyle: 'medium',
-})
-
 /** Formats Unix seconds as `2026-11-21 10:14:09 UTC`. */
-export const timeText = (unixSeconds: number): string =>
-  `${timeFormat.format(unixSeconds * 1000)} UTC`
+export const timeText = (unixSeconds: number): string => `${utcText(unixSeconds * 1000)} UTC`
 
 /** Formats a duration in its two largest units: `6 d 23 h`. */
 export function durationText(seconds: number): string {

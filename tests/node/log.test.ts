@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createLog } from '../../node/log.ts'
-import type { LogFormat, LogLevel } from '../../node/log-lines.ts'
+import { createLog, type LogFormat, type LogLevel } from '../../node/log.ts'
 import { createVirtualClock } from '../virtual-clock.ts'
 import { nodeAddress } from './fakes.ts'
 
