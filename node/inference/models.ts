@@ -5,7 +5,7 @@ import { modelNameOf, providerNameOf, takenBy } from '../../lib/providers.ts'
 import type { Environment } from '../environment.ts'
 import type { Log } from '../log.ts'
 import type { InferenceProvider } from './provider.ts'
-import { keyOf, type Provider, type ProviderSettings, providersOf } from './providers.ts'
+import { findProvider, keyOf, type ProviderSettings } from './providers.ts'
 
 /** A model that this node serves. */
 type OfferedModel = {
@@ -31,30 +31,21 @@ export async function offerModels(
 ): Promise<{ readonly models: OfferedModels; readonly missingKeys: readonly MissingKey[] }> {
   const models = new Map<string, OfferedModel>()
   const missingKeys: MissingKey[] = []
-  const made = new Map<string, InferenceProvider | Provider>()
-  for (const provider of providersOf(config.supported_model_ids, config)) {
-    const { name, baseUrl, keyVariable, needsKey, teacher, load } = provider
-    const apiKey = keyOf(provider, environment)
-    const options = {
-      name,
-      baseUrl,
-      keyVariable,
-      apiKey,
-      teacher,
-      clock,
-      log,
-      ...(fetch && { fetch }),
-    }
-    made.set(name, needsKey && !apiKey ? provider : (await load())(options))
-  }
+  const made = new Map<string, InferenceProvider>()
   for (const modelId of config.supported_model_ids) {
-    const provider = made.get(providerNameOf(modelId))
-    if (provider === undefined) continue
-    if ('complete' in provider) {
-      const setting = config.providers[providerNameOf(modelId)]
-      const takes = { ...takenBy(modelId, setting?.teacher), ...setting?.takes }
-      models.set(modelId, { provider, model: modelNameOf(modelId), takes })
-    } else missingKeys.push({ modelId, variable: provider.keyVariable })
+    const found = findProvider(providerNameOf(modelId), config)
+    const { name, keyVariable, needsKey } = found
+    const apiKey = keyOf(found, environment)
+    if (needsKey && !apiKey) {
+      missingKeys.push({ modelId, variable: keyVariable })
+      continue
+    }
+    const options = { ...found, apiKey, clock, log, ...(fetch && { fetch }) }
+    const provider = made.get(name) ?? (await found.load())(options)
+    made.set(name, provider)
+    const setting = config.providers[name]
+    const takes = { ...takenBy(modelId, setting?.teacher), ...setting?.takes }
+    models.set(modelId, { provider, model: modelNameOf(modelId), takes })
   }
   return { models, missingKeys }
 }

@@ -37,12 +37,17 @@ function formatOf(format: NonNullable<PromptDocument['response_format']>) {
   return { type, json_schema: schema }
 }
 
-const parts = ['tools', 'tool_choice', 'response_format', 'stop', 'seed'] as const
+/** The parts of a prompt that a model or server may refuse. */
+export const promptParts = ['tools', 'tool_choice', 'response_format', 'stop', 'seed'] as const
 
-/** Returns the part of the prompt that the model or server refuses. OpenAI names it in `param`, others in the message. */
-export function partRefusedIn(error: unknown, prompt: PromptDocument): string | undefined {
+/** Returns the field of a request that the model or server refuses. OpenAI names it in `param`, others in the message. */
+export function refusedIn<Name extends string>(
+  error: unknown,
+  names: readonly Name[],
+  given: Readonly<Partial<Record<Name, unknown>>>,
+): Name | undefined {
   if (!(error instanceof OpenAI.APIError) || ![400, 422].includes(error.status)) return undefined
   const { param, message } = error
   const isNamed = (name: string) => new RegExp(`\\b${name}\\b`).test(param || message)
-  return parts.find((name) => prompt[name] !== undefined && isNamed(name))
+  return names.find((name) => given[name] !== undefined && isNamed(name))
 }

@@ -1,22 +1,16 @@
 import OpenAI from 'openai'
 import { z } from 'zod'
-import type { Clock } from '../../lib/clock.ts'
-import { errorMessage } from '../../lib/error-message.ts'
 import type { TeacherApi } from '../../lib/providers.ts'
 import { givenTextFields, toldOf } from './given-text.ts'
-import { openAiPrompt, partRefusedIn } from './openai-prompt.ts'
+import { openAiPrompt, promptParts, refusedIn } from './openai-prompt.ts'
 import type { Completion, GivenText, InferenceProvider } from './provider.ts'
-import {
-  askedWaitMsOf,
-  callProvider,
-  networkCodeOf,
-  type ProviderFailure,
-  type ProviderOptions,
-  wholeText,
-} from './provider-call.ts'
+import { callProvider, type ProviderOptions } from './provider-call.ts'
 import { ProviderFault } from './provider-fault.ts'
-import { notOfProtocol, providerFetch } from './provider-fetch.ts'
+import { notOfProtocol } from './provider-fetch.ts'
+import { failuresOf, sdkOptions } from './sdk.ts'
 import { sealedText } from './sealed-text.ts'
+
+const failureOf = failuresOf(OpenAI.APIError)
 
 const Call = z.object({ function: z.object({ name: z.string(), arguments: z.string() }) })
 
@@ -42,6 +36,8 @@ const Answer = Counted.extend({
     .min(1),
 })
 
+const samplingNames = ['seed', 'temperature'] as const
+
 type Sampling = { readonly temperature?: 0 | undefined; readonly seed?: 0 | undefined }
 
 /** Adapts OpenAI's chat completions. Temperature 0, and a fixed seed if the prompt has none, if the model takes them. */
@@ -55,12 +51,7 @@ export function createOpenAi(options: ProviderOptions): InferenceProvider {
     // They name an account at OpenAI. No other server may learn it.
     ...(!isOpenAi && { organization: null, project: null }),
     baseURL: baseUrl,
-    maxRetries: 0,
-    // callProvider ends a try. The SDK's own timer must not fire first.
-    timeout: 2 * (options.attemptMs ?? 100_000),
-    // Otherwise the SDK would log requests with prompts in them.
-    logLevel: 'off',
-    fetch: providerFetch(options.fetch),
+    ...sdkOptions(options),
   })
   // New OpenAI models take only the new name, other servers often only the old one.
   const limitName = isOpenAi ? 'max_completion_tokens' : 'max_tokens'
@@ -73,9 +64,9 @@ export function createOpenAi(options: ProviderOptions): InferenceProvider {
     try {
       return await askOnce(completion, sampling, signal)
     } catch (error) {
-      const refused = refusedIn(error, sampling)
+      const refused = refusedIn(error, samplingNames, sampling)
       if (refused) return await ask(completion, { ...sampling, [refused]: undefined }, signal)
-      const part = partRefusedIn(error, completion.prompt)
+      const part = refusedIn(error, promptParts, completion.prompt)
       if (part === undefined) throw error
       throw new ProviderFault('prompt-not-supported', `does not take ${part} as it is given`)
     }
@@ -97,12 +88,11 @@ export function createOpenAi(options: ProviderOptions): InferenceProvider {
     if (!parsed.success) throw notOfProtocol()
     tellUsage(parsed.data, completion)
     const [choice] = parsed.data.choices
-    const text = sealedText(completion.prompt, {
+    return sealedText(completion.prompt, {
       content: choice?.message.content ?? '',
       toolCalls: (choice?.message.tool_calls ?? []).map((call) => call.function),
       isCut: choice?.finish_reason === 'length',
     })
-    return wholeText(text)
   }
 
   const weigh = async (api: TeacherApi, { model, prompt, text, ...limits }: GivenText) =>
@@ -137,25 +127,4 @@ function tellUsage({ usage }: z.output<typeof Counted>, { onUsage }: Pick<Comple
   if (!usage) return
   const { prompt_tokens: input_tokens, completion_tokens: output_tokens } = usage
   onUsage?.({ input_tokens, output_tokens })
-}
-
-/** Returns the sampling parameter that the model or server refuses. OpenAI names it in `param`, others in the message. */
-function refusedIn(error: unknown, sampling: Sampling): keyof Sampling | undefined {
-  if (!(error instanceof OpenAI.APIError) || ![400, 422].includes(error.status)) return undefined
-  const { param, message } = error
-  const isRefused = (name: keyof Sampling) =>
-    sampling[name] !== undefined && (param ? param === name : message.includes(name))
-  return (['seed', 'temperature'] as const).find(isRefused)
-}
-
-function failureOf(error: unknown, clock: Clock): ProviderFailure {
-  const words = errorMessage(error)
-  if (!(error instanceof OpenAI.APIError)) return { words }
-  return {
-    words,
-    status: error.status,
-    code: error.code ?? error.type ?? networkCodeOf(error),
-    retryAfterMs: askedWaitMsOf(error.headers, clock),
-    isQuota: error.code === 'insufficient_quota',
-  }
 }

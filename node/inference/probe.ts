@@ -5,6 +5,7 @@ import { parseJson } from '../../lib/parse-json.ts'
 import { baseUrlVariable } from '../../lib/providers.ts'
 import { readLimited } from '../../lib/read-limited.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import { networkCodeIn } from './provider-fault.ts'
 import type { Provider } from './providers.ts'
 
 /*
@@ -179,39 +180,21 @@ const dnsCodes = ['ENOTFOUND', 'EAI_AGAIN', 'EAI_NODATA', 'EAI_NONAME']
 
 function isUnreachable(provider: Provider, error: unknown): SvcError {
   const { hostname, host } = new URL(provider.baseUrl)
-  const code = codeIn(error)
+  const code = networkCodeIn(error)
   const place = placeOf(provider)
-  const unreachable = (said: string, hint: string) =>
-    failure(provider, 'provider-unreachable', said, { hint, retryable: true, cause: error })
-  if (dnsCodes.includes(code)) {
-    return unreachable(
-      `has an unknown host: ${hostname}`,
-      `Correct the host in the base URL (${place}), or check the DNS.`,
-    )
-  }
-  if (code === 'ECONNREFUSED' || code === 'ConnectionRefused') {
-    return unreachable(
-      `refuses connections: nothing listens at ${host}`,
-      `Start the server, or correct host and port (${place}).`,
-    )
-  }
-  if (/CERT|SSL|TLS|SIGNATURE/.test(code)) {
-    return unreachable(
-      `has no trusted TLS certificate (${code})`,
-      `Check https or http in the base URL (${place}), and the certificate of the server.`,
-    )
-  }
   const named = /^[\w.-]{1,64}$/.test(code) ? ` (${code})` : ''
-  return unreachable(`cannot be reached${named}`, `Check the network and the base URL (${place}).`)
-}
-
-/** Returns the system's code for a failed connection, from anywhere in the chain of causes. */
-function codeIn(error: unknown): string {
-  for (let cause = error, depth = 0; cause instanceof Error && depth < 8; depth++) {
-    if ('code' in cause && typeof cause.code === 'string') return cause.code
-    cause = cause.cause
+  let [said, hint] = [`cannot be reached${named}`, `Check the network and the base URL (${place}).`]
+  if (dnsCodes.includes(code)) {
+    said = `has an unknown host: ${hostname}`
+    hint = `Correct the host in the base URL (${place}), or check the DNS.`
+  } else if (code === 'ECONNREFUSED' || code === 'ConnectionRefused') {
+    said = `refuses connections: nothing listens at ${host}`
+    hint = `Start the server, or correct host and port (${place}).`
+  } else if (/CERT|SSL|TLS|SIGNATURE/.test(code)) {
+    said = `has no trusted TLS certificate (${code})`
+    hint = `Check https or http in the base URL (${place}), and the certificate of the server.`
   }
-  return ''
+  return failure(provider, 'provider-unreachable', said, { hint, retryable: true, cause: error })
 }
 
 const placeOf = ({ name }: Provider): string =>

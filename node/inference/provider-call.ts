@@ -2,11 +2,7 @@ import type { Fetch } from '../../lib/api.ts'
 import { remedyFor } from '../../lib/causes.ts'
 import { type Clock, elapsedSince } from '../../lib/clock.ts'
 import { withDeadline } from '../../lib/deadline.ts'
-import { utf8 } from '../../lib/digest.ts'
-import { maxBlobBytes } from '../../lib/endpoints.ts'
 import type { TeacherApi } from '../../lib/providers.ts'
-import { retryAfterMsOf } from '../../lib/retry-after.ts'
-import { sealBytes } from '../../lib/sealing.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { Log } from '../log.ts'
 import type { Completion } from './provider.ts'
@@ -57,7 +53,6 @@ const shortestAnswerMs = 3_000
 const untilLeaseEndsMs = 500
 const maxBackoffMs = 10_000
 const maxShownCharacters = 300
-const maxTextBytes = maxBlobBytes - sealBytes
 
 type Call<T> = (signal: AbortSignal) => Promise<T>
 type FailureOf = (error: unknown, clock: Clock) => ProviderFailure
@@ -109,20 +104,6 @@ async function tryOnce<T>(
     const fault = faultIn(error)
     return { failure: fault ? { fault, words: fault.message } : failureOf(error, clock) }
   }
-}
-
-/** Returns a model's answer. Throws ProviderFault when it is empty, or longer than what can be sealed. */
-export function wholeText(text: string): string {
-  if (text.trim() === '') {
-    throw new ProviderFault('provider-answer-empty', 'gave an empty answer')
-  }
-  if (utf8(text).length > maxTextBytes) {
-    throw new ProviderFault(
-      'provider-answer-too-large',
-      `gave an answer of more than ${maxTextBytes} bytes`,
-    )
-  }
-  return text
 }
 
 /** Whether another try after the wait can still succeed. */
@@ -182,15 +163,3 @@ function kindOf({ status, code }: ProviderFailure, apiKey: string | undefined): 
 
 const askedWait = ({ retryAfterMs }: ProviderFailure): string =>
   retryAfterMs === undefined ? '' : `, asks to wait ${Math.ceil(retryAfterMs / 1000)} s`
-
-/** Returns the system's code for a failed connection, such as ECONNREFUSED. */
-export const networkCodeOf = ({ cause }: Error): string | undefined =>
-  cause instanceof Error && 'code' in cause && typeof cause.code === 'string'
-    ? cause.code
-    : undefined
-
-/** Returns the milliseconds that a provider asks to wait, by Retry-After or by its `retry-after-ms`. */
-export function askedWaitMsOf(headers: Headers | undefined, clock: Clock): number | undefined {
-  const ms = Number(headers?.get('retry-after-ms') ?? Number.NaN)
-  return Number.isFinite(ms) && ms > 0 ? ms : retryAfterMsOf(headers, clock.now())
-}

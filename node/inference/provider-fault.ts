@@ -10,11 +10,16 @@ export class ProviderFault extends Error {
   }
 }
 
+/** Returns an error and its causes, from the outermost on. */
+const causesOf = (error: unknown, most = 8): readonly Error[] =>
+  error instanceof Error && most > 0 ? [error, ...causesOf(error.cause, most - 1)] : []
+
 /** Returns the fault within an SDK's error, which wraps what its fetch throws. */
-export function faultIn(error: unknown): ProviderFault | undefined {
-  for (let cause = error, depth = 0; cause instanceof Error && depth < 8; depth++) {
-    if (cause instanceof ProviderFault) return cause
-    cause = cause.cause
-  }
-  return undefined
+export const faultIn = (error: unknown): ProviderFault | undefined =>
+  causesOf(error).find((cause) => cause instanceof ProviderFault)
+
+/** Returns the system's code for a failed connection, such as ECONNREFUSED. Empty without one. */
+export function networkCodeIn(error: unknown): string {
+  const codes = causesOf(error).map((cause) => ('code' in cause ? cause.code : undefined))
+  return codes.find((code) => typeof code === 'string') ?? ''
 }

@@ -5,11 +5,9 @@ import {
   defaultKeyVariable,
   type ProviderApi,
   providerNameOf,
-  type TeacherApi,
 } from '../../lib/providers.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { Environment } from '../environment.ts'
-import { withDefaultPath } from './base-url.ts'
 import type { InferenceProvider } from './provider.ts'
 import type { ProviderOptions } from './provider-call.ts'
 import type { ProviderSetting } from './provider-setting.ts'
@@ -28,7 +26,10 @@ type Protocol = {
 /** Each API with its adapter. */
 const protocols: Readonly<Record<ProviderApi, Protocol>> = {
   openai: {
-    rootOf: (baseUrl) => withDefaultPath(baseUrl, '/v1'),
+    rootOf: (baseUrl) => {
+      const { pathname, origin } = new URL(baseUrl)
+      return pathname === '/' ? `${origin}/v1` : baseUrl
+    },
     completions: '/chat/completions',
     headersOf: (apiKey) => ({ authorization: `Bearer ${apiKey}` }),
     load: async () => (await import('./openai.ts')).createOpenAi,
@@ -42,21 +43,7 @@ const protocols: Readonly<Record<ProviderApi, Protocol>> = {
 }
 
 /** A provider, as this node is configured to reach it. */
-export type Provider = Protocol & {
-  readonly name: string
-  /** The name for people. */
-  readonly label: string
-  /** The root of its API. */
-  readonly baseUrl: string
-  /** The environment variable that holds its key. */
-  readonly keyVariable: string
-  /** False for a server that works without a key. */
-  readonly needsKey: boolean
-  /** The API that returns log-probabilities of a given text, undefined if it has none. */
-  readonly teacher: TeacherApi | undefined
-  /** Suggested models. */
-  readonly models: readonly string[]
-}
+export type Provider = ReturnType<typeof findProvider>
 
 /** The part of the configuration that describes providers. */
 export type ProviderSettings = {
@@ -64,22 +51,28 @@ export type ProviderSettings = {
 }
 
 /** Returns the provider with that name. Throws SvcError `provider-unknown` that names the known ones. */
-export function findProvider(name: string, { providers }: ProviderSettings): Provider {
+export function findProvider(name: string, { providers }: ProviderSettings) {
   const known = Object.hasOwn(builtIn, name) ? builtIn[name] : undefined
   const settings: Partial<ProviderSetting> = providers[name] ?? {}
   const { base_url: given, api_key_env: variable } = settings
   const baseUrl = given ?? known?.baseUrl
-  if (baseUrl === undefined) throw unknownProvider(name, providers)
+  if (baseUrl === undefined) {
+    throw new SvcError('provider-unknown', unknownProviderText(name, Object.keys(providers)), {
+      hint: 'Correct the model id, or set the base URL.',
+    })
+  }
   const protocol = protocols[known?.api ?? 'openai']
   return {
     ...protocol,
     name,
-    label: known?.label ?? name,
+    /** The root of its API. */
     baseUrl: protocol.rootOf(baseUrl),
+    /** The environment variable that holds its key. */
     keyVariable: variable ?? defaultKeyVariable(name),
+    /** False for a server that works without a key. */
     needsKey: known?.needsKey === true || variable !== undefined,
+    /** The API that returns log-probabilities of a given text, undefined if it has none. */
     teacher: settings.teacher ?? known?.teacher,
-    models: known?.models ?? [],
   }
 }
 
@@ -98,8 +91,3 @@ export const keyOf = ({ keyVariable }: Provider, environment: Environment): stri
 export const unknownProviderText = (name: string, configured: readonly string[]): string =>
   `the provider ${name} is not known. Known are ${[...new Set([...builtInNames, ...configured])].join(', ')}. ` +
   `For an OpenAI-compatible server set its base URL: ${baseUrlVariable(name)}, or providers.${name}.base_url`
-
-const unknownProvider = (name: string, providers: ProviderSettings['providers']): SvcError =>
-  new SvcError('provider-unknown', unknownProviderText(name, Object.keys(providers)), {
-    hint: 'Correct the model id, or set the base URL.',
-  })

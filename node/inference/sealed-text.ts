@@ -1,9 +1,15 @@
 import { mayCallTools, type Said, writeAnswer } from '../../lib/answer.ts'
+import { utf8 } from '../../lib/digest.ts'
+import { maxBlobBytes } from '../../lib/endpoints.ts'
 import type { PromptDocument } from '../../lib/schemas/prompt.ts'
+import { sealBytes } from '../../lib/sealing.ts'
 import { ProviderFault } from './provider-fault.ts'
 import { notOfProtocol } from './provider-fetch.ts'
 
-/** Returns the text of a model's answer to seal, empty if the answer is. Throws ProviderFault when it calls a tool that it may not. */
+const maxCalls = 128
+const maxTextBytes = maxBlobBytes - sealBytes
+
+/** Returns the text of a model's answer to seal. Throws ProviderFault when it is empty or too long, or calls a tool that it may not. */
 export function sealedText(prompt: PromptDocument, said: Said): string {
   const { toolCalls = [] } = said
   if (toolCalls.length > 0 && !mayCallTools(prompt)) {
@@ -12,7 +18,9 @@ export function sealedText(prompt: PromptDocument, said: Said): string {
   const names = toolCalls.map(({ name }) => name)
   const isNamed = names.every((name) => prompt.tools?.some((tool) => tool.name === name))
   if (!isNamed || names.length > maxCalls) throw notOfProtocol()
-  return writeAnswer(prompt, said)
+  const text = writeAnswer(prompt, said)
+  if (text.trim() === '') throw new ProviderFault('provider-answer-empty', 'gave an empty answer')
+  if (utf8(text).length <= maxTextBytes) return text
+  const length = `gave an answer of more than ${maxTextBytes} bytes`
+  throw new ProviderFault('provider-answer-too-large', length)
 }
-
-const maxCalls = 128
