@@ -1,10 +1,19 @@
+import { resultRegistryAbi } from '../../lib/abi/result-registry.ts'
+import { createGatewayBlobs } from '../../lib/blobs/gateways.ts'
+import { type ChainReader, createChainReader } from '../../lib/chain/clients.ts'
+import { listOf } from '../../lib/chain/key-lists.ts'
+import { reading } from '../../lib/chain/reading.ts'
+import { storedKeyAt } from '../../lib/chain/stored-key-at.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { keccak256Hex, utf8 } from '../../lib/digest.ts'
+import { drawList } from '../../lib/list.ts'
+import { listCommitment } from '../../lib/list-commitment.ts'
+import { readPool } from '../../lib/pool-snapshot.ts'
 import { receiptHash } from '../../lib/receipt.ts'
 import type { Receipt } from '../../lib/schemas/receipt.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import { termsHash } from '../../lib/terms.ts'
 import { checkEndpoint } from '../chain/check-endpoint.ts'
-import { type RecordedResult, readRecordedResult } from '../chain/recorded-result.ts'
 import { timeText } from './amounts.ts'
 import type { CommandContext } from './context.ts'
 import { networkOf, rpcName, withTimeout } from './reach.ts'
@@ -19,7 +28,7 @@ export async function contractsFor(
   if (resultRegistry && promptKeyStore) return { resultRegistry, promptKeyStore }
   const { chain_id: chainId, contracts } = await networkOf(receipt.icl_origin, context)
   if (chainId !== receipt.chain_id) {
-    throw differs(`its ICL works on chain ${chainId}, the receipt is of another`)
+    throw differs(`its ICL works on chain ${chainId}, the receipt is of another`, shownAnother)
   }
   return {
     resultRegistry: resultRegistry ?? contracts.result_registry,
@@ -27,28 +36,40 @@ export async function contractsFor(
   }
 }
 
+/** Reads from the receipt's chain. Throws SvcErrors when the RPC is for another one. */
+const fromChain = <T>(
+  { chain_id: chainId }: Receipt,
+  rpcUrl: string,
+  context: CommandContext,
+  read: (reader: ChainReader, signal: AbortSignal) => Promise<T>,
+): Promise<T> =>
+  withTimeout(context, rpcName(rpcUrl), async (signal) => {
+    await checkEndpoint({ rpcUrl, chainId }, signal)
+    return await read(createChainReader({ rpcUrl, chainId }), signal)
+  })
+
+/** The first fact that does not hold, in words. */
+const firstWrong = (facts: readonly (readonly [holds: boolean, otherwise: string])[]) =>
+  facts.find(([holds]) => !holds)?.[1]
+
 /** Checks that the chain holds this receipt, and says where. Throws SvcError `receipt-differs` or `not-committed`, and chain errors. */
 export async function compareWithChain(
   receipt: Receipt,
   place: { readonly rpcUrl: string; readonly resultRegistry: Address },
   context: CommandContext,
 ): Promise<string> {
-  const { rpcUrl, resultRegistry } = place
-  const chainId = receipt.chain_id
-  const recorded = await withTimeout(context, rpcName(rpcUrl), async (signal) => {
-    await checkEndpoint({ rpcUrl, chainId }, signal)
-    return await readRecordedResult({ rpcUrl, chainId, resultRegistry }, receipt.jobId, signal)
-  })
-  if (recorded === undefined) throw notCommitted(resultRegistry)
-  const difference = await differenceOf(receipt, recorded)
-  if (difference !== undefined) throw differs(difference)
-  return `ResultRegistry ${resultRegistry} holds its hash since ${timeText(recorded.committedAt)}`
-}
-
-async function differenceOf(
-  receipt: Receipt,
-  recorded: RecordedResult,
-): Promise<string | undefined> {
+  const { resultRegistry: address } = place
+  const [result, committedAt] = await fromChain(
+    receipt,
+    place.rpcUrl,
+    context,
+    ({ publicClient }, signal) => {
+      const call = { address, abi: resultRegistryAbi, functionName: 'resultOf' } as const
+      const read = publicClient.readContract({ ...call, args: [receipt.jobId] })
+      return reading('reading ResultRegistry', read, signal)
+    },
+  )
+  if (committedAt === 0n) throw notCommitted(address)
   const { group, deliverer } = receipt.tally.body
   const members = receipt.answers.flatMap(({ body }, place) =>
     (group >> place) & 1 ? [body.address] : [],
@@ -56,26 +77,93 @@ async function differenceOf(
   const others = members.filter((member) => member !== deliverer)
   const said = receipt.verdicts.filter(({ body }) => others.includes(body.address))
   const matches = said.filter(({ body }) => body.verdict === 'match').length
-  const same: readonly [boolean, string][] = [
-    [recorded.receiptHash === (await receiptHash(receipt)), 'another receipt hash'],
+  const cidHash = keccak256Hex(utf8(receipt.delivery.body.output_cid))
+  const another = firstWrong([
+    [result.receiptHash === (await receiptHash(receipt)), 'another receipt hash'],
+    [result.outputCidHash === cidHash, 'another output'],
+    [result.leader.toLowerCase() === deliverer, 'another leader'],
+    [result.verifiers.join().toLowerCase() === others.join(), 'other verifiers'],
     [
-      recorded.outputCidHash === keccak256Hex(utf8(receipt.delivery.body.output_cid)),
-      'another output',
-    ],
-    [recorded.leader === deliverer, 'another leader'],
-    [recorded.verifiers.join() === others.join(), 'other verifiers'],
-    [
-      recorded.matches === matches && recorded.noMatches === said.length - matches,
+      result.matchCount === matches && result.noMatchCount === said.length - matches,
       'other verdicts',
     ],
-  ]
-  const found = same.find(([holds]) => !holds)?.[1]
-  return found && `the chain holds ${found} for this job`
+  ])
+  if (another) throw differs(`the chain holds ${another} for this job`, shownAnother)
+  return `ResultRegistry ${address} holds its hash since ${timeText(Number(committedAt))}`
 }
 
-const differs = (why: string): SvcError =>
+/** Checks that PromptKeyStore binds the receipt's key to its block, terms, job and list. Throws SvcError `receipt-differs`. */
+export async function compareListWithChain(
+  receipt: Receipt,
+  place: { readonly rpcUrl: string; readonly promptKeyStore: Address },
+  context: CommandContext,
+): Promise<string> {
+  const { promptKeyStore } = place
+  const { client, list, kpHighHandle, kpLowHandle, jobId } = receipt
+  const { block, members, activator, until } = list
+  const { stored, commitment } = await fromChain(
+    receipt,
+    place.rpcUrl,
+    context,
+    async (reader, signal) => {
+      const handles = [kpHighHandle, kpLowHandle] as const
+      const read = storedKeyAt(reader, promptKeyStore, handles, block.number)
+      return {
+        stored: await reading(`reading block ${block.number}`, read, signal),
+        ...(await listOf(reader, promptKeyStore, ...handles, signal)),
+      }
+    },
+  )
+  const committed = listCommitment({ jobId, activator, until, list: members })
+  const hash = await termsHash(list.terms)
+  const wrong = firstWrong([
+    [stored !== undefined, `block ${block.number} of the chain stored no such key`],
+    [stored?.owner === client, 'the key has another owner on chain'],
+    [stored?.block.hash === block.hash, `block ${block.number} of the chain has another hash`],
+    [stored?.termsHash === hash, 'the key was stored under other terms'],
+    [commitment !== undefined, 'the client has committed to no list'],
+    [commitment === committed, 'the client has committed to another list, job, activator or end'],
+  ])
+  if (wrong) throw differs(wrong, chosenNodes)
+  return `PromptKeyStore ${promptKeyStore} bound its key to this list of ${members.length} nodes, and its terms stand in block ${block.number}`
+}
+
+/** Draws the list again from its pool. Throws SvcError `receipt-differs`, `pool-snapshot-invalid` or `blob-unavailable`. */
+export async function drawAgain(
+  receipt: Receipt,
+  place: { readonly gateway: string; readonly promptKeyStore: Address },
+  context: CommandContext,
+): Promise<string> {
+  const { list, client, kpHighHandle, kpLowHandle } = receipt
+  const { terms } = list
+  const { clock, fetch } = context
+  const blobs = createGatewayBlobs({ gateways: [place.gateway], clock, fetch, rounds: 2 })
+  const { nodes } = await withTimeout(context, `the gateway ${place.gateway}`, (signal) =>
+    readPool(terms.pool_cid, (cid) => blobs.download(cid, signal)),
+  )
+  const drawn = drawList(
+    {
+      chainId: receipt.chain_id,
+      store: place.promptKeyStore,
+      ...{ client, kpHighHandle, kpLowHandle },
+      termsHash: await termsHash(terms),
+      blockHash: list.block.hash,
+    },
+    terms,
+    nodes,
+  )
+  if (drawn.join() !== list.members.join()) {
+    throw differs('its pool and block give another list', chosenNodes)
+  }
+  return `the pool ${terms.pool_cid} of ${nodes.length} nodes gives this very list`
+}
+
+const shownAnother = 'the ICL committed to one receipt and showed another'
+const chosenNodes = 'its nodes may have been chosen by whom they serve'
+
+const differs = (why: string, suspicion: string): SvcError =>
   new SvcError('receipt-differs', `The receipt does not fit the chain: ${why}`, {
-    hint: 'Do not rely on this answer: the ICL committed to one receipt and showed another.',
+    hint: `Do not rely on this answer: ${suspicion}.`,
   })
 
 const notCommitted = (registry: Address): SvcError =>

@@ -189,8 +189,9 @@ async function checkOnChain(
   { rpcUrl, gateway, contracts: given }: Places,
   context: CommandContext,
 ): Promise<readonly Check[]> {
-  const { compareWithChain, contractsFor } = await import('./receipt-on-chain.ts')
-  const { compareListWithChain, drawAgain } = await import('./receipt-list.ts')
+  const { compareListWithChain, compareWithChain, contractsFor, drawAgain } = await import(
+    './receipt-on-chain.ts'
+  )
   // One request for all checks. Each of them needs it.
   const contracts = contractsFor(receipt, given, context)
   const chain = await checking('chain', async () =>
