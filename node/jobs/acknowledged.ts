@@ -1,21 +1,32 @@
-import type { z } from 'zod'
 import type { Hash32 } from '../../lib/codecs.ts'
 import { errorText } from '../../lib/host/explain-error.ts'
 import type { Acknowledged, OwnAssignment } from '../../lib/schemas/assignments.ts'
-import type { Ack, AckStep } from '../../lib/schemas/statements.ts'
+import type { Ack } from '../../lib/schemas/statements.ts'
 import { verifySignature } from '../../lib/session-key.ts'
 import { statementBytes } from '../../lib/statements.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { messages } from '../log-messages.ts'
-import type { AssignmentId, JobDeps } from './job-deps.ts'
+import { withNext } from './await-step.ts'
+import { type AssignmentId, callAttempts, type JobDeps } from './job-deps.ts'
+import type { AckStep, Own } from './own.ts'
 
 const tries = 3
 const againMs = 2_000
 
-/** What the acknowledgement must name. `bodyHash` is the commitment itself, or the hash of the statement. */
-type Expected = AssignmentId & {
-  readonly step: z.output<typeof AckStep>
+/** A statement to send. */
+export type Sent = {
+  readonly step: AckStep
+  /** The commitment itself, or the hash of the statement. The acknowledgement must name it. */
   readonly bodyHash: Hash32
+  readonly post: (query: { wait: number }, options: CallOptions) => Promise<Acknowledged>
+  /** Tries per post while the ICL is away. */
+  readonly attempts?: number
+}
+
+type CallOptions = {
+  readonly signal: AbortSignal
+  readonly attempts: number
+  readonly timeoutMs: number
 }
 
 type Deps = Pick<JobDeps, 'address' | 'iclKeys' | 'acks' | 'clock' | 'log'>
@@ -27,16 +38,19 @@ type Deps = Pick<JobDeps, 'address' | 'iclKeys' | 'acks' | 'clock' | 'log'>
  */
 export async function acknowledged(
   deps: Deps,
-  expected: Expected,
+  { jobId, fence }: AssignmentId,
+  own: Pick<Own, 'acknowledged'>,
+  sent: Sent,
   signal: AbortSignal,
-  post: () => Promise<Acknowledged>,
 ): Promise<OwnAssignment | undefined> {
-  const { jobId, step } = expected
+  const { step, bodyHash, post, attempts = callAttempts } = sent
+  const { query, timeoutMs } = withNext()
   for (let made = 1; ; made++) {
     try {
-      const { ack, next } = await post()
-      await check(deps, expected, ack, signal)
+      const { ack, next } = await post(query, { signal, attempts, timeoutMs })
+      await check(deps, { jobId, fence, step, bodyHash }, ack, signal)
       keep(deps, ack)
+      own.acknowledged.add(step)
       return next
     } catch (error) {
       signal.throwIfAborted()
@@ -53,7 +67,7 @@ const wrong: readonly string[] = ['ack-invalid', 'icl-unexpected-answer']
 
 async function check(
   { address, iclKeys }: Deps,
-  { jobId, fence, step, bodyHash }: Expected,
+  { jobId, fence, step, bodyHash }: AssignmentId & Pick<Sent, 'step' | 'bodyHash'>,
   { body, key, signature }: Ack,
   signal: AbortSignal,
 ): Promise<void> {

@@ -126,8 +126,8 @@ async function act(
       return await reveal(deps, claim, own, signal)
     case 'deliver': {
       const { checkers = [] } = next.view
-      const lease = leaseOf(deps, claim, next.secondsLeft, 'deliver')
-      own.delivery ??= await lease.within(signal, (leased) =>
+      const withinLease = leaseOf(deps, claim, next.secondsLeft, 'deliver')
+      own.delivery ??= await withinLease(signal, (leased) =>
         makeDelivery(deps, claim, own, checkers, leased),
       )
       return await postDelivery(deps, claim, own, own.delivery, signal)

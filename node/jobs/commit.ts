@@ -4,9 +4,8 @@ import type { ClaimResult, OwnAssignment } from '../../lib/schemas/assignments.t
 import { commitmentOf } from '../../lib/statements.ts'
 import { messages } from '../log-messages.ts'
 import { isIclAway } from './abort-reason.ts'
-import { acknowledged } from './acknowledged.ts'
+import { acknowledged, type Sent } from './acknowledged.ts'
 import type { Answer } from './answer.ts'
-import { withNext } from './await-step.ts'
 import type { JobDeps } from './job-deps.ts'
 import type { Own } from './own.ts'
 
@@ -57,19 +56,20 @@ const commitAttempts = 5
 /** Sends a commitment to the ICL. Idempotent. */
 export async function sendCommitment(
   deps: JobDeps,
-  { jobId, fence }: Pick<ClaimResult, 'jobId' | 'fence'>,
-  { committed: { commitment }, acknowledged: heard }: Pick<Own, 'committed' | 'acknowledged'>,
+  claim: ClaimResult,
+  own: Own,
   signal: AbortSignal,
 ): Promise<OwnAssignment | undefined> {
-  const { query, timeoutMs } = withNext()
-  const expected = { jobId, fence, step: 'commit', bodyHash: commitment } as const
-  const next = await acknowledged(deps, expected, signal, () =>
-    deps.api.commitAssignment(
-      { query, body: { jobId, fence, commitment } },
-      { signal, attempts: commitAttempts, timeoutMs },
-    ),
-  )
-  heard.add('commit')
+  const { jobId, fence } = claim
+  const { commitment } = own.committed
+  const body = { jobId, fence, commitment }
+  const sent = {
+    step: 'commit',
+    bodyHash: commitment,
+    post: (query, options) => deps.api.commitAssignment({ query, body }, options),
+    attempts: commitAttempts,
+  } satisfies Sent
+  const next = await acknowledged(deps, claim, own, sent, signal)
   deps.log.step(messages.committed(jobId))
   return next
 }

@@ -9,30 +9,28 @@ import { signed, statementHash } from '../../lib/statements.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { messages } from '../log-messages.ts'
 import { isGone } from './abort-reason.ts'
-import { acknowledged } from './acknowledged.ts'
-import { withNext } from './await-step.ts'
+import { acknowledged, type Sent } from './acknowledged.ts'
 import { callAttempts, type JobDeps } from './job-deps.ts'
 import type { OutputKey } from './output-keys.ts'
 import type { Own } from './own.ts'
-import { sideBySide } from './side-by-side.ts'
 import { noteSigned } from './signed-before.ts'
 
 /** Posts the signed delivery (spec 4), the same bytes each time. Returns the next step if the ICL names it. */
 export async function postDelivery(
   deps: JobDeps,
-  { jobId, fence }: ClaimResult,
+  claim: ClaimResult,
   own: Own,
   body: DeliveryPost,
   signal: AbortSignal,
 ): Promise<OwnAssignment | undefined> {
-  const { query, timeoutMs } = withNext()
-  const expected = { jobId, fence, step: 'result', bodyHash: await statementHash(body) } as const
-  const next = await acknowledged(deps, expected, signal, () =>
-    deps.api.postResult({ query, body }, { signal, attempts: callAttempts, timeoutMs }),
-  )
-  own.acknowledged.add('result')
+  const sent = {
+    step: 'result',
+    bodyHash: await statementHash(body),
+    post: (query, options) => deps.api.postResult({ query, body }, options),
+  } satisfies Sent
+  const next = await acknowledged(deps, claim, own, sent, signal)
   own.taken.delivery = body
-  deps.log.step(messages.resultAccepted(jobId))
+  deps.log.step(messages.resultAccepted(claim.jobId))
   return next
 }
 
@@ -47,18 +45,28 @@ export async function makeDelivery(
   const { address, sessionKey } = deps
   const { jobId, fence } = claim
   const { text, answer } = own
-  if (text === undefined) throw textLost()
-  if (answer === undefined) throw notRevealed()
+  if (text === undefined) {
+    throw new SvcError('answer-lost', 'the text of the answer was lost in a restart', {
+      hint: 'It is only in memory. Another node delivers.',
+    })
+  }
+  if (answer === undefined) {
+    throw new SvcError('node-failed', 'the ICL wants an answer delivered that was not revealed', {
+      hint: 'Tell the operator of the ICL.',
+    })
+  }
   own.output ??= await sealedOutput(deps, jobId, text, signal)
   const { output } = own
   // The upload does not depend on the key being on chain. A failed upload must not cost a second key, which takes gas.
-  const [stored, outputCid] = await sideBySide(
-    signal,
-    async (shared) => {
-      output.stored ??= await storeOutputKey(deps, claim, output.key, checkers, shared)
-      return output.stored
-    },
-    (shared) => uploadOutput(deps, claim, output.blob, shared),
+  const failed = new AbortController()
+  const shared = AbortSignal.any([signal, failed.signal])
+  const storing = async () => {
+    output.stored ??= await storeOutputKey(deps, claim, output.key, checkers, shared)
+    return output.stored
+  }
+  const uploading = uploadOutput(deps, claim, output.blob, shared)
+  const [stored, outputCid] = await Promise.all([storing(), uploading]).finally(() =>
+    failed.abort(),
   )
   const delivery = await signed(
     {
@@ -138,14 +146,4 @@ const uploadFailed = (why: string, cause?: unknown): SvcError =>
   new SvcError('output-upload-failed', `the encrypted output could not be uploaded: ${why}`, {
     hint: 'Check that the ICL is reachable.',
     cause,
-  })
-
-const textLost = (): SvcError =>
-  new SvcError('answer-lost', 'the text of the answer was lost when the daemon was restarted', {
-    hint: 'It is only in memory. Another node delivers.',
-  })
-
-const notRevealed = (): SvcError =>
-  new SvcError('node-failed', 'the ICL wants an answer delivered that was not revealed', {
-    hint: 'Tell the operator of the ICL.',
   })

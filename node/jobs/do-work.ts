@@ -34,10 +34,10 @@ export async function workOn(
   }
   deps.log.step(messages.claimed(jobId))
   deps.journal.note({ step: 'claimed', jobId, fence, claim })
-  const lease = byPoll
+  const withinLease = byPoll
     ? firstLeaseOf(deps, claim)
     : leaseOf(deps, claim, claim.claimDeadline - claim.server_time)
-  const own = await lease.within(signal, async (leased, leftMs) =>
+  const own = await withinLease(signal, async (leased, leftMs) =>
     bindTo(deps, claim, await produceAnswer(deps, claim, leased, { leftMs, onUsage }), onUsage),
   )
   // The ICL may hold its response to the commitment until the others have committed, too.

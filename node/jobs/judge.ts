@@ -1,4 +1,5 @@
 import { elapsedSince } from '../../lib/clock.ts'
+import { comparators } from '../../lib/comparators/all.ts'
 import { withDeadline } from '../../lib/deadline.ts'
 import type { ClaimResult, DeliveryToCheck, OwnAssignment } from '../../lib/schemas/assignments.ts'
 import type { VerdictPost } from '../../lib/schemas/statements.ts'
@@ -8,13 +9,14 @@ import { messages } from '../log-messages.ts'
 import { type Step, withNext } from './await-step.ts'
 import { check, type Verification } from './check.ts'
 import { checkDelivery, untrusted } from './check-delivery.ts'
-import { differenceOf } from './differ.ts'
 import { callAttempts, type JobDeps } from './job-deps.ts'
 import type { Own } from './own.ts'
 import { scoreDelivery } from './score-delivery.ts'
 import { noteSigned } from './signed-before.ts'
 
 const minPostMs = 5_000
+
+const differences = { 'no-match': 'different-answer', inconclusive: 'inconclusive' } as const
 
 /**
  * Signs and posts this node's verdict on another node's delivery, once, and sends the same bytes each time. Where the answers differ, the
@@ -65,8 +67,9 @@ async function look(
   secondsLeft: number,
   signal: AbortSignal,
 ): Promise<Verification | undefined> {
-  const difference = differenceOf(claim, answer.evidence, own.committed.evidence)
-  if (difference !== undefined) return { verdict: 'no-match', reason: difference }
+  const comparator = comparators[claim.comparator]
+  const compared = comparator.compare(answer.evidence, own.committed.evidence)
+  if (compared !== 'match') return { verdict: 'no-match', reason: differences[compared] }
   if (step !== 'check') return undefined
   const { evidence } = answer
   return await check(deps, claim, own.secrets, { ...delivery, evidence }, secondsLeft, signal)

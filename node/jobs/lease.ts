@@ -7,6 +7,7 @@ import { messages } from '../log-messages.ts'
 import { isPassing } from './abort-reason.ts'
 import type { AssignmentId, JobDeps } from './job-deps.ts'
 import { longestJobMs } from './job-time.ts'
+import { orAborted } from './or-aborted.ts'
 
 // The node must give a job back before the ICL takes it away.
 const reserveMs = 2_000
@@ -51,33 +52,28 @@ type LeaseId = AssignmentId & {
   readonly claimsAfterMs?: number
 }
 
-function leaseFor(deps: Deps, id: LeaseId, seconds: number) {
-  const term = termOf(deps.clock, seconds)
-  return {
-    async within<T>(
-      signal: AbortSignal,
-      body: (signal: AbortSignal, leftMs: LeftMs) => Promise<T>,
-    ): Promise<T> {
-      signal.throwIfAborted()
-      if (term.leftMs() <= 0) throw leaseOver()
-      const [over, done] = [new AbortController(), new AbortController()]
-      const leased = AbortSignal.any([signal, over.signal])
-      const aborted = new Promise<never>((_, reject) => {
-        leased.addEventListener('abort', () => reject(leased.reason), { once: true })
-      })
-      endOf(deps, id, term, AbortSignal.any([signal, done.signal])).then(
-        (why) => over.abort(why),
-        () => {},
-      )
-      try {
-        // The race ends the wait even when the work ignores its signal.
-        return await Promise.race([body(leased, term.leftMs), aborted])
-      } finally {
-        done.abort()
-      }
-    },
+/** Makes the function that runs work under a lease. */
+const leaseFor =
+  (deps: Deps, id: LeaseId, seconds: number) =>
+  async <T>(
+    signal: AbortSignal,
+    body: (signal: AbortSignal, leftMs: LeftMs) => Promise<T>,
+  ): Promise<T> => {
+    signal.throwIfAborted()
+    const term = termOf(deps.clock, seconds)
+    if (term.leftMs() <= 0) throw leaseOver()
+    const [over, done] = [new AbortController(), new AbortController()]
+    const leased = AbortSignal.any([signal, over.signal])
+    endOf(deps, id, term, AbortSignal.any([signal, done.signal])).then(
+      (why) => over.abort(why),
+      () => {},
+    )
+    try {
+      return await orAborted(body(leased, term.leftMs), leased)
+    } finally {
+      done.abort()
+    }
   }
-}
 
 type Term = ReturnType<typeof termOf>
 

@@ -10,6 +10,7 @@ import type { Random } from '../../lib/random.ts'
 import { newSealingKey, splitKey } from '../../lib/sealing.ts'
 import type { Log } from '../log.ts'
 import { messages } from '../log-messages.ts'
+import { orAborted } from './or-aborted.ts'
 
 const againMs = 60_000
 
@@ -71,21 +72,5 @@ export function createOutputKeys(deps: {
         }
       }
     },
-  }
-}
-
-async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted()
-  const done = new AbortController()
-  const aborted = new Promise<never>((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), {
-      once: true,
-      signal: done.signal,
-    })
-  })
-  try {
-    return await Promise.race([work, aborted])
-  } finally {
-    done.abort()
   }
 }

@@ -12,7 +12,8 @@ import type { Looked } from './check-delivery.ts'
 import type { Ending } from './job-end.ts'
 import type { OutputKey } from './output-keys.ts'
 
-type AckStep = AckStatement['step']
+/** A statement that the ICL acknowledges. */
+export type AckStep = AckStatement['step']
 
 /** What a node has signed in a job. */
 type Statements = {

@@ -3,9 +3,8 @@ import type { ClaimResult, OwnAssignment } from '../../lib/schemas/assignments.t
 import type { AnswerPost } from '../../lib/schemas/statements.ts'
 import { signed, statementHash } from '../../lib/statements.ts'
 import { messages } from '../log-messages.ts'
-import { acknowledged } from './acknowledged.ts'
-import { withNext } from './await-step.ts'
-import { callAttempts, type JobDeps } from './job-deps.ts'
+import { acknowledged, type Sent } from './acknowledged.ts'
+import type { JobDeps } from './job-deps.ts'
 import type { Own } from './own.ts'
 import { noteSigned } from './signed-before.ts'
 
@@ -16,17 +15,16 @@ export async function reveal(
   own: Own,
   signal: AbortSignal,
 ): Promise<OwnAssignment | undefined> {
-  const { jobId, fence } = claim
-  const { query, timeoutMs } = withNext()
   own.answer ??= await signAnswer(deps, claim, own)
   const body = own.answer
-  const expected = { jobId, fence, step: 'reveal', bodyHash: await statementHash(body) } as const
-  const next = await acknowledged(deps, expected, signal, () =>
-    deps.api.revealAnswer({ query, body }, { signal, attempts: callAttempts, timeoutMs }),
-  )
-  own.acknowledged.add('reveal')
+  const sent = {
+    step: 'reveal',
+    bodyHash: await statementHash(body),
+    post: (query, options) => deps.api.revealAnswer({ query, body }, options),
+  } satisfies Sent
+  const next = await acknowledged(deps, claim, own, sent, signal)
   own.taken.answer = body
-  deps.log.step(messages.revealed(jobId))
+  deps.log.step(messages.revealed(claim.jobId))
   return next
 }
 
