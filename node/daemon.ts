@@ -1,7 +1,7 @@
 import { ComparatorId } from '../lib/codecs.ts'
 import { withDeadline } from '../lib/deadline.ts'
 import { errorText } from '../lib/host/explain-error.ts'
-import { type Certificate, createCertificate } from './attestation/certificate.ts'
+import { createCertificate } from './attestation/certificate.ts'
 import type { NodeChain } from './chain/chain.ts'
 import { drain } from './drain.ts'
 import type { JobDeps } from './jobs/job-deps.ts'
@@ -11,7 +11,7 @@ import { resumeJob } from './jobs/resume-job.ts'
 import { runJob } from './jobs/run-job.ts'
 import { messages } from './log-messages.ts'
 import { chainHeartbeatCheckMs, createChainHeartbeat } from './loops/chain-heartbeat.ts'
-import { createDiskWatch, type DiskWatch, diskPeriodMs } from './loops/disk.ts'
+import { createDiskWatch, diskPeriodMs } from './loops/disk.ts'
 import { every } from './loops/every.ts'
 import { createHeartbeat, heartbeatPeriodMs, type SendHeartbeat } from './loops/heartbeat.ts'
 import { createMemoryWatch, memoryPeriodMs } from './loops/memory.ts'
@@ -19,9 +19,9 @@ import { pollAssignments } from './loops/poller.ts'
 import { watchCertificate, watchdogPeriodMs } from './loops/watchdog.ts'
 import { endsRun, keepAttested, type NodeApi } from './node-api.ts'
 import { createSlots, type Slots } from './slots.ts'
-import { sayStart } from './start-banner.ts'
 
 const finalHeartbeatMs = 5_000
+const tiersPatienceMs = 5_000
 
 /** All dependencies of the daemon, so that it runs whole on a virtual clock. */
 export type DaemonDeps = Omit<JobDeps, 'api' | 'chain' | 'outputKeys'> & {
@@ -42,26 +42,6 @@ export type DaemonDeps = Omit<JobDeps, 'api' | 'chain' | 'outputKeys'> & {
   readonly residentBytes: () => number
 }
 
-/** The parts of a running daemon. */
-type Daemon = {
-  readonly deps: DaemonDeps
-  readonly api: NodeApi
-  readonly certificate: Certificate
-  readonly slots: Slots
-  readonly disk: DiskWatch
-  readonly beat: SendHeartbeat
-  /** Aborts when the daemon stops taking work. */
-  readonly stopping: AbortController
-  /** Aborts when the daemon gives its jobs back. */
-  readonly jobs: AbortController
-  /** Aborts when the daemon ends. */
-  readonly ended: AbortController
-  /** Ends the daemon, with the error. */
-  readonly fail: (why: unknown) => void
-  /** The error that ends the daemon, if any. */
-  readonly failure: () => { readonly why: unknown } | undefined
-}
-
 /** Runs the node until `signal` aborts, then drains it until `abandon` at most (spec 3.2). Throws `run-superseded` or `run-conflict`. */
 export async function runDaemon(
   deps: DaemonDeps,
@@ -74,18 +54,17 @@ export async function runDaemon(
   signal.addEventListener('abort', stop, { once: true })
   if (signal.aborted) stop()
 
-  const modelIds = [...deps.models.keys()]
   if (certificate.secondsLeft() === 0 && !stopping.signal.aborted) {
     const recovered = certificate.recover('a new run of the daemon')
     await Promise.race([recovered.catch(() => {}), abortOf(stopping.signal)])
   }
-  await sayStart(deps, modelIds, certificate.secondsLeft(), stopping.signal)
+  await sayStart(daemon)
   // A loop ends only with the daemon. If one fails, it ends the daemon: a half-working node is worse than none.
   const loops = daemon.failure() === undefined && runLoops(daemon).catch(daemon.fail)
   await abortOf(stopping.signal)
   deps.log.info(messages.daemonStopping(slots.running().length))
   // Otherwise the ICL would offer work until the next heartbeat.
-  if (slots.running().length > 0) beatNow(daemon)
+  if (slots.running().length > 0) daemon.beatNow()
   await drain(deps, slots, jobs, abandon)
   if (daemon.failure() === undefined) await sayGoodbye(daemon)
   ended.abort(nodeStopping())
@@ -98,11 +77,18 @@ export async function runDaemon(
   throw failure.why
 }
 
-function assemble(deps: DaemonDeps): Daemon {
+type Daemon = ReturnType<typeof assemble>
+
+/** Makes the parts of a running daemon. */
+function assemble(deps: DaemonDeps) {
+  /** Aborts when the daemon stops taking work. */
   const stopping = new AbortController()
+  /** Aborts when the daemon gives its jobs back. */
   const jobs = new AbortController()
+  /** Aborts when the daemon ends. */
   const ended = new AbortController()
   let failure: { readonly why: unknown } | undefined
+  /** Ends the daemon, with the error. */
   const fail = (why: unknown) => {
     failure ??= { why }
     stopping.abort(why)
@@ -115,30 +101,25 @@ function assemble(deps: DaemonDeps): Daemon {
     })
   const certificate = createCertificate({ ...deps, attest, signal: ended.signal })
   const api = keepAttested(deps.api, certificate, fail)
-  const disk = createDiskWatch({ ...deps, onChange: () => beatNow(daemon) })
+  /** Tells the ICL at once how many slots are free. */
+  const beatNow = () => {
+    if (certificate.secondsLeft() === 0) return
+    beat({ signal: ended.signal }).catch((error: unknown) => {
+      if (!ended.signal.aborted) deps.log.warning(messages.heartbeatFailed(errorText(error)))
+    })
+  }
+  const disk = createDiskWatch({ ...deps, onChange: beatNow })
   const all = createSlots(deps.maxConcurrentJobs)
   const slots: Slots = { ...all, free: () => (disk.isWritable() ? all.free() : 0) }
-  const beat = createHeartbeat({
+  const beat: SendHeartbeat = createHeartbeat({
     ...deps,
     api,
     models: () => deps.models,
     comparators: ComparatorId.options,
     freeSlots: () => (stopping.signal.aborted ? 0 : slots.free()),
   })
-  const daemon: Daemon = {
-    deps,
-    api,
-    certificate,
-    slots,
-    disk,
-    beat,
-    stopping,
-    jobs,
-    ended,
-    fail,
-    failure: () => failure,
-  }
-  return daemon
+  const parts = { deps, api, certificate, slots, disk, beat, beatNow }
+  return { ...parts, stopping, jobs, ended, fail, failure: () => failure }
 }
 
 /** Runs the loops concurrently (spec 4). The first poll comes after the first heartbeat. */
@@ -171,30 +152,18 @@ async function runLoops(daemon: Daemon): Promise<void> {
   const onBack = () => {
     if (!isHeard && !isBeating) heartbeat().catch(onHeartbeatError)
   }
+  const outputKeys = createOutputKeys(deps)
   const chainHeartbeat = createChainHeartbeat({ ...deps, signal: stopping.signal })
   await Promise.all([
     every(clock, heartbeatPeriodMs, ended.signal, heartbeat, onHeartbeatError),
     every(clock, chainHeartbeatCheckMs, stopping.signal, chainHeartbeat, (error) =>
       log.warning(messages.chainHeartbeatFailed(errorText(error))),
     ),
-    every(
-      clock,
-      watchdogPeriodMs,
-      ended.signal,
-      () => watchCertificate(certificate),
-      () => {},
-    ),
-    every(clock, diskPeriodMs, ended.signal, disk.pass, () => {}),
-    every(clock, memoryPeriodMs, ended.signal, createMemoryWatch(deps), () => {}),
-    first.promise.then(() => work(daemon, onBack)),
-  ])
-}
-
-async function work(daemon: Daemon, onBack: () => void): Promise<void> {
-  const outputKeys = createOutputKeys(daemon.deps)
-  await Promise.all([
-    poll(daemon, outputKeys, onBack),
-    outputKeys.keepReady(daemon.stopping.signal),
+    every(clock, watchdogPeriodMs, ended.signal, () => watchCertificate(certificate)),
+    every(clock, diskPeriodMs, ended.signal, disk.pass),
+    every(clock, memoryPeriodMs, ended.signal, createMemoryWatch(deps)),
+    first.promise.then(() => poll(daemon, outputKeys, onBack)),
+    first.promise.then(() => outputKeys.keepReady(stopping.signal)),
   ])
 }
 
@@ -230,12 +199,17 @@ async function poll(daemon: Daemon, outputKeys: OutputKeys, onBack: () => void):
   )
 }
 
-/** Tells the ICL at once how many slots are free. */
-function beatNow({ deps, beat, certificate, ended }: Daemon): void {
-  if (certificate.secondsLeft() === 0) return
-  beat({ signal: ended.signal }).catch((error: unknown) => {
-    if (!ended.signal.aborted) deps.log.warning(messages.heartbeatFailed(errorText(error)))
-  })
+/** Logs the start of the daemon: address, tiers, models and the certificate's remaining seconds (spec 6). */
+async function sayStart({ deps, certificate, stopping }: Daemon): Promise<void> {
+  const { address, version, chain, clock, log, models } = deps
+  const late = () => new Error('the chain is slow')
+  const read = (signal: AbortSignal) => chain.registration(signal)
+  const tiers = await withDeadline(clock, tiersPatienceMs, stopping.signal, late, read).then(
+    (registration) => registration?.modelTiers ?? [],
+    () => undefined,
+  )
+  const [modelIds, certificateSeconds] = [[...models.keys()], certificate.secondsLeft()]
+  log.info(messages.daemonStarting({ address, tiers, modelIds, certificateSeconds, version }))
 }
 
 async function sayGoodbye({ deps, beat, certificate }: Daemon): Promise<void> {

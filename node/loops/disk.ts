@@ -6,22 +6,13 @@ import { messages } from '../log-messages.ts'
 /** How often the node checks the disk. */
 export const diskPeriodMs = 60_000
 
-/** Tells whether the journal can be written. Without it the node takes no work. */
-export type DiskWatch = {
-  readonly isWritable: () => boolean
-  /** One pass: checks whether files can be written. */
-  readonly pass: () => Promise<void>
-  /** Wraps the journal, so that a failed write is noticed at once. */
-  readonly watched: (journal: Journal) => Journal
-}
-
-/** Makes the watch. Calls `onChange` when the disk becomes unwritable, or writable again. */
+/** Watches whether the journal can be written: without it the node takes no work. Calls `onChange` when the disk becomes unwritable, or writable again. */
 export function createDiskWatch(options: {
   /** Rejects when no file can be written. */
   readonly checkDisk: () => Promise<void>
   readonly log: Log
   readonly onChange: () => void
-}): DiskWatch {
+}) {
   const { checkDisk, log, onChange } = options
   let isWritable = true
   const change = (to: boolean, tell: () => void) => {
@@ -34,7 +25,8 @@ export function createDiskWatch(options: {
     change(false, () => log.error(messages.diskUnwritable(errorText(error))))
   return {
     isWritable: () => isWritable,
-    pass: async () => {
+    /** One pass: checks whether files can be written. */
+    pass: async (): Promise<void> => {
       try {
         await checkDisk()
       } catch (error) {
@@ -42,7 +34,8 @@ export function createDiskWatch(options: {
       }
       change(true, () => log.info(messages.diskWritable()))
     },
-    watched: (journal) => ({
+    /** Wraps the journal, so that a failed write is noticed at once. */
+    watched: (journal: Journal): Journal => ({
       ...journal,
       note: (step) => {
         try {

@@ -6,7 +6,7 @@ export async function every(
   periodMs: number,
   signal: AbortSignal,
   body: () => Promise<void>,
-  onError: (error: unknown) => void,
+  onError: (error: unknown) => void = () => {},
 ): Promise<void> {
   while (!signal.aborted) {
     try {

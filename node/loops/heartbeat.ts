@@ -23,18 +23,15 @@ export type HeartbeatOptions = {
 }
 
 /** Sends one heartbeat. A `final` one tells the ICL that the node stops. */
-export type SendHeartbeat = (options?: {
-  readonly final?: boolean
-  readonly signal?: AbortSignal
-}) => Promise<void>
+export type SendHeartbeat = ReturnType<typeof createHeartbeat>
 
 /** Makes the function that sends heartbeats. It logs why the ICL does not consider the node eligible, once per change. */
-export function createHeartbeat(options: HeartbeatOptions): SendHeartbeat {
+export function createHeartbeat(options: HeartbeatOptions) {
   const { api, log } = options
   let lastTimestamp = 0
   let lastReasons: string | undefined
 
-  return async ({ final = false, signal } = {}) => {
+  return async ({ final = false, signal }: { final?: boolean; signal?: AbortSignal } = {}) => {
     // The ICL ignores a timestamp that does not increase.
     lastTimestamp = Math.max(unixSeconds(options.clock), lastTimestamp + 1)
     const models = options.models()
