@@ -1,4 +1,4 @@
-import type { Hex, LocalAccount } from 'viem'
+import type { LocalAccount } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { type Api, type ApiOptions, createApi } from '../lib/api.ts'
 import { Address } from '../lib/codecs.ts'
@@ -10,7 +10,6 @@ import type { Environment } from './environment.ts'
 
 /** The node's chain wallet (spec 5). */
 export type Wallet = {
-  readonly privateKey: Hex
   readonly account: LocalAccount
   readonly address: Address
 }
@@ -43,9 +42,8 @@ export async function openWallet(
   for (let tries = 1; ; tries++) {
     const password = await askPassword(environment, terminal)
     try {
-      const privateKey = await readKeystore(keystorePath, password)
-      const account = privateKeyToAccount(privateKey)
-      return { privateKey, account, address: Address.parse(account.address) }
+      const account = privateKeyToAccount(await readKeystore(keystorePath, password))
+      return { account, address: Address.parse(account.address) }
     } catch (error) {
       const isWrong = error instanceof SvcError && error.code === 'keystore-password-wrong'
       if (!isWrong || !isTyped) throw error

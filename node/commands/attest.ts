@@ -2,13 +2,13 @@ import { unixSeconds } from '../../lib/clock.ts'
 import { fileExists, writePrivateJson } from '../../lib/host/private-files.ts'
 import { AttestationBackend } from '../../lib/schemas/nodes.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { attest } from '../attestation/attest.ts'
+import { type AttestOptions, attest } from '../attestation/attest.ts'
 import { createAttestor, tpmOptionsOf } from '../attestation/attestor.ts'
-import type { AttestationStep } from '../attestation/proof.ts'
-import { writeRecord } from '../attestation/record.ts'
+import type { AttestationStep, Attestor } from '../attestation/proof.ts'
+import { type AttestationRecord, writeRecord } from '../attestation/record.ts'
 import { newSessionKey } from '../attestation/session.ts'
 import { stepText } from '../attestation/step-text.ts'
-import { type Config, type ConfigFile, parseConfig } from '../config.ts'
+import { type ConfigFile, parseConfig } from '../config.ts'
 import { configPathOf, type LoadedConfig, loadConfig, readConfigFile } from '../config-file.ts'
 import { lockPathOf, takeLock } from '../journal/lock.ts'
 import { openWallet, type Wallet, walletApi } from '../wallet.ts'
@@ -42,23 +42,54 @@ export async function attestOnce(flags: AttestFlags, context: CommandContext): P
   const backend = backendOf(flags) ?? config.attestation_backend
   const needsKey = backend === 'mock' && config.mock_attestation_key === undefined
   const typedKey = needsKey && prompts ? await askMockKey(prompts) : undefined
-  const mockKey = typedKey ?? config.mock_attestation_key
-  const attestor = createAttestor(backend, {
-    mockKeyHex: mockKey,
-    ...(backend === 'tpm' && { tpm: tpmOptionsOf(loaded, context) }),
-  })
+  const attestor = attestorOf(backend, loaded, context, typedKey)
   const wallet = await openWallet(loaded, context)
   const note = (step: AttestationStep) => {
     if (backend === 'tpm' && !flags.json) context.print(stepText(step))
   }
   const unlock = await takeLock(lockPathOf(loaded.configPath))
   try {
-    const made = await attestWallet({ loaded, backend, attestor, wallet, note }, context)
+    const { public_url, chain_id: chainId } = await ownNetworkOf(config, context)
+    const sessionKey = await newSessionKey(context.random)
+    const icl = new URL(public_url).origin
+    const made = await attestWallet({ attestor, wallet, icl, chainId, sessionKey, note }, context)
+    await writeRecord(loaded.attestationPath, made)
     // Only after the attestation: a key that the ICL refuses must not be kept.
     if (prompts && typedKey !== undefined) await offerToKeep(prompts, typedKey, loaded)
     report(made, flags, context)
   } finally {
     unlock()
+  }
+}
+
+/** Makes the attestor of a backend with the configured keys and devices. Throws SvcErrors. */
+export const attestorOf = (
+  backend: AttestationBackend,
+  loaded: LoadedConfig,
+  context: CommandContext,
+  mockKeyHex = loaded.config.mock_attestation_key,
+): Attestor =>
+  createAttestor(backend, {
+    mockKeyHex,
+    ...(backend === 'tpm' && { tpm: tpmOptionsOf(loaded, context) }),
+  })
+
+/** Attests the wallet with its ICL. Returns the record, which the caller writes. */
+export async function attestWallet(
+  what: Pick<AttestOptions, 'attestor' | 'icl' | 'chainId' | 'sessionKey' | 'signal' | 'note'> & {
+    readonly wallet: Wallet
+  },
+  context: CommandContext,
+): Promise<AttestationRecord> {
+  const { wallet, icl, chainId } = what
+  const { address } = wallet
+  const api = walletApi(context, wallet, { icl, chainId })
+  const made = await attest({ ...what, ...wallet, api, clock: context.clock })
+  return {
+    version: 1,
+    ...{ address, icl, chain_id: chainId, backend: what.attestor.backend },
+    certificate: made.certificate,
+    expires_at: made.expiresAt,
   }
 }
 
@@ -98,62 +129,16 @@ async function offerToKeep(
   await writePrivateJson(configPath, file)
 }
 
-type Made = Wallet & {
-  readonly icl: string
-  readonly backend: Config['attestation_backend']
-  readonly expiresAt: number
-}
-
-async function attestWallet(
-  what: {
-    readonly loaded: LoadedConfig
-    readonly backend: AttestationBackend
-    readonly attestor: ReturnType<typeof createAttestor>
-    readonly wallet: Wallet
-    readonly note: (step: AttestationStep) => void
-  },
-  context: CommandContext,
-): Promise<Made> {
-  const { clock, random } = context
-  const { loaded, backend, attestor, wallet, note } = what
-  const { address, account } = wallet
-  const { attestationPath } = loaded
-  const network = await ownNetworkOf(loaded.config, context)
-  const icl = new URL(network.public_url).origin
-  const chainId = network.chain_id
-  const attested = await attest({
-    api: walletApi(context, wallet, { icl, chainId }),
-    account,
-    address,
-    icl,
-    chainId,
-    sessionKey: await newSessionKey(random),
-    attestor,
-    clock,
-    note,
-  })
-  await writeRecord(attestationPath, {
-    version: 1,
-    address,
-    icl,
-    chain_id: chainId,
-    backend,
-    certificate: attested.certificate,
-    expires_at: attested.expiresAt,
-  })
-  return { ...wallet, icl, backend, expiresAt: attested.expiresAt }
-}
-
 function report(
-  { address, icl, backend, expiresAt }: Made,
+  { address, icl, backend, expires_at }: AttestationRecord,
   { json }: AttestFlags,
   { print, clock }: CommandContext,
 ): void {
   if (json) {
-    print(JSON.stringify({ address, icl, backend, expires_at: expiresAt }))
+    print(JSON.stringify({ address, icl, backend, expires_at }))
     return
   }
-  const seconds = expiresAt - unixSeconds(clock)
+  const seconds = expires_at - unixSeconds(clock)
   print(
     `Attested ${address} with ${icl} (${backend}). The certificate is valid for ${seconds} s (${durationText(seconds)}).`,
   )

@@ -7,8 +7,6 @@ import { fileExists } from '../../lib/host/private-files.ts'
 import { listenForStop } from '../../lib/host/stop-signals.ts'
 import { version } from '../../lib/host/version.ts'
 import type { Network } from '../../lib/schemas/network.ts'
-import { attest } from '../attestation/attest.ts'
-import { createAttestor, tpmOptionsOf } from '../attestation/attestor.ts'
 import {
   type AttestationRecord,
   keepRenewed,
@@ -32,7 +30,8 @@ import { lockPathOf, takeLock } from '../journal/lock.ts'
 import { journalPathOf } from '../journal/read-journal.ts'
 import type { Log } from '../log.ts'
 import { messages } from '../log-messages.ts'
-import { openWallet, type Wallet, walletApi } from '../wallet.ts'
+import { openWallet, type Wallet } from '../wallet.ts'
+import { attestorOf, attestWallet } from './attest.ts'
 import type { CommandContext } from './context.ts'
 import type { Flags } from './flags.ts'
 import { offerWhenReached } from './offer-when-reached.ts'
@@ -41,7 +40,7 @@ import { untilReached } from './until-reached.ts'
 import { warnIfUnfunded } from './warn-unfunded.ts'
 
 /** Runs the daemon until a signal stops it (spec 3.2). Throws SvcError `not-attested` when `attest` was never run. */
-export async function runNode(flags: Flags, given: CommandContext): Promise<void> {
+export async function runNode(flags: Flags, given: CommandContext): Promise<undefined> {
   const context = { ...given, environment: withLogFlags(given.environment, flags) }
   const loaded = await loadConfig(context.environment)
   const { config, attestationPath } = loaded
@@ -119,11 +118,12 @@ type Known = {
 async function connect(
   context: CommandContext,
   loaded: LoadedConfig,
-  { account, address }: Wallet,
+  wallet: Wallet,
   { record, network, log, stop, fetches }: Known,
 ): Promise<DaemonDeps> {
   const { environment, fetch, clock, random } = context
   const { config } = loaded
+  const { account, address } = wallet
   const { icl } = record
   const sessionKey = await newSessionKey(random)
   const { providerFetch, rpcFetch } = fetches
@@ -184,7 +184,13 @@ async function connect(
     }),
     backend: record.backend,
     expiresAt: 0,
-    attest: attestRun(context, loaded, { account, address, sessionKey }, { record, network, log }),
+    attest: async (signal) => {
+      const attestor = attestorOf(record.backend, loaded, context)
+      const run = { attestor, wallet, icl, chainId: network.chain_id, sessionKey, signal }
+      const renewed = await attestWallet(run, context)
+      await keepRenewed(loaded.attestationPath, renewed, log)
+      return renewed.expires_at
+    },
     maxConcurrentJobs: config.max_concurrent_jobs,
     drainMs: config.drain_seconds * 1000,
     checkDisk: () => checkDisk(dirname(loaded.configPath)),
@@ -201,44 +207,5 @@ function fetchesOf({ environment, fetch }: CommandContext, config: Config, log: 
     fetch: debuggingFetch(fetch, log, { icl: new URL(config.icl_endpoint).origin }),
     providerFetch: debuggingFetch(fetch, log, { secrets }),
     rpcFetch: debuggingRpcFetch(fetch, log),
-  }
-}
-
-/** Makes the function that attests this run, with the recorded backend and the run's session key. The daemon also renews with it. */
-function attestRun(
-  context: CommandContext,
-  loaded: LoadedConfig,
-  wallet: Pick<Wallet, 'account' | 'address'> & Pick<DaemonDeps, 'sessionKey'>,
-  { record, network, log }: Pick<Known, 'record' | 'network' | 'log'>,
-): (signal: AbortSignal) => Promise<number> {
-  const { icl, backend } = record
-  const chainId = network.chain_id
-  const { account, address, sessionKey } = wallet
-  const api = walletApi(context, wallet, { icl, chainId })
-  return async (signal) => {
-    const attestor = createAttestor(backend, {
-      mockKeyHex: loaded.config.mock_attestation_key,
-      ...(backend === 'tpm' && { tpm: tpmOptionsOf(loaded, context) }),
-    })
-    const { clock } = context
-    const attested = await attest({
-      api,
-      account,
-      address,
-      icl,
-      chainId,
-      sessionKey,
-      attestor,
-      clock,
-      signal,
-    })
-    const renewed = {
-      ...record,
-      chain_id: chainId,
-      certificate: attested.certificate,
-      expires_at: attested.expiresAt,
-    }
-    await keepRenewed(loaded.attestationPath, renewed, log)
-    return attested.expiresAt
   }
 }
