@@ -22,7 +22,8 @@ function declare(cli: CAC, spec: CommandSpec): void {
   command.action(async (...given: readonly unknown[]) => {
     const raw = process.argv.slice(2)
     const typed = readFlags(Object(given.at(-1)), raw, flags, name)
-    return await spec.start(typed, await contextOf(), readArguments(given.slice(0, -1), raw))
+    const run = await spec.load()
+    return await run(typed, await contextOf(), readArguments(given.slice(0, -1), raw))
   })
 }
 

@@ -28,8 +28,7 @@ export const commands: readonly CommandSpec[] = [
       ['--yes', 'Ask nothing. Flags and environment give everything, the password too'],
       json,
     ],
-    start: async (flags, context) =>
-      await (await import('./commands/init.ts')).initialise(flags, context),
+    load: async () => (await import('./commands/init.ts')).initialise,
   },
   {
     name: 'register',
@@ -44,15 +43,13 @@ export const commands: readonly CommandSpec[] = [
       yes,
       json,
     ],
-    start: async (flags, context) =>
-      await (await import('./commands/register.ts')).register(flags, context),
+    load: async () => (await import('./commands/register.ts')).register,
   },
   {
     name: 'unregister',
     summary: 'Leave: start unbonding the stake, and withdraw it once that is over',
     flags: [['--withdraw', 'Only withdraw: do not start unbonding'], yes, json],
-    start: async (flags, context) =>
-      await (await import('./commands/unregister.ts')).unregister(flags, context),
+    load: async () => (await import('./commands/unregister.ts')).unregister,
   },
   {
     name: 'answer',
@@ -64,8 +61,7 @@ export const commands: readonly CommandSpec[] = [
       yes,
       json,
     ],
-    start: async (flags, context, [fault = '']) =>
-      await (await import('./commands/answer.ts')).answerFault(fault, flags, context),
+    load: async () => (await import('./commands/answer.ts')).answerFault,
   },
   {
     name: 'attest',
@@ -76,15 +72,13 @@ export const commands: readonly CommandSpec[] = [
       yes,
       json,
     ],
-    start: async (flags, context) =>
-      await (await import('./commands/attest.ts')).attestOnce(flags, context),
+    load: async () => (await import('./commands/attest.ts')).attestOnce,
   },
   {
     name: 'release',
     summary: "Free this wallet's TPM at the ICL, so that another wallet can attest with it",
     flags: [yes, json],
-    start: async (flags, context) =>
-      await (await import('./commands/release.ts')).releaseTpm(flags, context),
+    load: async () => (await import('./commands/release.ts')).releaseTpm,
   },
   {
     name: 'run',
@@ -93,31 +87,25 @@ export const commands: readonly CommandSpec[] = [
       ['--log-file <path>', 'Log to this file, which is rotated, instead of stdout (SVC_LOG_FILE)'],
       ['--log-format <name>', 'text or json (default: text, SVC_LOG_FORMAT)', ['text', 'json']],
     ],
-    start: async (flags, context) => {
-      await (await import('./commands/run.ts')).runNode(flags, context)
-      return undefined
-    },
+    load: async () => (await import('./commands/run.ts')).runNode,
   },
   {
     name: 'repair',
     summary: 'Make a damaged job journal usable. The damaged file is kept',
     flags: [json],
-    start: async (flags, context) =>
-      await (await import('./commands/repair.ts')).repair(flags, context),
+    load: async () => (await import('./commands/repair.ts')).repair,
   },
   {
     name: 'status',
     summary: 'Show what the ICL, the chain, the certificate and the providers say of this node',
     flags: [json],
-    start: async (flags, context) =>
-      await (await import('./commands/status.ts')).showStatus(flags, context),
+    load: async () => (await import('./commands/status.ts')).showStatus,
   },
   {
     name: 'doctor',
     summary: 'Check everything that the node needs, with a remedy for each failure',
     flags: [json],
-    start: async (flags, context) =>
-      await (await import('./commands/doctor/doctor.ts')).examine(flags, context),
+    load: async () => (await import('./commands/doctor/doctor.ts')).examine,
   },
   {
     name: 'jobs',
@@ -131,8 +119,7 @@ export const commands: readonly CommandSpec[] = [
       ],
       json,
     ],
-    start: async (flags, context) =>
-      await (await import('./commands/jobs.ts')).showJobs(flags, context),
+    load: async () => (await import('./commands/jobs.ts')).showJobs,
   },
   receiptCommand,
   {
@@ -141,7 +128,9 @@ export const commands: readonly CommandSpec[] = [
     summary: 'Print the completion script of a shell: bash, zsh or fish',
     flags: [],
     words: ['bash', 'zsh', 'fish'],
-    start: async (_, context, [shell = '']) =>
-      (await import('./commands/completion.ts')).printCompletion(shell, commands, context.print),
+    load: async () => {
+      const { printCompletion } = await import('./commands/completion.ts')
+      return async (_, { print }, [shell = '']) => printCompletion(shell, commands, print)
+    },
   },
 ]

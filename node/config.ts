@@ -32,8 +32,8 @@ const Origin = ServiceUrl.refine(
   'must be scheme, host and port only, such as https://icl.example',
 )
 
-// A list is a JSON array in the file, and comma-separated text in the environment.
-const split = (value: unknown): unknown =>
+/** Splits a list: it is a JSON array in the file, and comma-separated text in the environment. */
+export const split = (value: unknown): unknown =>
   typeof value === 'string'
     ? value
         .split(',')
@@ -94,20 +94,24 @@ const fields = {
   keystore_path: z.string('must be a path').min(1, 'must be a path').optional(),
 }
 
-const environmentNames: Partial<Record<keyof typeof fields, string>> = {
-  icl_endpoint: 'SVC_ICL_ENDPOINT',
-  ipfs_gateway: 'SVC_IPFS_GATEWAY',
-  cofhe_endpoint: 'SVC_COFHE_ENDPOINT',
-  cofhe_urls: 'SVC_COFHE_URLS',
-  deployment: 'SVC_DEPLOYMENT',
-  supported_model_ids: 'SVC_SUPPORTED_MODEL_IDS',
-  log_level: 'SVC_LOG_LEVEL',
-  log_file: 'SVC_LOG_FILE',
-  log_format: 'SVC_LOG_FORMAT',
-  mock_attestation_key: 'SVC_MOCK_ATTESTATION_KEY',
-  tpm: 'SVC_TPM',
-  tpm_certificates: 'SVC_TPM_CERTIFICATES',
-}
+/** The fields that the environment may give. */
+const environmentFields: readonly (keyof typeof fields)[] = [
+  'icl_endpoint',
+  'ipfs_gateway',
+  'cofhe_endpoint',
+  'cofhe_urls',
+  'deployment',
+  'supported_model_ids',
+  'log_level',
+  'log_file',
+  'log_format',
+  'mock_attestation_key',
+  'tpm',
+  'tpm_certificates',
+]
+
+/** Returns `SVC_ICL_ENDPOINT` of `icl_endpoint`. */
+export const variableOf = (field: keyof typeof fields): string => `SVC_${field.toUpperCase()}`
 
 const Config = z.strictObject(fields).transform((config, context) => ({
   ...config,
@@ -153,9 +157,9 @@ export function parseConfig(
       hint: 'Correct the file, or make a new one with `svc-node init --force`.',
     })
   }
-  const fromEnvironment = Object.entries(environmentNames).flatMap(([field, name]) => {
-    const value = environment[name]
-    return value === undefined || value === '' ? [] : [[field, value] as const]
+  const fromEnvironment = environmentFields.flatMap((field) => {
+    const value = environment[variableOf(field)]
+    return value ? [[field, value] as const] : []
   })
   const joined: Record<string, unknown> = { ...file, ...Object.fromEntries(fromEnvironment) }
   const given = withBaseUrls(joined, environment)
@@ -206,10 +210,8 @@ function mistakesOf(error: z.ZodError, given: Record<string, unknown>): readonly
       return issue.keys.map(unknownField)
     }
     const [field, provider] = issue.path.map(String) as [keyof typeof fields, ...string[]]
-    const variable =
-      field === 'providers' && provider !== undefined
-        ? baseUrlVariable(provider)
-        : environmentNames[field]
+    const own = environmentFields.includes(field) ? variableOf(field) : undefined
+    const variable = field === 'providers' && provider ? baseUrlVariable(provider) : own
     const place = field === 'providers' ? issue.path.filter((part) => part !== '').join('.') : field
     const name = variable === undefined ? place : `${place} (${variable})`
     const isMissing = issue.path.length === 1 && given[field] === undefined && isInvalidType(issue)

@@ -1,4 +1,5 @@
 import type { Fetch } from '../lib/api.ts'
+import { parseJson } from '../lib/parse-json.ts'
 import { readLimited } from '../lib/read-limited.ts'
 import type { Log } from './log.ts'
 
@@ -25,10 +26,7 @@ export const debuggingFetch =
     const isSecret = pathname.startsWith('/internal/attestation')
     const name = `${request.method} ${origin === icl ? '' : origin}${pathname}${search}`
     const say = (line: string) => log.debug(without(secrets, line))
-    say(`${name} ${await shown(request, isSecret)}`)
-    const response = await fetch(request)
-    say(`${name} -> ${response.status} ${await shown(response, isSecret)}`)
-    return response
+    return await logged(fetch, request, name, isSecret, say)
   }
 
 /** These methods show only the state of the chain. Others may carry halves of keys, or permits. */
@@ -46,22 +44,22 @@ const openMethods: ReadonlySet<unknown> = new Set([
 export const debuggingRpcFetch =
   (fetch: Fetch, log: Pick<Log, 'debug'>): Fetch =>
   async (request) => {
-    const method = methodOf(await request.clone().text())
-    const isSecret = !openMethods.has(method)
-    log.debug(`Chain RPC ${String(method)} ${await shown(request, isSecret)}`)
-    const response = await fetch(request)
-    log.debug(
-      `Chain RPC ${String(method)} -> ${response.status} ${await shown(response, isSecret)}`,
-    )
-    return response
+    const { method }: { method?: unknown } = Object(parseJson(await request.clone().text()))
+    const name = `Chain RPC ${String(method)}`
+    return await logged(fetch, request, name, !openMethods.has(method), (line) => log.debug(line))
   }
 
-function methodOf(body: string): unknown {
-  try {
-    return (JSON.parse(body) as { readonly method?: unknown }).method
-  } catch {
-    return undefined
-  }
+async function logged(
+  fetch: Fetch,
+  request: Request,
+  name: string,
+  isSecret: boolean,
+  say: (line: string) => void,
+): Promise<Response> {
+  say(`${name} ${await shown(request, isSecret)}`)
+  const response = await fetch(request)
+  say(`${name} -> ${response.status} ${await shown(response, isSecret)}`)
+  return response
 }
 
 /** Formats a body for the log: whole, or its length in brackets. */

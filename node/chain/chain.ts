@@ -1,12 +1,7 @@
 import type { Hex } from 'viem'
 import type { EncryptedInput } from '../../lib/chain/encrypted-input.ts'
 import type { Address, Hash32, JobId } from '../../lib/codecs.ts'
-
-/** The node's registration in NodeRegistry. Times are Unix seconds. */
-type Registration = {
-  readonly lastHeartbeat: number
-  readonly modelTiers: readonly number[]
-}
+import type { Registration } from './registry.ts'
 
 /** An output key, and the list that gives its node and its readers access to the prompt key. */
 export type OutputKey = {
@@ -27,7 +22,9 @@ export type OutputKey = {
 /** The contracts as the node uses them (spec 4). Every call throws chain errors (spec 7). */
 export interface NodeChain {
   /** Undefined when the wallet is not registered. */
-  registration(signal?: AbortSignal): Promise<Registration | undefined>
+  registration(
+    signal?: AbortSignal,
+  ): Promise<Pick<Registration, 'lastHeartbeat' | 'modelTiers'> | undefined>
   /** Returns the list commitment that a prompt key is bound to, undefined while there is none. */
   listCommitmentOf(high: bigint, low: bigint, signal?: AbortSignal): Promise<Hash32 | undefined>
   /** Sends `NodeRegistry.heartbeat()`, which costs gas. Returns the transaction hash. */

@@ -3,11 +3,11 @@ import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
 import { lacksFunds, toChainError } from '../../lib/chain/chain-error.ts'
 import { createChainWriter } from '../../lib/chain/clients.ts'
 import { listOf, storeOutputKey } from '../../lib/chain/key-lists.ts'
-import { reading } from '../../lib/chain/reading.ts'
 import { sendCall } from '../../lib/chain/send.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { NodeChain } from './chain.ts'
+import { createRegistryReader } from './registry.ts'
 
 /** Makes the node's view of the contracts, with its wallet. */
 export function createNodeChain(options: {
@@ -19,18 +19,9 @@ export function createNodeChain(options: {
 }): NodeChain {
   const { account, nodeRegistry } = options
   const chain = createChainWriter(options)
+  const registry = createRegistryReader(options)
   return {
-    async registration(signal) {
-      const read = chain.publicClient.readContract({
-        address: nodeRegistry,
-        abi: nodeRegistryAbi,
-        functionName: 'nodeOf',
-        args: [account.address],
-      })
-      const node = await reading('reading NodeRegistry', read, signal)
-      if (node.registeredAt === 0n) return undefined
-      return { lastHeartbeat: Number(node.lastHeartbeat), modelTiers: node.modelTiers }
-    },
+    registration: (signal) => registry.registrationOf(account.address, signal),
 
     async listCommitmentOf(high, low, signal) {
       const { commitment } = await listOf(chain, options.promptKeyStore, high, low, signal)

@@ -3,6 +3,7 @@ import {
   type Hex,
   type LocalAccount,
   WaitForTransactionReceiptTimeoutError,
+  zeroHash,
 } from 'viem'
 import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
 import {
@@ -48,6 +49,18 @@ export type RegistryState = {
   readonly balance: bigint
 }
 
+/** When the stake of a node that leaves is free, in Unix seconds. Undefined while it stays. */
+export const freeAt = ({ registration, terms }: RegistryState): number | undefined =>
+  registration?.unbondingAt ? registration.unbondingAt + terms.unbondingSeconds : undefined
+
+/** What commands print of a registration with --json. */
+export const registrationJson = (registration: Registration | undefined) => ({
+  registered: registration !== undefined,
+  active: registration?.active ?? false,
+  stake_wei: String(registration?.stake ?? 0n),
+  model_tiers: registration?.modelTiers ?? [],
+})
+
 /** A proposed slash. The amount is wei, the time Unix seconds. */
 export type Accusation = {
   readonly operator: Address
@@ -56,23 +69,6 @@ export type Accusation = {
   readonly executableAt: number
   readonly answerHash?: Hash32
   readonly isSettled: boolean
-}
-
-/** NodeRegistry as commands read it. Every call throws chain errors. */
-export interface RegistryReader {
-  terms(signal?: AbortSignal): Promise<RegistryTerms>
-  /** Undefined when the node is not registered. */
-  registrationOf(node: Address, signal?: AbortSignal): Promise<Registration | undefined>
-  /** Terms, registration and balance together. */
-  stateOf(node: Address, signal?: AbortSignal): Promise<RegistryState>
-  /** Undefined when no slash was proposed for this fault. */
-  accusationOf(faultId: Hash32, signal?: AbortSignal): Promise<Accusation | undefined>
-  /** Returns the balance of an account in wei. */
-  balanceOf(account: Address, signal?: AbortSignal): Promise<bigint>
-  /** Returns how many sent transactions of an account are in no block yet, as far as the RPC knows. */
-  unconfirmedOf(account: Address, signal?: AbortSignal): Promise<number>
-  /** Returns the addresses that hold no contract. */
-  withoutCode(contracts: readonly Address[], signal?: AbortSignal): Promise<readonly Address[]>
 }
 
 /** One transaction to NodeRegistry. Amounts are wei. */
@@ -93,15 +89,15 @@ export type RegistryEndpoint = {
   readonly nodeRegistry: Address
 }
 
-const noHash = `0x${'0'.repeat(64)}`
-
-/** Makes a reader of NodeRegistry, which needs no wallet. */
-export function createRegistryReader(place: RegistryEndpoint): RegistryReader {
+/** Makes a reader of NodeRegistry, which needs no wallet. Every call throws chain errors. */
+export function createRegistryReader(place: RegistryEndpoint) {
   const { publicClient } = createChainReader(place)
   const contract = { address: place.nodeRegistry, abi: nodeRegistryAbi } as const
-  const doing = 'reading NodeRegistry'
-  const reader: RegistryReader = {
-    async stateOf(node, signal) {
+  const read = <T>(work: Promise<T>, signal?: AbortSignal): Promise<T> =>
+    reading('reading NodeRegistry', work, signal)
+  const reader = {
+    /** Terms, registration and balance together. */
+    async stateOf(node: Address, signal?: AbortSignal): Promise<RegistryState> {
       const [terms, registration, balance] = await Promise.all([
         reader.terms(signal),
         reader.registrationOf(node, signal),
@@ -109,23 +105,21 @@ export function createRegistryReader(place: RegistryEndpoint): RegistryReader {
       ])
       return { terms, registration, balance }
     },
-    async terms(signal) {
-      const [minStake, unbonding, block, gasPrice] = await reading(
-        doing,
-        Promise.all([
-          publicClient.readContract({ ...contract, functionName: 'minStake' }),
-          publicClient.readContract({ ...contract, functionName: 'UNBONDING_PERIOD' }),
-          publicClient.getBlock(),
-          publicClient.getGasPrice(),
-        ]),
-        signal,
-      )
+    async terms(signal?: AbortSignal): Promise<RegistryTerms> {
+      const found = Promise.all([
+        publicClient.readContract({ ...contract, functionName: 'minStake' }),
+        publicClient.readContract({ ...contract, functionName: 'UNBONDING_PERIOD' }),
+        publicClient.getBlock(),
+        publicClient.getGasPrice(),
+      ])
+      const [minStake, unbonding, block, gasPrice] = await read(found, signal)
       const now = Number(block.timestamp)
       return { minStake, unbondingSeconds: Number(unbonding), now, gasPrice }
     },
-    async registrationOf(node, signal) {
-      const read = publicClient.readContract({ ...contract, functionName: 'nodeOf', args: [node] })
-      const state = await reading(doing, read, signal)
+    /** Undefined when the node is not registered. */
+    async registrationOf(node: Hex, signal?: AbortSignal): Promise<Registration | undefined> {
+      const call = { ...contract, functionName: 'nodeOf', args: [node] } as const
+      const state = await read(publicClient.readContract(call), signal)
       if (state.registeredAt === 0n) return undefined
       return {
         ...state,
@@ -133,30 +127,34 @@ export function createRegistryReader(place: RegistryEndpoint): RegistryReader {
         unbondingAt: Number(state.unbondingAt),
       }
     },
-    async accusationOf(faultId, signal) {
-      const args = [faultId] as const
-      const read = publicClient.readContract({ ...contract, functionName: 'slashOf', args })
-      const slash = await reading(doing, read, signal)
+    /** Undefined when no slash was proposed for this fault. */
+    async accusationOf(faultId: Hash32, signal?: AbortSignal): Promise<Accusation | undefined> {
+      const call = { ...contract, functionName: 'slashOf', args: [faultId] } as const
+      const slash = await read(publicClient.readContract(call), signal)
       if (slash.executableAt === 0n) return undefined
       return {
         operator: Address.parse(slash.operator),
         amountWei: slash.amount,
         executableAt: Number(slash.executableAt),
         isSettled: slash.settled,
-        ...(slash.answerHash !== noHash && { answerHash: Hash32.parse(slash.answerHash) }),
+        ...(slash.answerHash !== zeroHash && { answerHash: Hash32.parse(slash.answerHash) }),
       }
     },
-    balanceOf: (address, signal) => reading(doing, publicClient.getBalance({ address }), signal),
-    async unconfirmedOf(address, signal) {
+    /** Returns the balance of an account in wei. */
+    balanceOf: (address: Address, signal?: AbortSignal): Promise<bigint> =>
+      read(publicClient.getBalance({ address }), signal),
+    /** Returns how many sent transactions of an account are in no block yet, as far as the RPC knows. */
+    async unconfirmedOf(address: Address, signal?: AbortSignal): Promise<number> {
       const counts = (['pending', 'latest'] as const).map((blockTag) =>
         publicClient.getTransactionCount({ address, blockTag }),
       )
-      const [sent = 0, confirmed = 0] = await reading(doing, Promise.all(counts), signal)
+      const [sent = 0, confirmed = 0] = await read(Promise.all(counts), signal)
       return Math.max(0, sent - confirmed)
     },
-    async withoutCode(contracts, signal) {
+    /** Returns the addresses that hold no contract. */
+    async withoutCode(contracts: readonly Address[], signal?: AbortSignal) {
       const codes = contracts.map((address) => publicClient.getCode({ address }))
-      const found = await reading(doing, Promise.all(codes), signal)
+      const found = await read(Promise.all(codes), signal)
       return contracts.filter((_, index) => (found[index] ?? '0x') === '0x')
     },
   }
@@ -183,32 +181,26 @@ export function createRegistrySender(
 
 function dataOf(step: RegistryStep): Hex {
   const abi = nodeRegistryAbi
-  if (step.call === 'register' || step.call === 'setModelTiers') {
+  if ('tiers' in step)
     return encodeFunctionData({ abi, functionName: step.call, args: [step.tiers] })
-  }
-  if (step.call === 'answer') {
-    return encodeFunctionData({
-      abi,
-      functionName: step.call,
-      args: [step.faultId, step.answerHash],
-    })
-  }
-  return encodeFunctionData({ abi, functionName: step.call })
+  if (step.call !== 'answer') return encodeFunctionData({ abi, functionName: step.call })
+  const args = [step.faultId, step.answerHash] as const
+  return encodeFunctionData({ abi, functionName: step.call, args })
 }
-
-const stillPending = (call: string, why: string, cause: unknown): SvcError =>
-  new SvcError('transaction-pending', `${call} was sent, but is in no block yet: ${why}`, {
-    hint: 'It may still get into one: see `svc-node status` later, and repeat the command then.',
-    retryable: true,
-    cause,
-  })
 
 function sendError(step: RegistryStep, address: string, error: unknown): SvcError {
   const { call } = step
   const waiting = causesOf(error).find(
     (cause) => cause instanceof WaitForTransactionReceiptTimeoutError,
   )
-  if (waiting !== undefined) return stillPending(call, waiting.shortMessage, error)
+  if (waiting !== undefined) {
+    const why = waiting.shortMessage
+    return new SvcError('transaction-pending', `${call} was sent, but is in no block yet: ${why}`, {
+      hint: 'It may still get into one: see `svc-node status` later, and repeat the command then.',
+      retryable: true,
+      cause: error,
+    })
+  }
   const name = revertNameOf(error)
   if (name === undefined && lacksFunds(error)) {
     const money = 'value' in step ? 'the stake and gas money' : 'gas money'

@@ -5,7 +5,7 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { type Accusation, createRegistryReader } from '../chain/registry.ts'
 import { etherText, timeText } from './amounts.ts'
 import { type AtRegistry, atRegistry } from './at-registry.ts'
-import { type CommandContext, isInteractive } from './context.ts'
+import type { CommandContext } from './context.ts'
 import { usageError } from './flags.ts'
 import { confirmed } from './prompts.ts'
 import { rpcName, withTimeout } from './reach.ts'
@@ -23,9 +23,9 @@ const maxFileBytes = 16 * 1024 * 1024
 
 /** Puts the hash of the answer to an accusation on chain, once. The answer itself goes to the arbiter. Throws SvcErrors. */
 export async function answerFault(
-  fault: string,
   flags: AnswerFlags,
   context: CommandContext,
+  [fault]: readonly string[],
 ): Promise<undefined> {
   const faultId = Hash32.safeParse(fault)
   if (!faultId.success) {
@@ -64,7 +64,7 @@ async function send(
   let tx: string | undefined
   if (before === undefined) {
     const message = `${stepText(step)}? Only its SHA-256 ${answerHash} goes on chain, and it cannot be changed. At stake: ${etherText(amountWei)}`
-    await confirmed(isInteractive(context, flags), flags, context.terminal, message)
+    await confirmed(context, flags, message)
     tx = await sendStep(step)
   } else if (before !== answerHash) {
     throw new SvcError('already-answered', `fault ${faultId} has the answer ${before} on chain`, {

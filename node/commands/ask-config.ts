@@ -1,5 +1,6 @@
 import type { Network } from '../../lib/schemas/network.ts'
 import { checkEndpoint } from '../chain/check-endpoint.ts'
+import type { ConfigFile } from '../config.ts'
 import { askAddress, tried } from './ask-address.ts'
 import { askModels, type Servers } from './ask-models.ts'
 import type { CommandContext } from './context.ts'
@@ -7,17 +8,10 @@ import { lookForTpm } from './look-for-tpm.ts'
 import type { Prompts } from './prompts.ts'
 import { networkOf, rpcName, withTimeout } from './reach.ts'
 
-/** The parts of a configuration, as typed. A missing one is asked for or has a default. */
-export type Answers = {
-  readonly icl: string | undefined
-  readonly rpc: string | undefined
-  readonly coprocessor: string | undefined
-  readonly gateway: string | undefined
-  readonly models: string | undefined
+/** The parts of a configuration, as typed, by their fields. A missing one is asked for or has a default. */
+export type Answers = Partial<Record<keyof ConfigFile, string>> & {
   /** The servers of models that are not from built-in providers. */
-  readonly providers: Servers | undefined
-  readonly backend: string | undefined
-  readonly tpm: string | undefined
+  readonly providers?: Servers | undefined
 }
 
 const minPasswordLetters = 8
@@ -32,11 +26,12 @@ export async function askForConfig(
   given: Answers,
   context: CommandContext,
 ): Promise<Answers> {
-  const { icl, network } = await askIcl(prompts, given.icl, context)
-  const rpc = await askRpc(prompts, given.rpc, network, context)
-  const backend = given.backend ?? (await askBackend(prompts, network, given.tpm, context))
-  const asked = given.models === undefined ? await askModels(prompts, context) : {}
-  return { ...given, icl, rpc, backend, ...asked }
+  const { icl_endpoint, network } = await askIcl(prompts, given.icl_endpoint, context)
+  const cofhe_endpoint = await askRpc(prompts, given.cofhe_endpoint, network, context)
+  const attestation_backend =
+    given.attestation_backend ?? (await askBackend(prompts, network, given.tpm, context))
+  const asked = given.supported_model_ids ? {} : await askModels(prompts, context)
+  return { ...given, icl_endpoint, cofhe_endpoint, attestation_backend, ...asked }
 }
 
 /** Asks for a new password, twice. */
@@ -55,7 +50,7 @@ async function askIcl(
   prompts: Prompts,
   given: string | undefined,
   context: CommandContext,
-): Promise<{ readonly icl: string; readonly network: Network | undefined }> {
+): Promise<{ readonly icl_endpoint: string; readonly network: Network | undefined }> {
   const question = {
     message: 'Address of the ICL',
     placeholder: 'https://icl.example',
@@ -66,7 +61,7 @@ async function askIcl(
     tried(prompts, `Asking the ICL at ${icl}`, (signal) => networkOf(icl, context, signal)),
   )
   if (result !== undefined) prompts.say(networkText(result))
-  return { icl: address, network: result }
+  return { icl_endpoint: address, network: result }
 }
 
 const networkText = (network: Network): string =>

@@ -22,7 +22,7 @@ const shownModels = 8
 export async function askModels(
   prompts: Prompts,
   context: CommandContext,
-): Promise<{ readonly models: string; readonly providers: Servers | undefined }> {
+): Promise<{ readonly supported_model_ids: string; readonly providers: Servers | undefined }> {
   const { environment } = context
   const hintOf = (name: string) => {
     const variable = defaultKeyVariable(name)
@@ -58,7 +58,7 @@ export async function askModels(
         environment,
       ),
   })
-  return { models: qualified(models), providers }
+  return { supported_model_ids: qualified(models), providers }
 }
 
 /** Asks for the name and the address of a server, until it responds or the operator insists on the address. */

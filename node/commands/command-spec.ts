@@ -10,10 +10,8 @@ export type CommandSpec = {
   readonly flags: readonly FlagSpec[]
   /** Words that complete the first argument. */
   readonly words?: readonly string[]
-  /** Runs the command. Returns its exit code, undefined for 0. */
-  readonly start: (
-    flags: Flags,
-    context: CommandContext,
-    args: readonly string[],
-  ) => Promise<number | undefined>
+  /** Loads the function that runs the command. It returns the exit code, undefined for 0. */
+  readonly load: () => Promise<
+    (flags: Flags, context: CommandContext, args: readonly string[]) => Promise<number | undefined>
+  >
 }

@@ -4,7 +4,7 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { registerGas } from '../chain/registry.ts'
 import { passesByItself, reasonsOf, remedies } from '../eligibility.ts'
 import { etherText, timeText, toSend } from './amounts.ts'
-import type { Answer, Surroundings } from './look-around.ts'
+import { type Answer, type Surroundings, valueIn } from './look-around.ts'
 
 /** A reason for which the node does not work, and its remedy. */
 export type Trouble = {
@@ -51,7 +51,7 @@ const notWorking: Trouble = {
 
 /** Accusations that the operator has not answered yet. */
 const unanswered = ({ accusations }: Surroundings): readonly Trouble[] =>
-  ('value' in accusations ? accusations.value : [])
+  (valueIn(accusations) ?? [])
     .filter(({ slash }) => slash?.answer_hash === undefined)
     .map(({ fault_id, kind, jobId, slash }) => ({
       code: `accused-${fault_id}`,
@@ -87,7 +87,7 @@ function ineligibility({
   chain,
   models,
 }: Surroundings): readonly Trouble[] {
-  const known = 'value' in record ? record.value : undefined
+  const known = valueIn(record)
   // Without an attestation the ICL knows nothing else of the node.
   if (certificate === undefined) return registrationOnly(chain)
   if ('value' in record && known === undefined) {
@@ -112,13 +112,15 @@ function ineligibility({
 }
 
 function registrationOnly(chain: Surroundings['chain']): readonly Trouble[] {
-  if (!('value' in chain) || chain.value.registration !== undefined) return []
+  const known = valueIn(chain)
+  if (known === undefined || known.registration !== undefined) return []
   return [{ code: 'not-registered', message: remedies['not-registered'], retryable: false }]
 }
 
 function poverty({ chain, address }: Surroundings): readonly Trouble[] {
-  if (!('value' in chain)) return []
-  const { balance, terms, registration } = chain.value
+  const known = valueIn(chain)
+  if (known === undefined) return []
+  const { balance, terms, registration } = known
   const needed = workingGas * terms.gasPrice
   if (balance >= needed) return []
   const forStake = registration === undefined ? terms.minStake : 0n

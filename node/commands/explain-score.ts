@@ -5,7 +5,6 @@ import { countedText, eventOf } from '../../lib/counted-events.ts'
 import { exitCodes } from '../../lib/host/exit-code.ts'
 import {
   afterEvent,
-  type Counted,
   countedAfter,
   emptyFold,
   inOrder,
@@ -26,24 +25,8 @@ const maxPages = 1_000
 const maxLooks = 3
 const lookAgainMs = 1_000
 
-type Step = {
-  readonly event: ReputationEvent
-  readonly counted: Counted
-  readonly before: Standing
-  readonly after: Standing
-}
-type Row = { readonly name: string; readonly computed: number; readonly told: number }
-
 /** What a node's events add up to, beside the record that the ICL shows. */
-type Account = {
-  readonly steps: readonly Step[]
-  readonly standing: Standing
-  readonly rows: readonly Row[]
-  readonly faults: readonly string[]
-  readonly share: string | undefined
-  /** The changes of the weight, in words. */
-  readonly moves: string
-}
+type Account = Awaited<ReturnType<typeof lookOnce>>
 
 /**
  * Recomputes a node's record from its signed events, prints the change of each, and compares the result with the ICL's record. Then
@@ -78,7 +61,7 @@ async function lookOnce(
   api: Pick<Api, 'getJwks' | 'getNodeEvents' | 'getNode'>,
   address: Address,
   now: number,
-): Promise<Account> {
+) {
   const { events, unsigned, isComplete } = await readSignedEvents(api, address, maxPages)
   const record = await api.getNode({ params: { address } }, { attempts: 5 })
   const steps = stepsOf(inOrder(events.map(knownEventOf)))
@@ -107,7 +90,7 @@ function knownEventOf(body: ReputationStatement): ReputationEvent {
   )
 }
 
-function stepsOf(events: readonly ReputationEvent[]): readonly Step[] {
+function stepsOf(events: readonly ReputationEvent[]) {
   let fold = emptyFold
   return events.map((event) => {
     const before = fold
@@ -118,7 +101,7 @@ function stepsOf(events: readonly ReputationEvent[]): readonly Step[] {
 }
 
 function rowsOf(standing: Standing, { metrics, draw }: z.output<typeof NodeRecord>) {
-  const row = (name: string, computed: number, told: number): Row => ({ name, computed, told })
+  const row = (name: string, computed: number, told: number) => ({ name, computed, told })
   return [
     row('tasks_completed', standing.completed, metrics.tasks_completed),
     row('tasks_accepted', standing.accepted, metrics.tasks_accepted),

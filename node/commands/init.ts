@@ -1,17 +1,23 @@
 import type { Hex } from 'viem'
-import { z } from 'zod'
 import { errorText, explainError } from '../../lib/host/explain-error.ts'
 import { defaultScryptN, minScryptN } from '../../lib/host/keystore.ts'
 import { givenPassword, passwordMissing } from '../../lib/host/password.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { type Config, type ConfigFile, parseConfig, withBaseUrls } from '../config.ts'
+import {
+  type Config,
+  type ConfigFile,
+  parseConfig,
+  split,
+  variableOf,
+  withBaseUrls,
+} from '../config.ts'
 import { configPathOf, keystorePathOf } from '../config-file.ts'
 import { withDeploymentPath } from '../deployment.ts'
 import { isKeyRefused, probeProvider } from '../inference/probe.ts'
 import { keyOf, providersOf } from '../inference/providers.ts'
 import { type Answers, askForConfig, askNewPassword, passwordMistake } from './ask-config.ts'
 import { type CommandContext, isInteractive } from './context.ts'
-import type { Answer } from './look-around.ts'
+import { type Answer, valueIn } from './look-around.ts'
 import { type FoundTpm, lookForTpm } from './look-for-tpm.ts'
 import { type Made, refuseOverwriting, writeNodeFiles } from './node-files.ts'
 import { createPrompts, type Prompts } from './prompts.ts'
@@ -96,18 +102,22 @@ function checkFile(file: ConfigFile, configPath: string): Config {
   }
 }
 
+/** The settings that both a flag and the environment may give. */
+const settings = [
+  ['icl_endpoint', 'iclEndpoint'],
+  ['cofhe_endpoint', 'cofheEndpoint'],
+  ['cofhe_urls', 'cofheUrls'],
+  ['ipfs_gateway', 'ipfsGateway'],
+  ['supported_model_ids', 'models'],
+  ['tpm', 'tpm'],
+] as const
+
 function warnOfOverrides(flags: InitFlags, { environment, warn }: CommandContext): void {
-  const pairs = [
-    ['SVC_ICL_ENDPOINT', flags.iclEndpoint],
-    ['SVC_COFHE_ENDPOINT', flags.cofheEndpoint],
-    ['SVC_COFHE_URLS', flags.cofheUrls],
-    ['SVC_IPFS_GATEWAY', flags.ipfsGateway],
-    ['SVC_SUPPORTED_MODEL_IDS', flags.models],
-    ['SVC_TPM', flags.tpm],
-  ] as const
-  for (const [name, flag] of pairs) {
-    if (flag === undefined || !environment[name] || environment[name] === flag) continue
-    warn(`warning: ${name} says something else and wins over the configuration file: unset it`)
+  for (const [field, name] of settings) {
+    const variable = variableOf(field)
+    const [flag, other] = [flags[name], environment[variable]]
+    if (flag === undefined || !other || other === flag) continue
+    warn(`warning: ${variable} says something else and wins over the configuration file: unset it`)
   }
 }
 
@@ -131,16 +141,11 @@ async function warnOfProviders(config: Config, context: CommandContext): Promise
 
 /** The settings from flags and environment. Init does not ask for these. */
 function givenAnswers(flags: InitFlags, { environment }: CommandContext): Answers {
-  return {
-    backend: backendOf(flags),
-    tpm: flags.tpm ?? environment.SVC_TPM,
-    icl: flags.iclEndpoint ?? environment.SVC_ICL_ENDPOINT,
-    rpc: flags.cofheEndpoint ?? environment.SVC_COFHE_ENDPOINT,
-    coprocessor: flags.cofheUrls ?? environment.SVC_COFHE_URLS,
-    gateway: flags.ipfsGateway ?? environment.SVC_IPFS_GATEWAY,
-    models: flags.models ?? environment.SVC_SUPPORTED_MODEL_IDS,
-    providers: undefined,
-  }
+  const given = settings.map(([field, name]) => [
+    field,
+    flags[name] ?? environment[variableOf(field)],
+  ])
+  return { ...Object.fromEntries(given), attestation_backend: backendOf(flags) }
 }
 
 function backendOf({ attestationBackend, backend }: InitFlags): string | undefined {
@@ -155,24 +160,13 @@ function backendOf({ attestationBackend, backend }: InitFlags): string | undefin
 /** Builds the configuration file. Keys and passwords stay in the environment. */
 function configFileOf(answers: Answers, { environment }: CommandContext): ConfigFile {
   const file: ConfigFile = {
-    attestation_backend: answers.backend ?? 'mock',
-    icl_endpoint: answers.icl,
-    ipfs_gateway: answers.gateway,
-    cofhe_endpoint: answers.rpc,
-    cofhe_urls: answers.coprocessor,
-    supported_model_ids: answers.models
-      ?.split(',')
-      .map((model) => model.trim())
-      .filter((model) => model !== ''),
-    tpm: answers.tpm,
+    ...answers,
+    attestation_backend: answers.attestation_backend ?? 'mock',
+    supported_model_ids: split(answers.supported_model_ids),
     deployment: environment.SVC_DEPLOYMENT,
-    providers: answers.providers,
   }
-  return Object.fromEntries(
-    Object.entries(withBaseUrls(file, environment)).filter(
-      ([, value]) => value !== undefined && value !== '',
-    ),
-  )
+  const entries = Object.entries(withBaseUrls(file, environment))
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined && value !== ''))
 }
 
 function scryptCost(flag: string | undefined): number {
@@ -188,11 +182,7 @@ function scryptCost(flag: string | undefined): number {
 
 function importedKey(text: string | undefined): Hex | undefined {
   if (!text) return undefined
-  const parsed = z
-    .string()
-    .regex(/^(0x)?[0-9a-fA-F]{64}$/)
-    .safeParse(text)
-  if (parsed.success) return `0x${text.replace(/^0x/, '')}`
+  if (/^(0x)?[0-9a-fA-F]{64}$/.test(text)) return `0x${text.replace(/^0x/, '')}`
   throw new SvcError('import-key-invalid', 'SVC_IMPORT_PRIVATE_KEY is no private key', {
     hint: 'It has to be 32 bytes in hex.',
   })
@@ -221,7 +211,7 @@ function report(
 ): void {
   if (json) {
     const replaced = kept === undefined ? {} : { kept_keystore: kept }
-    const registration = 'value' in cost ? cost.value.json : null
+    const registration = valueIn(cost)?.json ?? null
     const files = { config: configPath, keystore: keystorePath, ...replaced }
     print(JSON.stringify({ address, ...files, registration, ...(tpm && { tpm: tpm.json }) }))
     return

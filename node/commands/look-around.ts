@@ -1,5 +1,6 @@
 import { dirname } from 'node:path'
 import type { z } from 'zod'
+import type { Api } from '../../lib/api.ts'
 import { unixSeconds } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { namedAddress } from '../../lib/host/keystore.ts'
@@ -51,7 +52,12 @@ export type Surroundings = {
   readonly disk: Answer<void>
 }
 
-const answer = async <T>(work: Promise<T>): Promise<Answer<T>> => {
+/** Returns the value of a part, undefined without it. */
+export const valueIn = <T>(answer: Answer<T>): T | undefined =>
+  'value' in answer ? answer.value : undefined
+
+/** Waits for a part. */
+export const answer = async <T>(work: Promise<T>): Promise<Answer<T>> => {
   try {
     return { value: await work }
   } catch (error) {
@@ -66,13 +72,24 @@ export async function lookAround(
 ): Promise<Surroundings> {
   const address = await namedAddress(keystorePath)
   const icl = new URL(config.icl_endpoint).origin
+  const params = { address }
+  const ask = <T>(
+    work: (api: Api, options: { signal: AbortSignal; attempts: number }) => Promise<T>,
+  ) => askIcl(icl, context, (api, signal) => work(api, { signal, attempts: 3 }))
   const [network, record, moves] = await Promise.all([
     answer(networkOf(icl, context)),
-    answer(recordOf(address, icl, context)),
-    answer(movesOf(address, icl, context)),
+    answer(ask((api, options) => api.getNode({ params }, options)).catch(orUnknown)),
+    answer(ask((api, { signal }) => movesOf(api, address, context.clock.now(), signal))),
   ])
   const chain = await answer(onChain(address, network, config.cofhe_endpoint, context))
-  const isAccused = 'value' in chain && (chain.value.registration?.pendingSlashes ?? 0) > 0
+  const isAccused = (valueIn(chain)?.registration?.pendingSlashes ?? 0) > 0
+  // The open slashes among the node's latest faults.
+  const accusationsOf = async () => {
+    const { faults } = await ask((api, options) =>
+      api.getNodeFaults({ params, query: {} }, options),
+    )
+    return faults.filter(({ slash }) => slash?.state === 'proposed')
+  }
   return {
     address,
     now: unixSeconds(context.clock),
@@ -81,46 +98,26 @@ export async function lookAround(
     record,
     moves,
     chain,
-    accusations: isAccused ? await answer(accusationsOf(address, icl, context)) : { value: [] },
+    accusations: isAccused ? await answer(accusationsOf()) : { value: [] },
     models: modelKeys(config, context),
     disk: await answer(checkDisk(dirname(configPath))),
   }
 }
 
-async function recordOf(address: Address, icl: string, context: CommandContext) {
-  try {
-    return await askIcl(icl, context, (api, signal) =>
-      api.getNode({ params: { address } }, { signal, attempts: 3 }),
-    )
-  } catch (error) {
-    if (error instanceof ProblemError && error.code === 'node-not-found') return undefined
-    throw error
-  }
+function orUnknown(error: unknown): undefined {
+  if (!(error instanceof ProblemError && error.code === 'node-not-found')) throw error
 }
 
 const mostPages = 10
 
 async function movesOf(
+  api: Api,
   address: Address,
-  icl: string,
-  context: CommandContext,
+  now: number,
+  signal: AbortSignal,
 ): Promise<string | undefined> {
-  const { events, isComplete } = await askIcl(icl, context, (api, signal) =>
-    readSignedEvents(api, address, mostPages, signal),
-  )
-  return isComplete ? weightMovesText(events, context.clock.now()) : undefined
-}
-
-/** Returns the open slashes among the node's latest faults. */
-async function accusationsOf(
-  address: Address,
-  icl: string,
-  context: CommandContext,
-): Promise<readonly FaultView[]> {
-  const { faults } = await askIcl(icl, context, (api, signal) =>
-    api.getNodeFaults({ params: { address }, query: {} }, { signal, attempts: 3 }),
-  )
-  return faults.filter(({ slash }) => slash?.state === 'proposed')
+  const { events, isComplete } = await readSignedEvents(api, address, mostPages, signal)
+  return isComplete ? weightMovesText(events, now) : undefined
 }
 
 async function onChain(

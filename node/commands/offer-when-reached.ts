@@ -1,4 +1,3 @@
-import type { Clock } from '../../lib/clock.ts'
 import { errorText } from '../../lib/host/explain-error.ts'
 import { providerNameOf } from '../../lib/providers.ts'
 import type { OfferedModels } from '../inference/models.ts'
@@ -31,50 +30,32 @@ export async function offerWhenReached(
   const used = providers.filter(({ name }) =>
     [...models.keys()].some((id) => providerNameOf(id) === name),
   )
-  await Promise.all(
-    used.map((provider) => {
-      const key = keyOf(provider, context.environment)
-      let wasAway = false
-      const add = () => {
-        const own = [...models].filter(([id]) => providerNameOf(id) === provider.name)
-        for (const [id, model] of own) offered.set(id, model)
-        const ids = own.map(([id]) => id)
-        if (wasAway) log.info(messages.providerReached(provider.name, ids))
-      }
-      const fail = (error: unknown) => {
-        wrong.push(error)
-        log.error(messages.providerWrong(provider.name, errorText(error)))
-      }
-      const probe = () => probeProvider(provider, key, context, stop)
-      return afterFirstTry(context.clock, stop, probe, add, fail, (why, nextMs) => {
+  const offer = async (provider: Provider, firstTry: () => void) => {
+    const key = keyOf(provider, context.environment)
+    const own = [...models].filter(([id]) => providerNameOf(id) === provider.name)
+    let wasAway = false
+    const probe = async () => {
+      await probeProvider(provider, key, context, stop)
+      for (const [id, model] of own) offered.set(id, model)
+      const ids = own.map(([id]) => id)
+      if (wasAway) log.info(messages.providerReached(provider.name, ids))
+    }
+    try {
+      await untilReached(context.clock, stop, probe, (why, nextMs) => {
         wasAway = true
         log.warning(messages.providerAway(provider.name, why, nextMs))
+        firstTry()
       })
-    }),
+    } catch (error) {
+      wrong.push(error)
+      log.error(messages.providerWrong(provider.name, errorText(error)))
+    }
+    firstTry()
+  }
+  // Waits for the first tries only. Further tries go on.
+  await Promise.all(
+    used.map((provider) => new Promise<void>((resolve) => void offer(provider, resolve))),
   )
   if (used.length > 0 && wrong.length === used.length) throw wrong[0]
   return offered
-}
-
-/** Resolves when the first try has ended, with success or not. Further tries go on. */
-function afterFirstTry(
-  clock: Clock,
-  stop: AbortSignal,
-  probe: () => Promise<unknown>,
-  onReached: () => void,
-  onWrong: (error: unknown) => void,
-  onAway: (why: string, nextMs: number) => void,
-): Promise<void> {
-  const first = Promise.withResolvers<void>()
-  const tried = async () => {
-    await probe()
-    onReached()
-  }
-  untilReached(clock, stop, tried, (why, nextMs) => {
-    onAway(why, nextMs)
-    first.resolve()
-  })
-    .catch(onWrong)
-    .finally(first.resolve)
-  return first.promise
 }

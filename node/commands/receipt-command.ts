@@ -24,6 +24,9 @@ export const receiptCommand: CommandSpec = {
     ['--json', 'Print JSON'],
   ],
   words: ['verify'],
-  start: async (flags, context, [action = '', file = '']) =>
-    await (await import('./receipt.ts')).checkReceipt(action, file, flags, context),
+  load: async () => {
+    const { checkReceipt } = await import('./receipt.ts')
+    return async (flags, context, [action = '', file = '']) =>
+      await checkReceipt(action, file, flags, context)
+  },
 }

@@ -7,10 +7,11 @@ import {
   type RegistryState,
   type RegistryStep,
   registerGas,
+  registrationJson,
 } from '../chain/registry.ts'
 import { etherText, parseAmount, parseTiers, toSend } from './amounts.ts'
 import { type AtRegistry, atRegistry } from './at-registry.ts'
-import { type CommandContext, isInteractive } from './context.ts'
+import type { CommandContext } from './context.ts'
 import { usageError } from './flags.ts'
 import { planRegistration, stakeIn, type Wanted } from './plan-registration.ts'
 import { confirmed } from './prompts.ts'
@@ -71,7 +72,7 @@ async function bringUpToDate(
     checkBalance(address, before, steps)
     const where = `${address} at NodeRegistry ${place.nodeRegistry} on chain ${place.chainId}`
     const message = `${steps.map(stepText).join(', then ')} (as ${where})?`
-    await confirmed(isInteractive(context, flags), flags, context.terminal, message)
+    await confirmed(context, flags, message)
   }
   const sent: { readonly call: string; readonly tx: Hex }[] = []
   for (const step of steps) {
@@ -130,16 +131,7 @@ function report(
   { print }: CommandContext,
 ): void {
   if (json) {
-    print(
-      JSON.stringify({
-        address,
-        registered: registration !== undefined,
-        active: registration?.active ?? false,
-        stake_wei: String(registration?.stake ?? 0n),
-        model_tiers: registration?.modelTiers ?? [],
-        transactions: sent,
-      }),
-    )
+    print(JSON.stringify({ address, ...registrationJson(registration), transactions: sent }))
     return
   }
   if (sent.length === 0) print('Nothing to do: the registration is as wanted.')

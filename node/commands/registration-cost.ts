@@ -2,66 +2,51 @@ import { formatEther } from 'viem'
 import type { Address } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { checkEndpoint } from '../chain/check-endpoint.ts'
-import { createRegistryReader, type RegistryReader, registerGas } from '../chain/registry.ts'
+import { createRegistryReader, registerGas } from '../chain/registry.ts'
 import type { Config } from '../config.ts'
 import { etherText, toSend } from './amounts.ts'
 import type { CommandContext } from './context.ts'
 import { workingGas } from './diagnose-node.ts'
-import type { Answer } from './look-around.ts'
+import { type Answer, answer } from './look-around.ts'
 import type { Prompts } from './prompts.ts'
 import { ownNetworkOf, registryEndpoint, rpcName, withTimeout } from './reach.ts'
-
-/** The cost of registering a new node. */
-export type RegistrationCost = {
-  readonly registry: RegistryReader
-  readonly nodeRegistry: Address
-  /** Wei. */
-  readonly minStake: bigint
-  /** Wei of stake and gas together. */
-  readonly total: bigint
-  readonly text: string
-  readonly json: {
-    readonly min_stake_wei: string
-    readonly gas_wei: string
-    readonly node_registry: Address
-  }
-}
 
 const patienceMs = 5_000
 const lookMs = 3_000
 
 type Places = Pick<Config, 'icl_endpoint' | 'cofhe_endpoint' | 'deployment'>
 
+/** The cost of registering a new node. */
+export type RegistrationCost = Awaited<ReturnType<typeof askCost>>
+
 /** Asks the ICL and the chain for the cost of registering, or returns the error: `init` works without them. */
-export async function registrationCost(
+export const registrationCost = (
   places: Places,
   context: CommandContext,
-): Promise<Answer<RegistrationCost>> {
-  const { cofhe_endpoint } = places
+): Promise<Answer<RegistrationCost>> => answer(askCost(places, context))
+
+async function askCost(places: Places, context: CommandContext) {
   const signal = AbortSignal.timeout(patienceMs)
-  try {
-    const network = await ownNetworkOf(places, context, signal)
-    const place = registryEndpoint(network, cofhe_endpoint)
-    await checkEndpoint(place, signal)
-    const registry = createRegistryReader(place)
-    const { minStake, gasPrice } = await registry.terms(signal)
-    // The price may rise until the money arrives, and the first jobs need gas, too.
-    const gas = (2n * registerGas + workingGas) * gasPrice
-    const value = {
-      registry,
-      nodeRegistry: place.nodeRegistry,
-      minStake,
-      total: toSend(minStake + gas),
-      text: `a stake of at least ${etherText(minStake)}, and ${etherText(gas)} for gas to begin with`,
-      json: {
-        min_stake_wei: String(minStake),
-        gas_wei: String(gas),
-        node_registry: place.nodeRegistry,
-      },
-    }
-    return { value }
-  } catch (error) {
-    return { error }
+  const network = await ownNetworkOf(places, context, signal)
+  const place = registryEndpoint(network, places.cofhe_endpoint)
+  await checkEndpoint(place, signal)
+  const registry = createRegistryReader(place)
+  const { minStake, gasPrice } = await registry.terms(signal)
+  // The price may rise until the money arrives, and the first jobs need gas, too.
+  const gas = (2n * registerGas + workingGas) * gasPrice
+  const { nodeRegistry } = place
+  return {
+    registry,
+    nodeRegistry,
+    minStake,
+    /** Wei of stake and gas together. */
+    total: toSend(minStake + gas),
+    text: `a stake of at least ${etherText(minStake)}, and ${etherText(gas)} for gas to begin with`,
+    json: {
+      min_stake_wei: String(minStake),
+      gas_wei: String(gas),
+      node_registry: nodeRegistry,
+    },
   }
 }
 

@@ -3,7 +3,7 @@ import { readRecord } from '../attestation/record.ts'
 import { loadConfig } from '../config-file.ts'
 import { lockPathOf, takeLock } from '../journal/lock.ts'
 import { openWallet, walletApi } from '../wallet.ts'
-import { type CommandContext, isInteractive } from './context.ts'
+import type { CommandContext } from './context.ts'
 import { confirmed } from './prompts.ts'
 import { ownNetworkOf, withTimeout } from './reach.ts'
 
@@ -21,7 +21,7 @@ export async function releaseTpm(
     const network = await ownNetworkOf(loaded.config, context)
     const icl = new URL(network.public_url).origin
     const question = `Let another wallet use the TPM of ${address} at ${icl}? This node gets no more jobs.`
-    await confirmed(isInteractive(context, flags), flags, context.terminal, question)
+    await confirmed(context, flags, question)
     const api = walletApi(context, wallet, { icl, chainId: network.chain_id })
     const { released } = await withTimeout(context, `the ICL at ${icl}`, (signal) =>
       api.releaseTpm({ body: { operator_address: address } }, { signal }),

@@ -1,13 +1,13 @@
 import { exitCodes } from '../../lib/host/exit-code.ts'
 import { shareText } from '../../lib/weight-moves.ts'
 import { tpmOfCertificate } from '../attestation/certificate-claims.ts'
-import type { RegistryState } from '../chain/registry.ts'
+import { freeAt, type RegistryState, registrationJson } from '../chain/registry.ts'
 import { loadConfig } from '../config-file.ts'
 import { historyPathOf, readHistory } from '../journal/history.ts'
 import { durationText, etherText, timeText } from './amounts.ts'
 import { type CommandContext, warnOf } from './context.ts'
 import { diagnoseNode, type Trouble } from './diagnose-node.ts'
-import { lookAround, type Surroundings } from './look-around.ts'
+import { lookAround, type Surroundings, valueIn } from './look-around.ts'
 import { modelUsageOf, modelUsageText } from './model-usage.ts'
 
 /** Shows the node's state at the ICL, the chain and the providers. Exit code 1 when the operator must act, 75 when all may pass. */
@@ -47,16 +47,15 @@ type Row = readonly [label: string, text: string]
 
 function rowsOf(seen: Surroundings, icl: string, eligible: boolean | null): readonly Row[] {
   const { address, certificate, now, network, record, moves, chain, models } = seen
-  const reached =
-    'value' in network
-      ? `${icl}, version ${network.value.version}, chain ${network.value.chain_id}`
-      : `${icl}, cannot be reached`
+  const known = valueIn(record)
+  const named = valueIn(network)
+  const reached = named ? `version ${named.version}, chain ${named.chain_id}` : 'cannot be reached'
   const considered = { true: 'yes', false: 'no', null: 'unknown, the ICL cannot be reached' }
   const rows: Row[] = [
     ['Address', address],
-    ['ICL', reached],
+    ['ICL', `${icl}, ${reached}`],
     ['Gets jobs', considered[`${eligible}`]],
-    ...('value' in chain ? chainRows(chain.value) : ([['Chain', 'cannot be reached']] as const)),
+    ...chainRows(valueIn(chain)),
     ...accusationRows(seen),
     ['Certificate', certificateText(certificate, now)],
     ...tpmRows(certificate),
@@ -65,9 +64,8 @@ function rowsOf(seen: Surroundings, icl: string, eligible: boolean | null): read
     const unset = key_needed ? 'not set' : 'not set, and need not be'
     rows.push(['Model', `${model_id} (${key_variable} is ${key_present ? 'set' : unset})`])
   }
-  const metrics = 'value' in record ? record.value?.metrics : undefined
-  if (metrics !== undefined) {
-    const draw = 'value' in record ? record.value?.draw : undefined
+  if (known !== undefined) {
+    const { metrics, draw } = known
     const { tasks_completed, tasks_accepted, tasks_rejected, reputation_score } = metrics
     rows.push(
       [
@@ -83,18 +81,19 @@ function rowsOf(seen: Surroundings, icl: string, eligible: boolean | null): read
   return rows
 }
 
-function chainRows({ registration, terms, balance }: RegistryState): readonly Row[] {
+function chainRows(chain: RegistryState | undefined): readonly Row[] {
+  if (chain === undefined) return [['Chain', 'cannot be reached']]
+  const { registration, terms, balance } = chain
   const rows: Row[] = [['Balance', etherText(balance)]]
   if (registration === undefined) {
     const least = `the smallest stake is ${etherText(terms.minStake)}`
     return [...rows, ['Registration', `not registered; ${least}`]]
   }
-  const { stake, modelTiers, active, unbondingAt, pendingSlashes, slashed } = registration
+  const { stake, modelTiers, active, pendingSlashes, slashed } = registration
   const state = active ? 'active' : 'not active'
   rows.push(['Registration', `${state}, tier ${modelTiers.join(', ')}, stake ${etherText(stake)}`])
-  if (unbondingAt !== 0) {
-    rows.push(['Leaving', `stake free from ${timeText(unbondingAt + terms.unbondingSeconds)}`])
-  }
+  const free = freeAt(chain)
+  if (free !== undefined) rows.push(['Leaving', `stake free from ${timeText(free)}`])
   if (pendingSlashes > 0 || slashed > 0n) {
     rows.push(['Slashes', `${pendingSlashes} pending, ${etherText(slashed)} lost so far`])
   }
@@ -102,7 +101,7 @@ function chainRows({ registration, terms, balance }: RegistryState): readonly Ro
 }
 
 const accusationRows = ({ accusations }: Surroundings): readonly Row[] =>
-  ('value' in accusations ? accusations.value : []).map(({ fault_id, kind, slash }) => [
+  (valueIn(accusations) ?? []).map(({ fault_id, kind, slash }) => [
     'Accused',
     `${kind}, ${etherText(slash?.amount_wei ?? 0n)}, ${slash?.answer_hash === undefined ? 'not answered' : 'answered'}, fault ${fault_id}`,
   ])
@@ -135,39 +134,19 @@ function jsonOf(
   eligible: boolean | null,
   troubles: readonly Trouble[],
 ) {
-  const known = 'value' in chain ? chain.value : undefined
-  const registration = known?.registration
+  const known = valueIn(chain)
   return {
     address,
     icl: { url: icl, reachable: 'value' in network },
     eligible,
-    chain:
-      known === undefined
-        ? null
-        : {
-            balance_wei: String(known.balance),
-            min_stake_wei: String(known.terms.minStake),
-            registered: registration !== undefined,
-            active: registration?.active ?? false,
-            stake_wei: String(registration?.stake ?? 0n),
-            model_tiers: registration?.modelTiers ?? [],
-            withdrawable_at: registration?.unbondingAt
-              ? registration.unbondingAt + known.terms.unbondingSeconds
-              : null,
-            pending_slashes: registration?.pendingSlashes ?? 0,
-            slashed_wei: String(registration?.slashed ?? 0n),
-          },
+    chain: (known && chainJson(known)) ?? null,
     accusations:
-      'value' in accusations
-        ? accusations.value.map(({ fault_id, kind, jobId, slash }) => ({
-            fault_id,
-            kind,
-            jobId,
-            amount_wei: String(slash?.amount_wei ?? 0n),
-            executable_at: slash?.executable_at ?? null,
-            answer_hash: slash?.answer_hash ?? null,
-          }))
-        : null,
+      valueIn(accusations)?.map(({ fault_id, kind, jobId, slash }) => ({
+        ...{ fault_id, kind, jobId },
+        amount_wei: String(slash?.amount_wei ?? 0n),
+        executable_at: slash?.executable_at ?? null,
+        answer_hash: slash?.answer_hash ?? null,
+      })) ?? null,
     certificate: certificate
       ? {
           backend: certificate.backend,
@@ -177,8 +156,17 @@ function jsonOf(
         }
       : null,
     models,
-    record: 'value' in record ? (record.value ?? null) : null,
-    weight_moved: 'value' in moves ? (moves.value ?? null) : null,
+    record: valueIn(record) ?? null,
+    weight_moved: valueIn(moves) ?? null,
     troubles,
   }
 }
+
+const chainJson = (state: RegistryState) => ({
+  balance_wei: String(state.balance),
+  min_stake_wei: String(state.terms.minStake),
+  ...registrationJson(state.registration),
+  withdrawable_at: freeAt(state) ?? null,
+  pending_slashes: state.registration?.pendingSlashes ?? 0,
+  slashed_wei: String(state.registration?.slashed ?? 0n),
+})

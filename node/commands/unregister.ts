@@ -1,8 +1,8 @@
 import { SvcError } from '../../lib/svc-error.ts'
-import type { RegistryState } from '../chain/registry.ts'
+import { freeAt, type RegistryState } from '../chain/registry.ts'
 import { durationText, etherText, timeText } from './amounts.ts'
 import { type AtRegistry, atRegistry } from './at-registry.ts'
-import { type CommandContext, isInteractive } from './context.ts'
+import type { CommandContext } from './context.ts'
 import { confirmed } from './prompts.ts'
 import { stepText } from './register.ts'
 
@@ -39,7 +39,7 @@ async function leave(
         ? 'the node is no longer registered then'
         : `the node gets no jobs from now on, and the stake is free in ${durationText(state.terms.unbondingSeconds)}`
     const message = `${what.charAt(0).toUpperCase()}${what.slice(1)} (${address} on chain ${place.chainId})? ${consequence}`
-    await confirmed(isInteractive(context, flags), flags, context.terminal, message)
+    await confirmed(context, flags, message)
     tx = await send({ call: step })
     const tell = flags.json ? context.warn : context.print
     tell(`Done: ${what}, transaction ${tx}`)
@@ -47,11 +47,6 @@ async function leave(
   const now = step === undefined ? state : await read()
   report(address, now, tx, flags, context)
 }
-
-const freeAt = ({ registration, terms }: RegistryState): number | undefined =>
-  registration === undefined || registration.unbondingAt === 0
-    ? undefined
-    : registration.unbondingAt + terms.unbondingSeconds
 
 /** Returns the transaction to send now, undefined for none. Throws SvcError when the wanted one is not possible. */
 function nextStep(state: RegistryState, onlyWithdraw: boolean): Step | undefined {

@@ -15,8 +15,6 @@ Checks that what is embedded in this executable works: the worker for FHE proofs
   --json    one line of JSON
 `
 
-type Flags = { readonly build: boolean; readonly proof: boolean; readonly json: boolean }
-
 const options = {
   build: { type: 'boolean', default: false },
   proof: { type: 'boolean', default: false },
@@ -24,9 +22,11 @@ const options = {
   help: { type: 'boolean', short: 'h', default: false },
 } as const
 
+type Flags = ReturnType<typeof parseArgs<{ options: typeof options }>>['values']
+
 /** Runs the executable's self-check and returns the exit code: 0, 1 when it is broken, 2 for wrong usage. */
 export async function selfCheck(args: readonly string[]): Promise<number> {
-  let flags: Flags & { readonly help: boolean }
+  let flags: Flags
   try {
     flags = parseArgs({ args: [...args], options }).values
   } catch (error) {
@@ -51,7 +51,7 @@ function complain(error: unknown): void {
 
 async function check({ build, proof, json }: Flags): Promise<void> {
   const built = { version, commit: commit ?? 'unknown', source_hash: sourceHash ?? 'unknown' }
-  const found = build ? {} : await checkFhe(proof)
+  const found: Found = build ? {} : await checkFhe(proof)
   if (json) {
     process.stdout.write(`${JSON.stringify({ ...built, ...found })}\n`)
     return
@@ -63,11 +63,7 @@ async function check({ build, proof, json }: Flags): Promise<void> {
   process.stdout.write(`proof  ok, ${proof_bytes} bytes, verified and opened (${proof_ms} ms)\n`)
 }
 
-type Found = {
-  readonly fhe_ms?: number
-  readonly proof_bytes?: number
-  readonly proof_ms?: number
-}
+type Found = Partial<Record<'fhe_ms' | 'proof_bytes' | 'proof_ms', number>>
 
 async function checkFhe(withProof: boolean): Promise<Found> {
   const signal = AbortSignal.timeout(timeoutMs)

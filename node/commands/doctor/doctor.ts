@@ -17,10 +17,10 @@ import {
   checkJournal,
   checkKeystore,
   checkPassword,
+  checkTpm,
 } from './local.ts'
 import { checkModels } from './provider.ts'
 import { checkCoprocessor, checkGateway } from './services.ts'
-import { checkTpm } from './tpm.ts'
 
 /** Checks all that the node needs, and prints findings and remedies. Exit code 1 when the operator must act, 75 when all may pass. */
 export async function examine(
