@@ -8,7 +8,7 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { messages } from '../log-messages.ts'
 import { withNext } from './await-step.ts'
 import { type AssignmentId, callAttempts, type JobDeps } from './job-deps.ts'
-import type { AckStep, Own } from './own.ts'
+import type { AckStep, Part } from './own.ts'
 
 const tries = 3
 const againMs = 2_000
@@ -37,13 +37,9 @@ type Deps = Pick<JobDeps, 'address' | 'iclKeys' | 'acks' | 'clock' | 'log'>
  * SvcError `ack-invalid`, and what `post` throws.
  */
 export async function acknowledged(
-  deps: Deps,
-  { jobId, fence }: AssignmentId,
-  own: Pick<Own, 'acknowledged'>,
-  sent: Sent,
-  signal: AbortSignal,
+  { deps, claim: { jobId, fence }, own, signal }: Part,
+  { step, bodyHash, post, attempts = callAttempts }: Sent,
 ): Promise<OwnAssignment | undefined> {
-  const { step, bodyHash, post, attempts = callAttempts } = sent
   const { query, timeoutMs } = withNext()
   for (let made = 1; ; made++) {
     try {

@@ -29,28 +29,23 @@ import type { JobDeps } from './job-deps.ts'
 import { type Ending, giveBackTurn, leave } from './job-end.ts'
 import { judge } from './judge.ts'
 import { leaseOf } from './lease.ts'
-import { endingOf, type Own, type Taken } from './own.ts'
+import { endingOf, type Part, type Taken } from './own.ts'
 import { reveal } from './reveal.ts'
 import { openScore } from './score-delivery.ts'
 
 const pauseMs = 2_000
 
 /** Takes a node's steps after its commitment until its part in the job is over. `told` is the next step if the ICL has named it already. */
-export async function afterCommit(
-  deps: JobDeps,
-  claim: ClaimResult,
-  own: Own,
-  signal: AbortSignal,
-  told: OwnAssignment | undefined,
-): Promise<Ending> {
+export async function afterCommit(part: Part, told: OwnAssignment | undefined): Promise<Ending> {
+  const { deps, claim, own, signal } = part
   const refused = new Set<string>()
   let last: string | undefined
   for (let known = told; ; ) {
     const next = await awaitStep(deps, claim, { known, last, refused }, signal)
-    await fetchAcks(deps, claim, own, 'over' in next ? 'over' : next.step, signal)
+    await fetchAcks(part, 'over' in next ? 'over' : next.step)
     if ('over' in next) return whenOver(deps, claim, own.taken, next.over)
     last = next.key
-    known = await take(deps, claim, own, next, refused, signal)
+    known = await take(part, next, refused)
   }
 }
 
@@ -68,32 +63,28 @@ export function whenOver(
 }
 
 async function take(
-  deps: JobDeps,
-  claim: ClaimResult,
-  own: Own,
+  part: Part,
   next: Step,
   refused: Set<string>,
-  signal: AbortSignal,
 ): Promise<OwnAssignment | undefined> {
-  const { log } = deps
-  const { jobId } = claim
+  const { deps, claim, own, signal } = part
   try {
-    return await act(deps, claim, own, next, signal)
+    return await act(part, next)
   } catch (error) {
     if (signal.aborted) {
       // The other nodes must not wait for a node that stops.
-      await giveBackPart(deps, claim, next, signal.reason, signal)
+      await giveBackPart(part, next, signal.reason)
       throw signal.reason
     }
     const isOwed = next.step === 'work' || next.step === 'reveal'
     if (!isIclAway(error) && next.step === 'deliver') own.acknowledged.add('result')
     if (isIclAway(error) || (!isOwed && isPast(error))) {
-      log.warning(messages.stepFailed(jobId, next.step, errorText(error)))
+      deps.log.warning(messages.stepFailed(claim.jobId, next.step, errorText(error)))
       return undefined
     }
     if (isOwed) throw error
     refused.add(next.key)
-    await giveBackPart(deps, claim, next, error, signal)
+    await giveBackPart(part, next, error)
     // A hostile ICL can make up any number of deliveries. The pause limits the rate.
     const isMadeUp = error instanceof SvcError && error.code === 'delivery-untrusted'
     if (isMadeUp) await deps.clock.sleep(pauseMs, signal)
@@ -102,41 +93,34 @@ async function take(
 }
 
 async function giveBackPart(
-  deps: JobDeps,
-  { jobId, fence }: ClaimResult,
+  { deps, claim: { jobId, fence }, signal }: Part,
   { view: { turn } }: Step,
   error: unknown,
-  signal: AbortSignal,
 ): Promise<void> {
   if (turn !== undefined) await giveBackTurn(deps, { jobId, fence, turn }, error, signal)
 }
 
-async function act(
-  deps: JobDeps,
-  claim: ClaimResult,
-  own: Own,
-  next: Step,
-  signal: AbortSignal,
-): Promise<OwnAssignment | undefined> {
+async function act(part: Part, next: Step): Promise<OwnAssignment | undefined> {
+  const { deps, claim, own, signal } = part
   switch (next.step) {
     // The ICL has lost the commitment.
     case 'work':
-      return await sendCommitment(deps, claim, own, signal)
+      return await sendCommitment(part)
     case 'reveal':
-      return await reveal(deps, claim, own, signal)
+      return await reveal(part)
     case 'deliver': {
       const { checkers = [] } = next.view
       const withinLease = leaseOf(deps, claim, next.secondsLeft, 'deliver')
       own.delivery ??= await withinLease(signal, (leased) =>
-        makeDelivery(deps, claim, own, checkers, leased),
+        makeDelivery({ ...part, signal: leased }, checkers),
       )
-      return await postDelivery(deps, claim, own, own.delivery, signal)
+      return await postDelivery(part, own.delivery)
     }
     case 'check':
     case 'differ':
-      return await judge(deps, claim, own, next, signal)
+      return await judge(part, next)
     case 'open':
-      return await openScore(deps, claim, own, signal)
+      return await openScore(part)
   }
 }
 

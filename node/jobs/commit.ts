@@ -4,10 +4,10 @@ import type { ClaimResult, OwnAssignment } from '../../lib/schemas/assignments.t
 import { commitmentOf } from '../../lib/statements.ts'
 import { messages } from '../log-messages.ts'
 import { isIclAway } from './abort-reason.ts'
-import { acknowledged, type Sent } from './acknowledged.ts'
+import { acknowledged } from './acknowledged.ts'
 import type { Answer } from './answer.ts'
 import type { JobDeps } from './job-deps.ts'
-import type { Own } from './own.ts'
+import type { Own, Part } from './own.ts'
 
 /** Makes the commitment to the answer's evidence and writes it to disk, before the ICL gets it. */
 export async function bindTo(
@@ -34,14 +34,10 @@ export async function bindTo(
 }
 
 /** Commits to the answer's evidence. The lease ends when the ICL has the commitment (spec 4). Returns the next step if the ICL names it. */
-export async function commit(
-  deps: JobDeps,
-  claim: ClaimResult,
-  own: Own,
-  signal: AbortSignal,
-): Promise<OwnAssignment | undefined> {
+export async function commit(part: Part): Promise<OwnAssignment | undefined> {
+  const { deps, claim, signal } = part
   try {
-    return await sendCommitment(deps, claim, own, signal)
+    return await sendCommitment(part)
   } catch (error) {
     signal.throwIfAborted()
     if (!isIclAway(error)) throw error
@@ -54,22 +50,17 @@ export async function commit(
 const commitAttempts = 5
 
 /** Sends a commitment to the ICL. Idempotent. */
-export async function sendCommitment(
-  deps: JobDeps,
-  claim: ClaimResult,
-  own: Own,
-  signal: AbortSignal,
-): Promise<OwnAssignment | undefined> {
+export async function sendCommitment(part: Part): Promise<OwnAssignment | undefined> {
+  const { deps, claim, own } = part
   const { jobId, fence } = claim
   const { commitment } = own.committed
   const body = { jobId, fence, commitment }
-  const sent = {
+  const next = await acknowledged(part, {
     step: 'commit',
     bodyHash: commitment,
     post: (query, options) => deps.api.commitAssignment({ query, body }, options),
     attempts: commitAttempts,
-  } satisfies Sent
-  const next = await acknowledged(deps, claim, own, sent, signal)
+  })
   deps.log.step(messages.committed(jobId))
   return next
 }

@@ -9,26 +9,23 @@ import { signed, statementHash } from '../../lib/statements.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { messages } from '../log-messages.ts'
 import { isGone } from './abort-reason.ts'
-import { acknowledged, type Sent } from './acknowledged.ts'
+import { acknowledged } from './acknowledged.ts'
 import { callAttempts, type JobDeps } from './job-deps.ts'
 import type { OutputKey } from './output-keys.ts'
-import type { Own } from './own.ts'
+import type { Part } from './own.ts'
 import { noteSigned } from './signed-before.ts'
 
 /** Posts the signed delivery (spec 4), the same bytes each time. Returns the next step if the ICL names it. */
 export async function postDelivery(
-  deps: JobDeps,
-  claim: ClaimResult,
-  own: Own,
+  part: Part,
   body: DeliveryPost,
-  signal: AbortSignal,
 ): Promise<OwnAssignment | undefined> {
-  const sent = {
+  const { deps, claim, own } = part
+  const next = await acknowledged(part, {
     step: 'result',
     bodyHash: await statementHash(body),
     post: (query, options) => deps.api.postResult({ query, body }, options),
-  } satisfies Sent
-  const next = await acknowledged(deps, claim, own, sent, signal)
+  })
   own.taken.delivery = body
   deps.log.step(messages.resultAccepted(claim.jobId))
   return next
@@ -36,11 +33,8 @@ export async function postDelivery(
 
 /** Stores the answer where the client and the `checkers` (positions on the list) can read it, and signs the delivery. */
 export async function makeDelivery(
-  deps: JobDeps,
-  claim: ClaimResult,
-  own: Own,
+  { deps, claim, own, signal }: Part,
   checkers: readonly number[],
-  signal: AbortSignal,
 ): Promise<DeliveryPost> {
   const { address, sessionKey } = deps
   const { jobId, fence } = claim

@@ -42,7 +42,8 @@ export async function workOn(
   )
   // The ICL may hold its response to the commitment until the others have committed, too.
   steps.onSlotFree()
-  return await afterCommit(deps, claim, own, signal, await commit(deps, claim, own, signal))
+  const part = { deps, claim, own, signal }
+  return await afterCommit(part, await commit(part))
 }
 
 const claimAgainMs = 2_000

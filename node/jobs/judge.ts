@@ -1,7 +1,7 @@
 import { elapsedSince } from '../../lib/clock.ts'
 import { comparators } from '../../lib/comparators/all.ts'
 import { withDeadline } from '../../lib/deadline.ts'
-import type { ClaimResult, DeliveryToCheck, OwnAssignment } from '../../lib/schemas/assignments.ts'
+import type { DeliveryToCheck, OwnAssignment } from '../../lib/schemas/assignments.ts'
 import type { VerdictPost } from '../../lib/schemas/statements.ts'
 import { signed, statementHash } from '../../lib/statements.ts'
 import { SvcError } from '../../lib/svc-error.ts'
@@ -9,8 +9,8 @@ import { messages } from '../log-messages.ts'
 import { type Step, withNext } from './await-step.ts'
 import { check, type Verification } from './check.ts'
 import { checkDelivery, untrusted } from './check-delivery.ts'
-import { callAttempts, type JobDeps } from './job-deps.ts'
-import type { Own } from './own.ts'
+import { callAttempts } from './job-deps.ts'
+import type { Part } from './own.ts'
 import { scoreDelivery } from './score-delivery.ts'
 import { noteSigned } from './signed-before.ts'
 
@@ -24,12 +24,10 @@ const differences = { 'no-match': 'different-answer', inconclusive: 'inconclusiv
  * show. Returns the next step if the ICL names it.
  */
 export async function judge(
-  deps: JobDeps,
-  claim: ClaimResult,
-  own: Own,
+  part: Part,
   { step, view: { to_check }, secondsLeft }: Pick<Step, 'step' | 'view' | 'secondsLeft'>,
-  signal: AbortSignal,
 ): Promise<OwnAssignment | undefined> {
+  const { deps, claim, own, signal } = part
   const { api, clock, log } = deps
   const startedAt = clock.monotonic()
   const { answer } = own
@@ -38,13 +36,13 @@ export async function judge(
   let verdict = own.verdicts.find((earlier) => earlier.delivery === delivery)
   if (verdict === undefined) {
     await checkDelivery(deps, claim, own.looked, to_check)
-    const found = await look(deps, claim, own, step, to_check, secondsLeft, signal)
+    const found = await look(part, step, to_check, secondsLeft)
     if (found === undefined) return undefined
     const leftMs = () => secondsLeft * 1000 - elapsedSince(clock, startedAt)
     const delivered = { delivery, answer: to_check.delivery.body.answer, output: found.output }
-    const check = await scoreDelivery(deps, claim, own, delivered, leftMs, signal)
+    const check = await scoreDelivery(part, delivered, leftMs)
     const about = { answer: await statementHash(answer), delivery, ...(check && { check }) }
-    verdict = await signVerdict(deps, claim, about, found)
+    verdict = await signVerdict(part, about, found)
     own.verdicts = [...own.verdicts, verdict]
   }
   const body = verdict
@@ -59,13 +57,10 @@ export async function judge(
 }
 
 async function look(
-  deps: JobDeps,
-  claim: ClaimResult,
-  own: Own,
+  { deps, claim, own, signal }: Part,
   step: Step['step'],
   { delivery: { body: delivery }, answer: { body: answer } }: DeliveryToCheck,
   secondsLeft: number,
-  signal: AbortSignal,
 ): Promise<Verification | undefined> {
   const comparator = comparators[claim.comparator]
   const compared = comparator.compare(answer.evidence, own.committed.evidence)
@@ -76,8 +71,7 @@ async function look(
 }
 
 async function signVerdict(
-  { address, sessionKey, journal }: JobDeps,
-  { jobId, fence }: ClaimResult,
+  { deps: { address, sessionKey, journal }, claim: { jobId, fence } }: Part,
   about: Pick<VerdictPost, 'answer' | 'delivery' | 'check'>,
   { verdict, reason }: Verification,
 ): Promise<VerdictPost> {

@@ -1,3 +1,4 @@
+import type { ClaimResult } from '../../lib/schemas/assignments.ts'
 import type {
   AckStatement,
   AnswerPost,
@@ -9,6 +10,7 @@ import type { Usage } from '../inference/provider.ts'
 import type { Commitment } from '../journal/steps.ts'
 import type { JobSecrets } from './answer.ts'
 import type { Looked } from './check-delivery.ts'
+import type { JobDeps } from './job-deps.ts'
 import type { Ending } from './job-end.ts'
 import type { OutputKey } from './output-keys.ts'
 
@@ -54,6 +56,14 @@ export type Own = Statements & {
   readonly onUsage: (usage: Usage) => void
   /** Returns the secrets for evidence of another node's output. */
   readonly secrets: (signal: AbortSignal) => Promise<JobSecrets>
+}
+
+/** A node's part in a job after its commitment. `signal` ends it. */
+export type Part = {
+  readonly deps: JobDeps
+  readonly claim: ClaimResult
+  readonly own: Own
+  readonly signal: AbortSignal
 }
 
 /** Returns the outcome of a job that is over, by the last of the node's statements that the ICL has. */

@@ -57,7 +57,7 @@ export async function resumeJob(
         const taken: Taken = found.isAnswered ? { answer: entry.answer } : {}
         if (claim && committed) {
           const own = { ...ownOf(deps, entry, { claim, committed }, onUsage), taken }
-          await fetchAcks(deps, claim, own, 'over', signal)
+          await fetchAcks({ deps, claim, own, signal }, 'over')
         }
         // Of the killed daemon's last statement, the ICL tells only whether it has the answer.
         return whenOver(deps, assignment, taken, found.over)
@@ -83,9 +83,10 @@ async function goOn(
   if (claim && committed) {
     const own = ownOf(deps, entry, { claim, committed }, steps.onUsage)
     steps.onSlotFree()
-    const next = isWorking ? await commit(deps, claim, own, signal) : view
+    const part = { deps, claim, own, signal }
+    const next = isWorking ? await commit(part) : view
     if (view.status === 'revealed') own.taken.answer = answer
-    return await afterCommit(deps, claim, own, signal, next)
+    return await afterCommit(part, next)
   }
   if (!isWorking) throw cannotGoOn('the journal does not hold its commitment')
   if (entry.asked >= maxAsked) throw cannotGoOn('the daemon ended twice while it ran')

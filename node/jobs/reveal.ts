@@ -1,38 +1,30 @@
 import { listCommitment } from '../../lib/list-commitment.ts'
-import type { ClaimResult, OwnAssignment } from '../../lib/schemas/assignments.ts'
+import type { OwnAssignment } from '../../lib/schemas/assignments.ts'
 import type { AnswerPost } from '../../lib/schemas/statements.ts'
 import { signed, statementHash } from '../../lib/statements.ts'
 import { messages } from '../log-messages.ts'
-import { acknowledged, type Sent } from './acknowledged.ts'
-import type { JobDeps } from './job-deps.ts'
-import type { Own } from './own.ts'
+import { acknowledged } from './acknowledged.ts'
+import type { Part } from './own.ts'
 import { noteSigned } from './signed-before.ts'
 
 /** Opens the commitment: posts the signed answer, the same bytes each time. Returns the next step if the ICL names it. */
-export async function reveal(
-  deps: JobDeps,
-  claim: ClaimResult,
-  own: Own,
-  signal: AbortSignal,
-): Promise<OwnAssignment | undefined> {
-  own.answer ??= await signAnswer(deps, claim, own)
+export async function reveal(part: Part): Promise<OwnAssignment | undefined> {
+  const { deps, claim, own } = part
+  own.answer ??= await signAnswer(part)
   const body = own.answer
-  const sent = {
+  const next = await acknowledged(part, {
     step: 'reveal',
     bodyHash: await statementHash(body),
     post: (query, options) => deps.api.revealAnswer({ query, body }, options),
-  } satisfies Sent
-  const next = await acknowledged(deps, claim, own, sent, signal)
+  })
   own.taken.answer = body
   deps.log.step(messages.revealed(claim.jobId))
   return next
 }
 
-async function signAnswer(
-  { address, sessionKey, journal }: JobDeps,
-  claim: ClaimResult,
-  { committed: { evidence, salt } }: Own,
-): Promise<AnswerPost> {
+async function signAnswer({ deps, claim, own }: Part): Promise<AnswerPost> {
+  const { address, sessionKey, journal } = deps
+  const { evidence, salt } = own.committed
   const { jobId, fence } = claim
   const answer = await signed(
     {

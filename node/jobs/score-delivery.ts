@@ -2,14 +2,14 @@ import { isStructured } from '../../lib/answer.ts'
 import type { Hash32 } from '../../lib/codecs.ts'
 import { toBase64Url } from '../../lib/digest.ts'
 import { errorText } from '../../lib/host/explain-error.ts'
-import type { ClaimResult, OwnAssignment } from '../../lib/schemas/assignments.ts'
+import type { OwnAssignment } from '../../lib/schemas/assignments.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { checkCommitmentOf, scoreOf } from '../../lib/teacher.ts'
 import { messages } from '../log-messages.ts'
 import { withNext } from './await-step.ts'
-import { callAttempts, type JobDeps } from './job-deps.ts'
+import { callAttempts } from './job-deps.ts'
 import { noteAsked } from './note-asked.ts'
-import type { Own } from './own.ts'
+import type { Part } from './own.ts'
 
 // Kept for signing and posting the verdict, which counts more.
 const reserveMs = 8_000
@@ -27,30 +27,23 @@ type Delivered = {
  * Returns the commitment to the score, or undefined without one: no verdict waits for a score or fails by it.
  */
 export async function scoreDelivery(
-  { address, models, journal, random, log }: JobDeps,
-  { jobId, fence, check, model_id, parameters }: ClaimResult,
-  own: Own,
+  { deps, claim, own, signal }: Part,
   { delivery, answer, output }: Delivered,
   leftMs: () => number,
-  signal: AbortSignal,
 ): Promise<Hash32 | undefined> {
+  const { address, models, journal, random, log } = deps
+  const { jobId, fence, check, model_id, parameters } = claim
   const offered = models.get(model_id)
   if (check !== 'teacher/1' || output === undefined || !offered?.provider.weigh) return undefined
   try {
     const { asked: prompt, key } = await own.secrets(signal)
     // A tool call is sealed in another form than the model wrote it.
     if (isStructured(prompt)) return undefined
-    const left = () => leftMs() - reserveMs
-    const given = {
-      model: offered.model,
-      prompt,
-      text: output,
-      leftMs: left,
-      onUsage: own.onUsage,
-      signal,
-    }
     noteAsked(journal, { jobId, fence })
-    const told = await offered.provider.weigh(given)
+    const told = await offered.provider.weigh({
+      ...{ model: offered.model, prompt, text: output, onUsage: own.onUsage, signal },
+      leftMs: () => leftMs() - reserveMs,
+    })
     const score = await scoreOf(told, answer, key)
     if (score.n > parameters.max_output_tokens) return undefined
     const salt = toBase64Url(random.bytes(32))
@@ -65,12 +58,12 @@ export async function scoreDelivery(
 }
 
 /** Opens the score that the verdict commits to. Returns the next step if the ICL names it. */
-export async function openScore(
-  { api }: JobDeps,
-  { jobId, fence }: ClaimResult,
-  { scored }: Own,
-  signal: AbortSignal,
-): Promise<OwnAssignment | undefined> {
+export async function openScore({
+  deps: { api },
+  claim: { jobId, fence },
+  own: { scored },
+  signal,
+}: Part): Promise<OwnAssignment | undefined> {
   if (scored === undefined) {
     throw new SvcError('answer-lost', 'the numbers of the delivered text were lost in a restart', {
       hint: 'The job settles without them.',
