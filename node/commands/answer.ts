@@ -6,24 +6,16 @@ import { type Accusation, createRegistryReader } from '../chain/registry.ts'
 import { etherText, timeText } from './amounts.ts'
 import { type AtRegistry, atRegistry } from './at-registry.ts'
 import type { CommandContext } from './context.ts'
-import { usageError } from './flags.ts'
+import { type Flags, usageError } from './flags.ts'
 import { confirmed } from './prompts.ts'
 import { rpcName, withTimeout } from './reach.ts'
 import { stepText } from './register.ts'
-
-/** The flags of `svc-node answer`. */
-export type AnswerFlags = {
-  readonly file?: string
-  readonly text?: string
-  readonly yes?: boolean
-  readonly json?: boolean
-}
 
 const maxFileBytes = 16 * 1024 * 1024
 
 /** Puts the hash of the answer to an accusation on chain, once. The answer itself goes to the arbiter. Throws SvcErrors. */
 export async function answerFault(
-  flags: AnswerFlags,
+  flags: Flags,
   context: CommandContext,
   [fault]: readonly string[],
 ): Promise<undefined> {
@@ -35,7 +27,7 @@ export async function answerFault(
   await atRegistry(context, (at) => send(at, faultId.data, answerHash, flags, context))
 }
 
-async function answerOf({ file, text }: AnswerFlags): Promise<Uint8Array> {
+async function answerOf({ file, text }: Flags): Promise<Uint8Array> {
   if ((file === undefined) === (text === undefined)) {
     throw usageError('the answer is a --file or a --text', 'Give one of them.')
   }
@@ -52,7 +44,7 @@ async function send(
   { address, place, send: sendStep }: AtRegistry,
   faultId: Hash32,
   answerHash: Hash32,
-  flags: AnswerFlags,
+  flags: Flags,
   context: CommandContext,
 ): Promise<void> {
   const reader = createRegistryReader(place)

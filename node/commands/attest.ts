@@ -15,22 +15,15 @@ import { openWallet, type Wallet, walletApi } from '../wallet.ts'
 import { durationText } from './amounts.ts'
 import { mistakeIn } from './ask-address.ts'
 import { type CommandContext, isInteractive } from './context.ts'
+import type { Flags } from './flags.ts'
 import { createPrompts, type Prompts } from './prompts.ts'
 import { ownNetworkOf } from './reach.ts'
-
-/** The flags of `svc-node attest`. */
-export type AttestFlags = {
-  readonly mock?: boolean
-  readonly backend?: string
-  readonly yes?: boolean
-  readonly json?: boolean
-}
 
 /**
  * Attests the node with the ICL and writes the record that `run` needs (spec 4). Asks for missing settings on a terminal. Throws SvcError
  * `already-running` while the daemon runs, because a new attestation would end its run.
  */
-export async function attestOnce(flags: AttestFlags, context: CommandContext): Promise<undefined> {
+export async function attestOnce(flags: Flags, context: CommandContext): Promise<undefined> {
   const { environment, terminal } = context
   const prompts = isInteractive(context, flags) ? await createPrompts(terminal) : undefined
   if (prompts && !(await fileExists(configPathOf(environment)))) {
@@ -94,7 +87,7 @@ export async function attestWallet(
 }
 
 /** Returns the backend that the flags name. Throws SvcError `usage`. */
-function backendOf({ mock, backend }: AttestFlags): AttestationBackend | undefined {
+function backendOf({ mock, backend }: Flags): AttestationBackend | undefined {
   const named = mock ? 'mock' : backend
   if (named === undefined) return undefined
   const parsed = AttestationBackend.safeParse(named)
@@ -131,7 +124,7 @@ async function offerToKeep(
 
 function report(
   { address, icl, backend, expires_at }: AttestationRecord,
-  { json }: AttestFlags,
+  { json }: Flags,
   { print, clock }: CommandContext,
 ): void {
   if (json) {

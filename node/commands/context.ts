@@ -3,6 +3,7 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Terminal } from '../../lib/host/password.ts'
 import type { Random } from '../../lib/random.ts'
 import type { Environment } from '../environment.ts'
+import type { Flags } from './flags.ts'
 
 /** The process as every command sees it. */
 export type CommandContext = {
@@ -28,7 +29,7 @@ export const warnOf =
 /** Whether the command may ask the operator. */
 export const isInteractive = (
   { terminal }: Pick<CommandContext, 'terminal'>,
-  flags: { readonly yes?: boolean; readonly json?: boolean } = {},
+  flags: Flags = {},
 ): boolean =>
   terminal.input.isTTY === true &&
   terminal.output.isTTY === true &&

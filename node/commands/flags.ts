@@ -4,8 +4,18 @@ import { SvcError } from '../../lib/svc-error.ts'
 /** A flag as in the help (`--models <ids>` or `--force`), its meaning, and the values that complete it. */
 export type FlagSpec = readonly [usage: string, meaning: string, values?: readonly string[]]
 
-/** The flags on the command line, by camelCase name: a text, or true for a switch. */
-export type Flags = Readonly<Record<string, string | boolean | undefined>>
+type Switch = 'csv' | 'explain' | 'force' | 'json' | 'mock' | 'withdraw' | 'yes'
+type Value =
+  | ('attestationBackend' | 'backend' | 'cofheEndpoint' | 'cofheUrls' | 'iclEndpoint')
+  | ('ipfsGateway' | 'models' | 'scryptN' | 'tpm')
+  | ('nodeRegistry' | 'stake' | 'tiers')
+  | ('file' | 'limit' | 'logFile' | 'logFormat' | 'text')
+  | ('gateway' | 'iclKey' | 'promptKeyStore' | 'resultRegistry' | 'rpc' | 'with')
+
+/** The flags of all commands, by camelCase name: a text, or true for a switch. */
+export type Flags = { readonly [Name in Value]?: string | undefined } & {
+  readonly [Name in Switch]?: boolean | undefined
+}
 
 /** The error for a wrong command line. */
 export const usageError = (message: string, hint: string): SvcError =>

@@ -17,30 +17,15 @@ import { isKeyRefused, probeProvider } from '../inference/probe.ts'
 import { keyOf, providersOf } from '../inference/providers.ts'
 import { type Answers, askForConfig, askNewPassword, passwordMistake } from './ask-config.ts'
 import { type CommandContext, isInteractive } from './context.ts'
+import type { Flags } from './flags.ts'
 import { type Answer, valueIn } from './look-around.ts'
 import { type FoundTpm, lookForTpm } from './look-for-tpm.ts'
 import { type Made, refuseOverwriting, writeNodeFiles } from './node-files.ts'
 import { createPrompts, type Prompts } from './prompts.ts'
 import { offerToRegister, type RegistrationCost, registrationCost } from './registration-cost.ts'
 
-/** The flags of `svc-node init`. The environment gives missing ones. */
-export type InitFlags = {
-  readonly iclEndpoint?: string
-  readonly cofheEndpoint?: string
-  readonly cofheUrls?: string
-  readonly ipfsGateway?: string
-  readonly models?: string
-  readonly attestationBackend?: string
-  readonly backend?: string
-  readonly tpm?: string
-  readonly scryptN?: string
-  readonly force?: boolean
-  readonly yes?: boolean
-  readonly json?: boolean
-}
-
 /** Creates configuration and keystore (spec 4). Asks for missing settings on a terminal. Throws SvcError `already-initialised`. */
-export async function initialise(flags: InitFlags, context: CommandContext): Promise<undefined> {
+export async function initialise(flags: Flags, context: CommandContext): Promise<undefined> {
   const { environment, terminal } = context
   const configPath = configPathOf(environment)
   const keystorePath = keystorePathOf(configPath, undefined)
@@ -112,7 +97,7 @@ const settings = [
   ['tpm', 'tpm'],
 ] as const
 
-function warnOfOverrides(flags: InitFlags, { environment, warn }: CommandContext): void {
+function warnOfOverrides(flags: Flags, { environment, warn }: CommandContext): void {
   for (const [field, name] of settings) {
     const variable = variableOf(field)
     const [flag, other] = [flags[name], environment[variable]]
@@ -140,7 +125,7 @@ async function warnOfProviders(config: Config, context: CommandContext): Promise
 }
 
 /** The settings from flags and environment. Init does not ask for these. */
-function givenAnswers(flags: InitFlags, { environment }: CommandContext): Answers {
+function givenAnswers(flags: Flags, { environment }: CommandContext): Answers {
   const given = settings.map(([field, name]) => [
     field,
     flags[name] ?? environment[variableOf(field)],
@@ -148,7 +133,7 @@ function givenAnswers(flags: InitFlags, { environment }: CommandContext): Answer
   return { ...Object.fromEntries(given), attestation_backend: backendOf(flags) }
 }
 
-function backendOf({ attestationBackend, backend }: InitFlags): string | undefined {
+function backendOf({ attestationBackend, backend }: Flags): string | undefined {
   if (backend === undefined || attestationBackend === undefined || backend === attestationBackend) {
     return attestationBackend ?? backend
   }
@@ -206,7 +191,7 @@ type Report = Made & {
 function report(
   { address, configPath, keystorePath, kept, tpm, keys }: Report,
   cost: Answer<RegistrationCost>,
-  { json }: InitFlags,
+  { json }: Flags,
   { print }: CommandContext,
 ): void {
   if (json) {

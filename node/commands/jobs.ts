@@ -11,17 +11,9 @@ import { historyPathOf, type JobRecord, readHistory } from '../journal/history.t
 import { durationText, timeText } from './amounts.ts'
 import { type CommandContext, warnOf } from './context.ts'
 import { explainScore } from './explain-score.ts'
-import { usageError } from './flags.ts'
+import { type Flags, usageError } from './flags.ts'
 import { askIcl } from './reach.ts'
 import { readSignedEvents } from './signed-events.ts'
-
-/** The flags of `svc-node jobs`. */
-export type JobsFlags = {
-  readonly limit?: string
-  readonly csv?: boolean
-  readonly explain?: boolean
-  readonly json?: boolean
-}
 
 type Event = Pick<ReputationStatement, 'jobId' | 'code' | 'at'> & {
   /** What the event counted, in words, if that is not its full amount. */
@@ -40,10 +32,7 @@ const maxPages = 10
  * Shows the node's jobs, oldest first, with the ICL's reputation events for them, or without if the ICL is away. With `explain` it
  * recomputes the node's record instead (`explainScore`).
  */
-export async function showJobs(
-  flags: JobsFlags,
-  context: CommandContext,
-): Promise<number | undefined> {
+export async function showJobs(flags: Flags, context: CommandContext): Promise<number | undefined> {
   const limit = limitOf(flags.limit)
   if (flags.csv && flags.json) throw usageError('--csv and --json exclude one another', 'Use one.')
   const { config, configPath, keystorePath } = await loadConfig(

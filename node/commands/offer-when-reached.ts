@@ -4,7 +4,6 @@ import type { OfferedModels } from '../inference/models.ts'
 import { probeProvider } from '../inference/probe.ts'
 import { keyOf, type Provider } from '../inference/providers.ts'
 import type { Log } from '../log.ts'
-import { messages } from '../log-messages.ts'
 import type { CommandContext } from './context.ts'
 import { untilReached } from './until-reached.ts'
 
@@ -38,17 +37,20 @@ export async function offerWhenReached(
       await probeProvider(provider, key, context, stop)
       for (const [id, model] of own) offered.set(id, model)
       const ids = own.map(([id]) => id)
-      if (wasAway) log.info(messages.providerReached(provider.name, ids))
+      if (wasAway)
+        log.info(`The provider ${provider.name} responds now: offering ${ids.join(', ')}`)
     }
     try {
       await untilReached(context.clock, stop, probe, (why, nextMs) => {
         wasAway = true
-        log.warning(messages.providerAway(provider.name, why, nextMs))
+        log.warning(
+          `Models of ${provider.name} are not offered yet, next try in ${Math.ceil(nextMs / 1000)} s: ${why}`,
+        )
         firstTry()
       })
     } catch (error) {
       wrong.push(error)
-      log.error(messages.providerWrong(provider.name, errorText(error)))
+      log.error(`Models of ${provider.name} are not offered: ${errorText(error)}`)
     }
     firstTry()
   }

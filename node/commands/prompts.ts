@@ -2,6 +2,7 @@ import type { Terminal } from '../../lib/host/password.ts'
 import { printable } from '../../lib/host/printable.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { type CommandContext, isInteractive } from './context.ts'
+import type { Flags } from './flags.ts'
 
 /** One of the answers to choose from. */
 type Choice = { readonly value: string; readonly label: string; readonly hint?: string }
@@ -85,7 +86,7 @@ export async function createPrompts({ input, output }: Terminal) {
 /** Asks for a confirmation. Without a terminal `--yes` must give it. Throws SvcError `usage` or `interrupted`. */
 export async function confirmed(
   context: CommandContext,
-  flags: { readonly yes?: boolean; readonly json?: boolean },
+  flags: Flags,
   message: string,
 ): Promise<void> {
   if (flags.yes) return

@@ -21,19 +21,8 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { attestedBy, describeAttested } from '../../lib/teacher.ts'
 import { timeText } from './amounts.ts'
 import type { CommandContext } from './context.ts'
-import { usageError } from './flags.ts'
+import { type Flags, usageError } from './flags.ts'
 import { readAcks } from './read-acks.ts'
-
-/** The flags of `svc-node receipt verify`. */
-export type ReceiptFlags = {
-  readonly rpc?: string
-  readonly resultRegistry?: string
-  readonly promptKeyStore?: string
-  readonly gateway?: string
-  readonly iclKey?: string
-  readonly with?: string
-  readonly json?: boolean
-}
 
 const maxFileBytes = 1_048_576
 const maxShownMistakes = 3
@@ -45,7 +34,7 @@ type Verdict = 'valid' | 'consistent' | 'invalid' | 'unknown'
 export async function checkReceipt(
   action: string,
   path: string,
-  flags: ReceiptFlags,
+  flags: Flags,
   context: CommandContext,
 ): Promise<number> {
   if (action !== 'verify') {
@@ -80,7 +69,7 @@ export async function checkReceipt(
 const onChain = ['chain', 'list', 'draw'] as const
 
 /** Checks the flags. Throws SvcError `usage`. */
-function checkFlags({ rpc, gateway, iclKey, ...flags }: ReceiptFlags) {
+function checkFlags({ rpc, gateway, iclKey, ...flags }: Flags) {
   for (const [name, url] of Object.entries({ rpc, gateway })) {
     if (url !== undefined && !(/^https?:/.test(url) && URL.canParse(url))) {
       throw usageError(
@@ -162,7 +151,7 @@ const checkContent = (receipt: Receipt, iclKey: string | undefined): Promise<Che
 /** Checks that the receipt has everything that the ICL acknowledged for its job. Ignores acknowledgements for other jobs. */
 async function checkAcks(
   receipt: Receipt,
-  { with: path, iclKey }: Pick<ReceiptFlags, 'with' | 'iclKey'>,
+  { with: path, iclKey }: Pick<Flags, 'with' | 'iclKey'>,
 ): Promise<Check> {
   const name = 'acks'
   if (path === undefined) return skipped(name, 'no --with was given')
@@ -209,7 +198,7 @@ async function checkOnChain(
   return [chain, list, draw]
 }
 
-const verdictOf = (exitCode: number, { rpc }: ReceiptFlags): Verdict => {
+const verdictOf = (exitCode: number, { rpc }: Flags): Verdict => {
   if (exitCode === exitCodes.done) return rpc === undefined ? 'consistent' : 'valid'
   return exitCode === exitCodes.tryAgain ? 'unknown' : 'invalid'
 }
@@ -222,7 +211,7 @@ const sentences: Readonly<Record<Verdict, string>> = {
 }
 
 /** Names what the checks do not cover, each with the flag that adds it. */
-const notChecked = (flags: ReceiptFlags): readonly string[] => {
+const notChecked = (flags: Flags): readonly string[] => {
   const { rpc, resultRegistry, promptKeyStore, gateway, iclKey, with: acks } = flags
   const isNamed = resultRegistry !== undefined && promptKeyStore !== undefined
   return [
@@ -246,7 +235,7 @@ const notChecked = (flags: ReceiptFlags): readonly string[] => {
 async function report(
   receipt: Receipt | undefined,
   checks: readonly Check[],
-  flags: ReceiptFlags,
+  flags: Flags,
   { print }: CommandContext,
 ): Promise<number> {
   const exitCode = exitCodeOfChecks(checks)

@@ -12,21 +12,12 @@ import {
 import { etherText, parseAmount, parseTiers, toSend } from './amounts.ts'
 import { type AtRegistry, atRegistry } from './at-registry.ts'
 import type { CommandContext } from './context.ts'
-import { usageError } from './flags.ts'
+import { type Flags, usageError } from './flags.ts'
 import { planRegistration, stakeIn, type Wanted } from './plan-registration.ts'
 import { confirmed } from './prompts.ts'
 
-/** The flags of `svc-node register`. */
-export type RegisterFlags = {
-  readonly stake?: string
-  readonly tiers?: string
-  readonly nodeRegistry?: string
-  readonly yes?: boolean
-  readonly json?: boolean
-}
-
 /** Registers the node on chain, or updates its registration. Idempotent (spec 1). Throws SvcErrors. */
-export async function register(flags: RegisterFlags, context: CommandContext): Promise<undefined> {
+export async function register(flags: Flags, context: CommandContext): Promise<undefined> {
   const wanted = {
     stake: flags.stake === undefined ? undefined : parseAmount('--stake', flags.stake),
     tiers: flags.tiers === undefined ? undefined : parseTiers(flags.tiers),
@@ -50,7 +41,7 @@ const anotherRegistry = ({ nodeRegistry }: RegistryEndpoint): SvcError =>
 async function bringUpToDate(
   { address, backend, place, readSettled, read, send }: AtRegistry,
   wanted: Wanted,
-  flags: RegisterFlags,
+  flags: Flags,
   context: CommandContext,
 ): Promise<void> {
   const before = await readSettled()
@@ -127,7 +118,7 @@ function report(
   address: string,
   registration: Registration | undefined,
   sent: readonly { readonly call: string; readonly tx: Hex }[],
-  { json }: RegisterFlags,
+  { json }: Flags,
   { print }: CommandContext,
 ): void {
   if (json) {

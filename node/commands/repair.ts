@@ -4,10 +4,11 @@ import { lockPathOf, takeLock } from '../journal/lock.ts'
 import { journalPathOf } from '../journal/read-journal.ts'
 import { repairJournal } from '../journal/repair-journal.ts'
 import type { CommandContext } from './context.ts'
+import type { Flags } from './flags.ts'
 
 /** Repairs a damaged job journal. Throws SvcError `already-running`, `lock-unusable`, `history-unusable` or `journal-unwritable`. */
 export async function repair(
-  flags: { readonly json?: boolean },
+  flags: Flags,
   { environment, print, warn }: CommandContext,
 ): Promise<undefined> {
   const configPath = configPathOf(environment)

@@ -15,8 +15,8 @@ export function withLogFlags(environment: Environment, flags: Flags): Environmen
   }
   return {
     ...environment,
-    ...(typeof logFile === 'string' && { SVC_LOG_FILE: logFile }),
-    ...(typeof logFormat === 'string' && { SVC_LOG_FORMAT: logFormat }),
+    ...(logFile !== undefined && { SVC_LOG_FILE: logFile }),
+    ...(logFormat !== undefined && { SVC_LOG_FORMAT: logFormat }),
   }
 }
 

@@ -94,7 +94,7 @@ async function reachNetwork(
   const api = createApi({ ...context, baseUrl: icl })
   const ask = () => fetchNetwork(api, icl, signal)
   const network = await untilReached(context.clock, signal, ask, (why, nextMs) =>
-    log.warning(messages.networkUnknown(why, nextMs)),
+    log.warning(`Waiting for the ICL, next try in ${Math.ceil(nextMs / 1000)} s: ${why}`),
   )
   if (network === undefined) return undefined
   await checkIclDeployment(network, config)
@@ -102,7 +102,7 @@ async function reachNetwork(
   const endpoint = { rpcUrl: config.cofhe_endpoint, chainId: network.chain_id }
   const check = () => checkEndpoint(endpoint, signal)
   const checked = await untilReached(context.clock, signal, check, (why, nextMs) =>
-    log.warning(messages.chainUnknown(why, nextMs)),
+    log.warning(`Waiting for the chain RPC, next try in ${Math.ceil(nextMs / 1000)} s: ${why}`),
   )
   return checked && network
 }
@@ -129,7 +129,7 @@ async function connect(
   const { providerFetch, rpcFetch } = fetches
   const { models, missingKeys } = await offerModels(config, environment, clock, log, providerFetch)
   for (const { modelId, variable } of missingKeys) {
-    log.warning(messages.modelNotOffered(modelId, variable))
+    log.warning(`Model ${modelId} is not offered: ${variable} is not set`)
   }
   const providers = providersOf(config.supported_model_ids, config)
   const offered = await offerWhenReached(
@@ -137,7 +137,10 @@ async function connect(
     { environment, fetch: providerFetch ?? fetch, clock },
   )
   const journal = openJournal(journalPathOf(loaded.configPath))
-  if (journal.wasTorn) log.warning(messages.journalTorn())
+  if (journal.wasTorn)
+    log.warning(
+      'Job journal: the last line was cut off when the daemon was killed. It had no effect',
+    )
   // Loaded late, because the SDKs behind these load slowly.
   const { createNodeChain } = await import('../chain/contracts.ts')
   const { createCofheCoprocessor } = await import('../../lib/coprocessor/cofhe.ts')
@@ -147,7 +150,7 @@ async function connect(
   const api = createApi({ ...shared, signer: { kind: 'node', address, key: sessionKey } })
   const prover = createProcessProver({
     clock,
-    onDeath: (why) => log.warning(messages.proofProcessDied(why)),
+    onDeath: (why) => log.warning(`${why}; starting it again`),
   })
   const coprocessor = createCofheCoprocessor({
     ...endpoint,
@@ -158,7 +161,8 @@ async function connect(
   })
   // Made ahead, because the first decryption waits for the permit. It makes the permit itself if this fails.
   coprocessor.makePermit(stop).catch((error: unknown) => {
-    if (!stop.aborted) log.warning(messages.permitNotMade(errorText(error)))
+    if (!stop.aborted)
+      log.warning(`No permit for decryptions yet, the first one makes it: ${errorText(error)}`)
   })
   return {
     address,

@@ -3,29 +3,20 @@ import { freeAt, type RegistryState } from '../chain/registry.ts'
 import { durationText, etherText, timeText } from './amounts.ts'
 import { type AtRegistry, atRegistry } from './at-registry.ts'
 import type { CommandContext } from './context.ts'
+import type { Flags } from './flags.ts'
 import { confirmed } from './prompts.ts'
 import { stepText } from './register.ts'
-
-/** The flags of `svc-node unregister`. */
-export type UnregisterFlags = {
-  readonly withdraw?: boolean
-  readonly yes?: boolean
-  readonly json?: boolean
-}
 
 type Step = 'beginUnbonding' | 'withdraw'
 
 /** Starts unbonding, says when the stake is free, and withdraws it then. Idempotent. Throws SvcErrors. */
-export async function unregister(
-  flags: UnregisterFlags,
-  context: CommandContext,
-): Promise<undefined> {
+export async function unregister(flags: Flags, context: CommandContext): Promise<undefined> {
   await atRegistry(context, (at) => leave(at, flags, context))
 }
 
 async function leave(
   { address, place, readSettled, read, send }: AtRegistry,
-  flags: UnregisterFlags,
+  flags: Flags,
   context: CommandContext,
 ): Promise<void> {
   const state = await readSettled()
@@ -77,7 +68,7 @@ function report(
   address: string,
   state: RegistryState,
   tx: string | undefined,
-  { json }: UnregisterFlags,
+  { json }: Flags,
   { print }: CommandContext,
 ): void {
   const free = freeAt(state)

@@ -2,7 +2,6 @@ import type { Address } from '../../lib/codecs.ts'
 import type { Network } from '../../lib/schemas/network.ts'
 import { createRegistryReader } from '../chain/registry.ts'
 import type { Log } from '../log.ts'
-import { messages } from '../log-messages.ts'
 import { etherText } from './amounts.ts'
 import { workingGas } from './diagnose-node.ts'
 import { registryEndpoint } from './reach.ts'
@@ -20,7 +19,10 @@ export async function warnIfUnfunded(
       registry.balanceOf(address, signal),
       registry.terms(signal),
     ])
-    if (balance < workingGas * gasPrice) log.warning(messages.unfunded(etherText(balance), address))
+    if (balance < workingGas * gasPrice)
+      log.warning(
+        `The wallet has ${etherText(balance)}, too little to pay for heartbeats and answers: send gas money to ${address}`,
+      )
   } catch {
     // The loops that need the chain log that it is away.
   }
