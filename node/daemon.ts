@@ -62,7 +62,9 @@ export async function runDaemon(
   // A loop ends only with the daemon. If one fails, it ends the daemon: a half-working node is worse than none.
   const loops = daemon.failure() === undefined && runLoops(daemon).catch(daemon.fail)
   await abortOf(stopping.signal)
-  deps.log.info(messages.daemonStopping(slots.running().length))
+  deps.log.info(
+    `Daemon stopping: no new assignments, waiting for ${slots.running().length} running job(s)`,
+  )
   // Otherwise the ICL would offer work until the next heartbeat.
   if (slots.running().length > 0) daemon.beatNow()
   await drain(deps, slots, jobs, abandon)
@@ -70,10 +72,10 @@ export async function runDaemon(
   ended.abort(nodeStopping())
   await loops
   signal.removeEventListener('abort', stop)
-  deps.log.info(messages.daemonStopped())
+  deps.log.info('Daemon stopped')
   const failure = daemon.failure()
   if (failure === undefined) return
-  deps.log.error(messages.daemonFailed(errorText(failure.why)))
+  deps.log.error(`Daemon ended: ${errorText(failure.why)}`)
   throw failure.why
 }
 
@@ -157,7 +159,7 @@ async function runLoops(daemon: Daemon): Promise<void> {
   await Promise.all([
     every(clock, heartbeatPeriodMs, ended.signal, heartbeat, onHeartbeatError),
     every(clock, chainHeartbeatCheckMs, stopping.signal, chainHeartbeat, (error) =>
-      log.warning(messages.chainHeartbeatFailed(errorText(error))),
+      log.warning(`On-chain heartbeat failed: ${errorText(error)}`),
     ),
     every(clock, watchdogPeriodMs, ended.signal, () => watchCertificate(certificate)),
     every(clock, diskPeriodMs, ended.signal, disk.pass),

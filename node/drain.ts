@@ -1,7 +1,6 @@
 import type { Clock } from '../lib/clock.ts'
 import { nodeStopping } from './jobs/job-end.ts'
 import type { Log } from './log.ts'
-import { messages } from './log-messages.ts'
 import type { Slots } from './slots.ts'
 
 // Enough to tell the ICL of every job that the node gives back.
@@ -18,7 +17,7 @@ export async function drain(
   await settled(clock, slots, options.drainMs, abandon)
   const left = slots.running().length
   if (left === 0) return
-  log.warning(messages.jobsAbandoned(left))
+  log.warning(`Abandoning ${left} running job(s)`)
   jobs.abort(nodeStopping())
   await settled(clock, slots, giveBackMs)
 }

@@ -2,12 +2,11 @@
  * Problem: a model must say how likely the tokens of a given text are. The servers that support this have no common API: vLLM has
  * `prompt_logprobs`, others `echo`, and their replies have three forms.
  *
- * Idea: send the prompt with the text as the beginning of the model's own answer, and generate one more token, which is ignored. The reply
+ * Idea: send the prompt with the text as the beginning of the model's own answer, and ignore the one token that is generated. The reply
  * covers the whole prompt. The text is searched from the end, because a chat template surrounds it with tokens of its own.
  *
- * Failure cases: the log-probabilities come without the likeliest tokens, or the text is not found, as when tokens split a character or the
- * template changes the text (ProviderFault `provider-protocol-wrong`); the reply for a long prompt exceeds `maxAnswerBytes`
- * (`provider-answer-too-large`). Then the node reports no score.
+ * Failure cases: no likeliest tokens, or the text is not found, as when tokens split a character (`provider-protocol-wrong`); the reply
+ * exceeds `maxAnswerBytes` (`provider-answer-too-large`). Then the node reports no score.
  */
 
 import { z } from 'zod'

@@ -52,7 +52,9 @@ export async function acknowledged(
       signal.throwIfAborted()
       const isWrong = error instanceof SvcError && wrong.includes(error.code)
       if (!isWrong || made >= tries) throw error
-      deps.log.warning(messages.notAcknowledged(jobId, step, errorText(error)))
+      deps.log.warning(
+        `Job ${jobId}: the ICL did not acknowledge the ${step}, trying again: ${errorText(error)}`,
+      )
       await deps.clock.sleep(againMs, signal)
     }
   }

@@ -1,18 +1,15 @@
 /*
  * Problem: what a node does after its commitment depends on the other nodes. It reveals when all have committed. Then it delivers, checks,
- * or reports how its answer differs. It may repeat steps when another node's delivery fails.
+ * or reports how its answer differs, and may repeat steps when another node's delivery fails.
  *
- * Idea: a loop. The ICL names the next step, in its response to the last one or when the node asks. The node takes it, until the job is
- * over.
+ * Idea: the ICL names the next step, in its response to the last one or when the node asks. The node takes it, until the job is over.
  *
- * Invariants:
- * - A statement is on disk before the node sends it. The node sends the same bytes each time that the ICL asks.
- * - The node gives back a turn or a check that it cannot do, once, and does not retry it: storing an output key costs gas. The job goes on.
- * - The node opens its commitment as long as the ICL takes the answer.
- * - The node sends a statement again when the ICL has it but the acknowledgement was lost, also when the job is over (fetch-acks.ts).
+ * Invariants: A statement is on disk before the node sends it, and the node sends the same bytes each time. A turn or a check that it cannot
+ * do it gives back once, without a retry, because storing an output key costs gas. The node opens its commitment as long as the ICL takes
+ * the answer.
  *
  * Failure cases: the ICL is away or another node was faster (the node asks for the next step); the node cannot reveal (it gives the
- * assignment back); the job does not end within the longest time of a job (job-time.ts gives the assignment back).
+ * assignment back); an acknowledgement was lost (fetch-acks.ts); the job does not end (job-time.ts gives the assignment back).
  */
 
 import { errorText } from '../../lib/host/explain-error.ts'
@@ -58,7 +55,7 @@ export function whenOver(
 ): Ending {
   const ending = endingOf(taken, why)
   if (ending.outcome === 'given-up') return leave(deps, id, why)
-  deps.log.step(messages.over(id.jobId, why))
+  deps.log.step(`Job ${id.jobId}: over: ${why}`)
   return ending
 }
 

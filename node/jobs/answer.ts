@@ -13,7 +13,6 @@ import type { PromptDocument } from '../../lib/schemas/prompt.ts'
 import { unseal } from '../../lib/sealing.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { Usage } from '../inference/provider.ts'
-import { messages } from '../log-messages.ts'
 import { checkList, untrusted } from './check-list.ts'
 import { decryptKey } from './decrypt-key.ts'
 import { grantPatienceMs, type JobDeps } from './job-deps.ts'
@@ -91,7 +90,7 @@ async function decryptPromptKey(
   signal: AbortSignal,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const key = await decryptKey(deps, jobId, { high, low }, grantPatienceMs, signal)
-  deps.log.step(messages.promptKeyDecrypted(jobId))
+  deps.log.step(`Job ${jobId}: Decrypted prompt key`)
   return key
 }
 
@@ -105,7 +104,7 @@ async function openPrompt(
     signal.throwIfAborted()
     throw promptUnavailable(error)
   })
-  log.step(messages.promptDownloaded(jobId, blob.length))
+  log.step(`Job ${jobId}: Downloaded prompt blob (${blob.length} bytes)`)
   const sealed = await unseal(blob, key, { kind: 'prompt', client })
   log.debug(`Job ${jobId}: prompt: ${sealed}`)
   return readPrompt(sealed)
@@ -133,7 +132,7 @@ async function runInference(
   }
   checkSizes(offered.takes, prompt, { model_id, parameters })
   noteAsked(journal, { jobId, fence })
-  log.step(messages.running(jobId, model_id))
+  log.step(`Job ${jobId}: Running inference on the decrypted prompt via ${model_id}`)
   const startedAt = clock.monotonic()
   const text = await offered.provider.complete({
     model: offered.model,
@@ -141,11 +140,15 @@ async function runInference(
     maxOutputTokens: parameters.max_output_tokens,
     ...inference,
     signal,
-    onFailedTry: (why, waitMs) => log.warning(messages.providerRetried(jobId, why, waitMs)),
+    onFailedTry: (why, waitMs) =>
+      log.warning(`Job ${jobId}: ${why}; trying again in ${Math.ceil(waitMs / 1000)} s`),
   })
   const elapsedMs = elapsedSince(clock, startedAt)
-  log.step(messages.inferenceComplete(jobId, elapsedMs / 1000))
-  if (elapsedMs > slowInferenceMs) log.warning(messages.inferenceSlow(jobId, elapsedMs / 1000))
+  log.step(`Job ${jobId}: Inference complete in ${(elapsedMs / 1000).toFixed(1)} s`)
+  if (elapsedMs > slowInferenceMs)
+    log.warning(
+      `Job ${jobId}: slow inference, ${(elapsedMs / 1000).toFixed(1)} s. Prompts above about 4k tokens are slower`,
+    )
   log.debug(`Job ${jobId}: output: ${text}`)
   return text
 }

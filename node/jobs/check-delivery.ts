@@ -1,11 +1,9 @@
 /*
- * Problem: a node checks a delivery because the ICL asks for it. A check costs requests to the coprocessor and the gateways, and produces a
- * signed statement. A hostile ICL could make up deliveries without end.
+ * Problem: a check costs requests to the coprocessor and the gateways, and produces a signed statement. A hostile ICL could make up
+ * deliveries without end.
  *
- * Idea: the statements must come from another member of this job's list, signed by session keys that the member's wallet has granted. Each
- * node delivers once in a job. Only then does this node look at the evidence.
- *
- * Failure cases: list members that collude with the ICL sign what it wants: one delivery each, and never more than there are turns.
+ * Idea: before it looks at the evidence, the node checks that the statements come from another member of this job's list, are signed by
+ * session keys that its wallet has granted, and are the member's only delivery. Members that collude with the ICL get one delivery each.
  */
 
 import { mostAnswers } from '../../lib/agreement-rule.ts'

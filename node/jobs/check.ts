@@ -1,23 +1,17 @@
 /*
- * Problem: a member of the agreement must say whether another member delivered the answer that it revealed. The deliverer may deliver
- * another text than its evidence shows, or one that no other node can read. The checker itself may fail to read the output, and must not
- * blame the deliverer for that.
+ * Problem: a deliverer may deliver another text than its evidence shows, or one that no other node can read. The checker itself may fail to
+ * read the output, and must not blame the deliverer for that.
  *
- * Idea: the ICL asks for a check only when the answers match, so only the output is left to check. The checker downloads it, opens it with
- * the output key, makes evidence of it, and compares it with the evidence that the deliverer signed.
+ * Idea: the ICL asks for a check only when the answers match. So the checker opens the output, makes evidence of it, and compares that with
+ * the evidence that the deliverer signed.
  *
- * Invariants:
- * - The verdict is match only when the output was opened and reproduces the deliverer's evidence.
- * - output-unavailable and output-mismatch blame the deliverer. The verdict is output-unavailable only when this node had its own secrets,
- *   and had either 10 s to get the output or a failure that more time would not change.
- * - Some seconds before the deadline are kept for posting the verdict.
+ * Invariants: The verdict is match only when the output was opened and reproduces that evidence. output-unavailable blames the deliverer, so
+ * this node must have had its own secrets, and 10 s to get the output or a failure that more time would not change. Some seconds before the
+ * deadline are kept for posting the verdict.
  *
- * Failure cases:
- * - This node cannot recover its evidence secrets, has too little time, cannot make evidence of the output, or cannot reach the coprocessor
- *   or the chain: it throws deadline-too-close, and the check is given back.
- * - The node cannot get the output although there was time: no-match, output-unavailable. The output does not open, or shows other
- *   evidence: no-match, output-mismatch.
- * - Transient failures are retried every 2 s until the time is over.
+ * Failure cases: this node cannot recover its secrets, has too little time, cannot make evidence, or cannot reach the coprocessor or the
+ * chain (deadline-too-close, and the check is given back); the output cannot be had (output-unavailable); it does not open or shows other
+ * evidence (output-mismatch). Transient failures are retried every 2 s until the time is over.
  */
 
 import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
@@ -29,7 +23,6 @@ import type { Verdict, VerdictReason } from '../../lib/schemas/jobs.ts'
 import type { AnswerPost, DeliveryPost } from '../../lib/schemas/statements.ts'
 import { unseal } from '../../lib/sealing.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { messages } from '../log-messages.ts'
 import type { EvidenceSecrets } from './answer.ts'
 import { decryptKey } from './decrypt-key.ts'
 import type { JobDeps } from './job-deps.ts'
@@ -89,7 +82,7 @@ export async function check(
     signal.throwIfAborted()
     const code = error instanceof SvcError ? error.code : undefined
     const why = code === lateCode && trouble !== undefined ? trouble : error
-    log.error(messages.outputNotRead(claim.jobId, errorText(why)))
+    log.error(`Job ${claim.jobId}: the delivered output could not be read: ${errorText(why)}`)
     if (triedFrom === undefined || hasOutput) throw notChecked()
     if (code === 'blob-unreadable') return mismatch
     // Without a grant the coprocessor would refuse. That it cannot be reached is not the deliverer's fault.

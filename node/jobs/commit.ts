@@ -61,6 +61,6 @@ export async function sendCommitment(part: Part): Promise<OwnAssignment | undefi
     post: (query, options) => deps.api.commitAssignment({ query, body }, options),
     attempts: commitAttempts,
   })
-  deps.log.step(messages.committed(jobId))
+  deps.log.step(`Job ${jobId}: committed, waiting for the other nodes`)
   return next
 }

@@ -41,7 +41,7 @@ export async function decryptKey(
       const isEarly = elapsedSince(clock, beganAt) < patienceMs
       const isPassing = isDenied ? isEarly : error.retryable && (isEarly || failures < minTries)
       if (!isPassing) throw error
-      log.warning(messages.decryptRetried(jobId, error.message))
+      log.warning(`Job ${jobId}: ${error.message}; trying again`)
       await clock.sleep(retryMs, signal)
     }
   }

@@ -27,7 +27,7 @@ export async function postDelivery(
     post: (query, options) => deps.api.postResult({ query, body }, options),
   })
   own.taken.delivery = body
-  deps.log.step(messages.resultAccepted(claim.jobId))
+  deps.log.step(`Job ${claim.jobId}: Leader result accepted`)
   return next
 }
 
@@ -132,7 +132,7 @@ async function uploadOutput(
       throw uploadFailed(errorText(error), error)
     })
   if (cid !== expected) throw uploadFailed(`it was stored as ${cid}, but it is ${expected}`)
-  log.step(messages.outputUploaded(jobId, cid))
+  log.step(`Job ${jobId}: uploaded encrypted output ${cid}`)
   return cid
 }
 

@@ -32,7 +32,7 @@ export async function workOn(
   if (claim.kpHighHandle === 0n || claim.kpLowHandle === 0n) {
     throw keyHandlesMissing('the claim gave empty handles')
   }
-  deps.log.step(messages.claimed(jobId))
+  deps.log.step(`Job ${jobId}: claimed`)
   deps.journal.note({ step: 'claimed', jobId, fence, claim })
   const withinLease = byPoll
     ? firstLeaseOf(deps, claim)

@@ -1,6 +1,5 @@
 import { errorText } from '../../lib/host/explain-error.ts'
 import type { NextStep } from '../../lib/schemas/assignments.ts'
-import { messages } from '../log-messages.ts'
 import { isIclAway } from './abort-reason.ts'
 import { sendCommitment } from './commit.ts'
 import { postDelivery } from './deliver.ts'
@@ -19,7 +18,11 @@ export async function fetchAcks(part: Part, next: NextStep): Promise<void> {
   const sent = [
     ['commit', next !== 'work', () => sendCommitment(part)],
     ['reveal', answer && !early.includes(next), () => reveal(part)],
-    ['result', delivery && next !== 'deliver', async () => delivery && (await postDelivery(part, delivery))],
+    [
+      'result',
+      delivery && next !== 'deliver',
+      async () => delivery && (await postDelivery(part, delivery)),
+    ],
   ] as const
   for (const [step, isSent, send] of sent) {
     if (!isSent || acknowledged.has(step)) continue
@@ -27,7 +30,9 @@ export async function fetchAcks(part: Part, next: NextStep): Promise<void> {
       await send()
     } catch (error) {
       signal.throwIfAborted()
-      deps.log.warning(messages.ackNotFetched(claim.jobId, step, errorText(error)))
+      deps.log.warning(
+        `Job ${claim.jobId}: the acknowledgement of the ${step} is missing: ${errorText(error)}`,
+      )
       if (!isIclAway(error)) acknowledged.add(step)
     }
   }

@@ -63,7 +63,7 @@ export async function toItsEnd(
 
 /** Leaves a job that the ICL has taken away or that is over. */
 export function leave({ log }: JobDeps, { jobId }: Pick<Ended, 'jobId'>, why: string): Ending {
-  log.warning(messages.stopped(jobId, why))
+  log.warning(`Job ${jobId}: stopped: ${why}`)
   return { outcome: 'given-up', reason: why.slice(0, 1_000) }
 }
 
@@ -116,7 +116,7 @@ async function sendAbort(
   signal: AbortSignal,
   send: (options: CallOptions) => Promise<unknown>,
 ): Promise<void> {
-  log.error(messages.aborted(jobId, errorText(error)))
+  log.error(`Job ${jobId}: aborted: ${errorText(error)}`)
   const timeoutMs = abortCallMs
   try {
     // The job's own signal may have aborted already. The ICL must hear of it all the same.
@@ -128,6 +128,7 @@ async function sendAbort(
           return lastTry()
         }))
   } catch (problem) {
-    if (!isGone(problem)) log.warning(messages.abortNotSent(jobId, errorText(problem)))
+    if (!isGone(problem))
+      log.warning(`Job ${jobId}: the abort could not be reported to the ICL: ${errorText(problem)}`)
   }
 }

@@ -5,7 +5,6 @@ import type { DeliveryToCheck, OwnAssignment } from '../../lib/schemas/assignmen
 import type { VerdictPost } from '../../lib/schemas/statements.ts'
 import { signed, statementHash } from '../../lib/statements.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { messages } from '../log-messages.ts'
 import { type Step, withNext } from './await-step.ts'
 import { check, type Verification } from './check.ts'
 import { checkDelivery, untrusted } from './check-delivery.ts'
@@ -52,7 +51,9 @@ export async function judge(
     api.postVerdict({ query, body }, { signal: ended, attempts: callAttempts, timeoutMs }),
   )
   own.taken.verdict = body
-  log.step(messages.verdict(claim.jobId, body.verdict, body.reason))
+  log.step(
+    `Job ${claim.jobId}: Verdict: ${body.verdict}${body.reason === undefined ? '' : ` (${body.reason})`}`,
+  )
   return next
 }
 

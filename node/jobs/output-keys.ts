@@ -9,7 +9,6 @@ import { errorText } from '../../lib/host/explain-error.ts'
 import type { Random } from '../../lib/random.ts'
 import { newSealingKey, splitKey } from '../../lib/sealing.ts'
 import type { Log } from '../log.ts'
-import { messages } from '../log-messages.ts'
 import { orAborted } from './or-aborted.ts'
 
 const againMs = 60_000
@@ -67,7 +66,7 @@ export function createOutputKeys(deps: {
         } catch (error) {
           if (stock === made) stock = undefined
           if (signal.aborted) return
-          log.warning(messages.outputKeyNotMade(errorText(error)))
+          log.warning(`No output key is in stock, the next deliverer makes it: ${errorText(error)}`)
           await clock.sleep(againMs, signal).catch(() => {})
         }
       }

@@ -5,16 +5,11 @@
  * Idea: the journal says how far the job got, and the ICL says what is left of it. With a commitment in the journal, the node goes on with
  * the step that the ICL names next. Without one, it starts again from the claim.
  *
- * Invariants:
- * - A statement is signed once. The node sends it as it is in the journal.
- * - The node opens a commitment with the evidence and salt of the journal. Prompt and key are not on disk: a checker fetches and decrypts
- *   them again. The answer's text is not on disk either, so this node does not deliver it any more.
- * - The node runs at most two inferences for the answer to one assignment.
- * - The function never rejects: on a failure it gives the assignment back and logs the error.
+ * Invariants: A statement is signed once, and sent as it is in the journal. Prompt, key and the answer's text are not on disk: a checker
+ * fetches and decrypts the first two again, and the node does not deliver any more. The node runs at most two inferences for one assignment.
  *
- * Failure cases: the ICL does not respond (the node retries with a backoff of up to 30 s); the assignment expired or was offered again
- * under a higher fence, or the job has settled (the node leaves it); the ICL has a commitment that the journal lacks, or the daemon ended
- * twice while it worked (the node gives the assignment back).
+ * Failure cases: the ICL does not respond (the node retries); the assignment is gone or the job has settled (the node leaves it); the ICL
+ * has a commitment that the journal lacks, or the daemon ended twice while it worked (the node gives the assignment back).
  */
 
 import { errorText } from '../../lib/host/explain-error.ts'
@@ -22,7 +17,6 @@ import type { OwnAssignment } from '../../lib/schemas/assignments.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { jittered } from '../jitter.ts'
 import type { JournalEntry } from '../journal/steps.ts'
-import { messages } from '../log-messages.ts'
 import { isGone, isPassing } from './abort-reason.ts'
 import { afterCommit, whenOver } from './after-commit.ts'
 import { recoverSecrets } from './answer.ts'
@@ -48,7 +42,7 @@ export async function resumeJob(
   steps: JobSteps,
 ): Promise<void> {
   const { assignment, startedAt } = entry
-  deps.log.info(messages.jobResuming(assignment.jobId, assignment.role))
+  deps.log.info(`Job ${assignment.jobId}: resuming as ${assignment.role} after a restart`)
   try {
     await toItsEnd(deps, { ...assignment, startedAt }, signal, async (onUsage) => {
       const found = await ownAssignmentOf(deps, entry, signal)
@@ -122,7 +116,7 @@ async function ownAssignmentOf(
       signal.throwIfAborted()
       if (isGone(error)) return { over: errorText(error), isAnswered: false }
       if (!isPassing(error)) throw error
-      log.warning(messages.resumeDelayed(jobId, errorText(error)))
+      log.warning(`Job ${jobId}: waiting to resume until the ICL responds: ${errorText(error)}`)
     }
     await clock.sleep(jittered(random, waitMs), signal)
   }

@@ -2,7 +2,6 @@ import { listCommitment } from '../../lib/list-commitment.ts'
 import type { OwnAssignment } from '../../lib/schemas/assignments.ts'
 import type { AnswerPost } from '../../lib/schemas/statements.ts'
 import { signed, statementHash } from '../../lib/statements.ts'
-import { messages } from '../log-messages.ts'
 import { acknowledged } from './acknowledged.ts'
 import type { Part } from './own.ts'
 import { noteSigned } from './signed-before.ts'
@@ -18,7 +17,7 @@ export async function reveal(part: Part): Promise<OwnAssignment | undefined> {
     post: (query, options) => deps.api.revealAnswer({ query, body }, options),
   })
   own.taken.answer = body
-  deps.log.step(messages.revealed(claim.jobId))
+  deps.log.step(`Job ${claim.jobId}: revealed what its answer looks like`)
   return next
 }
 

@@ -1,6 +1,5 @@
 import { unixSeconds } from '../../lib/clock.ts'
 import type { AssignmentOffer, ClaimResult } from '../../lib/schemas/assignments.ts'
-import { messages } from '../log-messages.ts'
 import { workOn } from './do-work.ts'
 import type { JobDeps, JobSteps } from './job-deps.ts'
 import { giveBack, toItsEnd } from './job-end.ts'
@@ -17,7 +16,7 @@ export async function runJob(
 ): Promise<void> {
   const { jobId, role, fence } = assignment
   const at = unixSeconds(deps.clock)
-  deps.log.step(messages.jobStarting(jobId, role))
+  deps.log.step(`Job ${jobId}: starting as ${role}`)
   try {
     // An ICL that has lost its jobs offers them again. A second signed answer would contradict the first.
     if (deps.journal.isSigned(assignment)) {

@@ -52,7 +52,7 @@ export async function scoreDelivery(
     return await checkCommitmentOf({ jobId, address, fence, delivery, score, salt })
   } catch (error) {
     signal.throwIfAborted()
-    log.warning(messages.notScored(jobId, errorText(error)))
+    log.warning(`Job ${jobId}: The delivered text is not scored: ${errorText(error)}`)
     return undefined
   }
 }

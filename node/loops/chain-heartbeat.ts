@@ -1,7 +1,6 @@
 import { type Clock, unixSeconds } from '../../lib/clock.ts'
 import type { NodeChain } from '../chain/chain.ts'
 import type { Log } from '../log.ts'
-import { messages } from '../log-messages.ts'
 
 /** How often the node checks on chain whether a heartbeat is due. */
 export const chainHeartbeatCheckMs = 3_600_000
@@ -20,12 +19,15 @@ export function createChainHeartbeat(options: {
   return async () => {
     const registration = await chain.registration(signal)
     if (registration === undefined) {
-      if (!warned) log.warning(messages.notRegistered())
+      if (!warned)
+        log.warning(
+          'On-chain heartbeat skipped: this node is not registered. Run `svc-node register`',
+        )
       warned = true
       return
     }
     warned = false
     if (unixSeconds(clock) - registration.lastHeartbeat < dueAfterSeconds) return
-    log.info(messages.chainHeartbeatSent(await chain.sendHeartbeat(signal)))
+    log.info(`On-chain heartbeat sent: ${await chain.sendHeartbeat(signal)}`)
   }
 }

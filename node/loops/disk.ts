@@ -1,7 +1,6 @@
 import { errorText } from '../../lib/host/explain-error.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Log } from '../log.ts'
-import { messages } from '../log-messages.ts'
 
 /** How often the node checks the disk. */
 export const diskPeriodMs = 60_000
@@ -22,7 +21,7 @@ export function createDiskWatch(options: {
     onChange()
   }
   const fail = (error: unknown) =>
-    change(false, () => log.error(messages.diskUnwritable(errorText(error))))
+    change(false, () => log.error(`Taking no work: ${errorText(error)}`))
   return {
     isWritable: () => isWritable,
     /** One pass: checks whether files can be written. */
@@ -32,7 +31,7 @@ export function createDiskWatch(options: {
       } catch (error) {
         return fail(error)
       }
-      change(true, () => log.info(messages.diskWritable()))
+      change(true, () => log.info('The disk takes files again: taking work'))
     },
     /** Wraps the journal, so that a failed write is noticed at once. */
     watched: (journal: Journal): Journal => ({

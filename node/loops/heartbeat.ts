@@ -3,7 +3,6 @@ import type { Address, ComparatorId } from '../../lib/codecs.ts'
 import type { Takes } from '../../lib/prompt-needs.ts'
 import { remedies } from '../eligibility.ts'
 import type { Log } from '../log.ts'
-import { messages } from '../log-messages.ts'
 import type { NodeApi } from '../node-api.ts'
 
 /** How often the node sends a heartbeat to the ICL (spec 8). */
@@ -52,11 +51,11 @@ export function createHeartbeat(options: HeartbeatOptions) {
       },
       { signal },
     )
-    log.info(messages.heartbeatSent())
+    log.info('Heartbeat sent to ICL')
     const reasons = answer.reasons.map((reason) => remedies[reason]).join('; ')
     if (final || reasons === lastReasons) return
     lastReasons = reasons
-    if (reasons !== '') log.warning(messages.notEligible(reasons))
-    else log.info(messages.eligible())
+    if (reasons !== '') log.warning(`The ICL does not consider this node for jobs: ${reasons}`)
+    else log.info('The ICL considers this node for jobs')
   }
 }

@@ -1,5 +1,4 @@
 import type { Log } from '../log.ts'
-import { messages } from '../log-messages.ts'
 
 /** How often the node checks its memory. */
 export const memoryPeriodMs = 60_000
@@ -14,7 +13,10 @@ export function createMemoryWatch(options: {
   let isHigh = false
   return async () => {
     const bytes = options.residentBytes()
-    if (bytes > warningBytes && !isHigh) options.log.warning(messages.memoryHigh(bytes))
+    if (bytes > warningBytes && !isHigh)
+      options.log.warning(
+        `Memory use is ${(bytes / 2 ** 30).toFixed(1)} GB, above the warning level of 2 GB`,
+      )
     isHigh = bytes > warningBytes
   }
 }

@@ -10,7 +10,6 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { fullyJittered, jittered } from '../jitter.ts'
 import { isPassing } from '../jobs/abort-reason.ts'
 import type { Log } from '../log.ts'
-import { messages } from '../log-messages.ts'
 import type { NodeApi } from '../node-api.ts'
 import type { Slots } from '../slots.ts'
 
@@ -65,7 +64,7 @@ export async function pollAssignments(options: PollerOptions, signal: AbortSigna
     const fresh = assignments.filter((assignment) => !slots.isTaken(assignment))
     if (fresh.length + claimed.length === 0) {
       if (elapsedSince(clock, quietSince) >= quietMs) {
-        log.info(messages.noAssignments())
+        log.info('No assignments for last 60s')
         quietSince = clock.monotonic()
       }
       return 'wait'
@@ -73,9 +72,9 @@ export async function pollAssignments(options: PollerOptions, signal: AbortSigna
     quietSince = clock.monotonic()
     const takeable = fresh.slice(0, Math.max(0, slots.free() - claimed.length))
     if (takeable.length + claimed.length === 0) return 'wait'
-    log.step(messages.receivedAssignments(fresh.length + claimed.length))
+    log.step(`Received ${fresh.length + claimed.length} assignment(s)`)
     const start = (assignment: AssignmentOffer, claim?: ClaimResult) => {
-      log.step(messages.spawning(assignment.role, assignment.jobId))
+      log.step(`Spawning ${assignment.role} job ${assignment.jobId}`)
       return options.spawn(assignment, claim)
     }
     const starting = [
@@ -99,7 +98,7 @@ export async function pollAssignments(options: PollerOptions, signal: AbortSigna
       if (signal.aborted) return
       const cause = causeOf(error)
       if (elapsedSince(clock, warnedAt.get(cause)) >= warnAgainMs) {
-        log.warning(messages.pollFailed(errorText(error)))
+        log.warning(`Polling for assignments failed: ${errorText(error)}`)
         warnedAt.set(cause, clock.monotonic())
       }
       await clock.sleep(backoffMs(options.random, error, failures), signal).catch(() => {})
