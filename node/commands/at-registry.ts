@@ -12,7 +12,7 @@ import {
   type RegistryStep,
 } from '../chain/registry.ts'
 import { loadConfig } from '../config-file.ts'
-import { takeLock } from '../journal/lock.ts'
+import { locked } from '../journal/lock.ts'
 import { openWallet } from '../wallet.ts'
 import type { CommandContext } from './context.ts'
 import { ownNetworkOf, registryEndpoint, rpcName, withTimeout } from './reach.ts'
@@ -50,12 +50,8 @@ export async function atRegistry<T>(
     return await read()
   }
   const send = createRegistrySender({ ...place, account })
-  const release = await takeLock(join(dirname(loaded.configPath), 'register.lock'))
-  try {
-    return await work({ address, backend, place, readSettled, read, send })
-  } finally {
-    release()
-  }
+  const lockPath = join(dirname(loaded.configPath), 'register.lock')
+  return await locked(lockPath, () => work({ address, backend, place, readSettled, read, send }))
 }
 
 /** Refuses to send again, because stake that is sent twice is paid twice. */

@@ -10,7 +10,7 @@ import { newSessionKey } from '../attestation/session.ts'
 import { stepText } from '../attestation/step-text.ts'
 import { type ConfigFile, parseConfig } from '../config.ts'
 import { configPathOf, type LoadedConfig, loadConfig, readConfigFile } from '../config-file.ts'
-import { lockPathOf, takeLock } from '../journal/lock.ts'
+import { locked, lockPathOf } from '../journal/lock.ts'
 import { openWallet, type Wallet, walletApi } from '../wallet.ts'
 import { durationText } from './amounts.ts'
 import { mistakeIn } from './ask-address.ts'
@@ -40,8 +40,7 @@ export async function attestOnce(flags: Flags, context: CommandContext): Promise
   const note = (step: AttestationStep) => {
     if (backend === 'tpm' && !flags.json) context.print(stepText(step))
   }
-  const unlock = await takeLock(lockPathOf(loaded.configPath))
-  try {
+  await locked(lockPathOf(loaded.configPath), async () => {
     const { public_url, chain_id: chainId } = await ownNetworkOf(config, context)
     const sessionKey = await newSessionKey(context.random)
     const icl = new URL(public_url).origin
@@ -50,9 +49,7 @@ export async function attestOnce(flags: Flags, context: CommandContext): Promise
     // Only after the attestation: a key that the ICL refuses must not be kept.
     if (prompts && typedKey !== undefined) await offerToKeep(prompts, typedKey, loaded)
     report(made, flags, context)
-  } finally {
-    unlock()
-  }
+  })
 }
 
 /** Makes the attestor of a backend with the configured keys and devices. Throws SvcErrors. */

@@ -6,7 +6,7 @@ import { keystoreAddress, writeKeystore } from '../../lib/host/keystore.ts'
 import { fileExists, makePrivateFolder, writePrivateJson } from '../../lib/host/private-files.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { ConfigFile } from '../config.ts'
-import { lockPathOf, takeLock } from '../journal/lock.ts'
+import { locked, lockPathOf } from '../journal/lock.ts'
 import type { CommandContext } from './context.ts'
 
 /** The result of `init`. */
@@ -45,8 +45,7 @@ export async function writeNodeFiles(
   const { configPath, keystorePath, file, password, scryptN, force } = what
   await makePrivateFolder(dirname(configPath))
   // The lock excludes another `init`, and a daemon, which uses the old files.
-  const release = await takeLock(lockPathOf(configPath))
-  try {
+  return await locked(lockPathOf(configPath), async () => {
     if (!force) await refuseOverwriting([configPath, keystorePath])
     const kept = await keepOldKeystore(keystorePath)
     try {
@@ -58,9 +57,7 @@ export async function writeNodeFiles(
       await putBack(keystorePath, kept)
       throw error
     }
-  } finally {
-    release()
-  }
+  })
 }
 
 /** Renames an old keystore before it is replaced, because its wallet may hold a stake. */

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { readRecord } from '../attestation/record.ts'
 import { loadConfig } from '../config-file.ts'
-import { lockPathOf, takeLock } from '../journal/lock.ts'
+import { locked, lockPathOf } from '../journal/lock.ts'
 import { openWallet, walletApi } from '../wallet.ts'
 import type { CommandContext } from './context.ts'
 import type { Flags } from './flags.ts'
@@ -12,8 +12,7 @@ import { ownNetworkOf, withTimeout } from './reach.ts'
 export async function releaseTpm(flags: Flags, context: CommandContext): Promise<undefined> {
   const { print, warn } = context
   const loaded = await loadConfig(context.environment)
-  const unlock = await takeLock(lockPathOf(loaded.configPath))
-  try {
+  await locked(lockPathOf(loaded.configPath), async () => {
     const wallet = await openWallet(loaded, context)
     const { address } = wallet
     const network = await ownNetworkOf(loaded.config, context)
@@ -34,7 +33,5 @@ export async function releaseTpm(flags: Flags, context: CommandContext): Promise
     if (released.length === 0) warn(`The ICL knows no TPM of ${address}. Nothing was released.`)
     for (const ek of released) print(`Released the TPM ${ek} of ${address}.`)
     if (released.length > 0) print('Next: svc-node attest with the other wallet')
-  } finally {
-    unlock()
-  }
+  })
 }

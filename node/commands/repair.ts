@@ -1,6 +1,6 @@
 import { configPathOf } from '../config-file.ts'
 import { historyPathOf, readHistory } from '../journal/history.ts'
-import { lockPathOf, takeLock } from '../journal/lock.ts'
+import { locked, lockPathOf } from '../journal/lock.ts'
 import { journalPathOf } from '../journal/read-journal.ts'
 import { repairJournal } from '../journal/repair-journal.ts'
 import type { CommandContext } from './context.ts'
@@ -12,8 +12,7 @@ export async function repair(
   { environment, print, warn }: CommandContext,
 ): Promise<undefined> {
   const configPath = configPathOf(environment)
-  const release = await takeLock(lockPathOf(configPath))
-  try {
+  await locked(lockPathOf(configPath), async () => {
     const historyPath = historyPathOf(configPath)
     const history = await readHistory(historyPath, undefined, (lines) =>
       warn(`warning: ${lines} line(s) of ${historyPath} cannot be read either`),
@@ -35,7 +34,5 @@ export async function repair(
         'warning: for assignments that neither names any more, the guard against signing twice is lost',
       )
     }
-  } finally {
-    release()
-  }
+  })
 }

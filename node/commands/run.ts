@@ -26,7 +26,7 @@ import { acksPathOf, openAcks } from '../journal/acks.ts'
 import { checkDisk } from '../journal/check-disk.ts'
 import { historyPathOf, openHistory } from '../journal/history.ts'
 import { openJournal } from '../journal/journal-file.ts'
-import { lockPathOf, takeLock } from '../journal/lock.ts'
+import { locked, lockPathOf } from '../journal/lock.ts'
 import { journalPathOf } from '../journal/read-journal.ts'
 import type { Log } from '../log.ts'
 import { messages } from '../log-messages.ts'
@@ -49,12 +49,7 @@ export async function runNode(flags: Flags, given: CommandContext): Promise<unde
   const icl = new URL(config.icl_endpoint).origin
   const record = await readRecord(attestationPath, { address: wallet.address, icl })
   if (record === undefined) throw notAttested()
-  const release = await takeLock(lockPathOf(loaded.configPath))
-  try {
-    await runLocked(context, loaded, wallet, record)
-  } finally {
-    release()
-  }
+  await locked(lockPathOf(loaded.configPath), () => runLocked(context, loaded, wallet, record))
 }
 
 async function runLocked(

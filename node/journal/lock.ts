@@ -16,3 +16,13 @@ export async function takeLock(path: string): Promise<() => void> {
     hint: `Stop it first. It is the process that has ${path} open (lsof names it).`,
   })
 }
+
+/** Runs `work` under a lock. Throws as `takeLock` does. */
+export async function locked<T>(path: string, work: () => Promise<T>): Promise<T> {
+  const release = await takeLock(path)
+  try {
+    return await work()
+  } finally {
+    release()
+  }
+}

@@ -6,32 +6,31 @@ import { AnswerPost, DeliveryPost, VerdictPost } from '../../lib/schemas/stateme
 
 const id = { jobId: JobId, fence: CommitRequest.shape.fence }
 
+const step = <const Name extends string, Fields extends z.ZodRawShape>(
+  name: Name,
+  fields: Fields,
+) => z.object({ step: z.literal(name), ...id, ...fields })
+
 /** One step of a job, on disk before its message is sent. Never holds plaintext, keys or halves of keys. */
 export const JournalStep = z.discriminatedUnion('step', [
   /** The assignment is about to be claimed. */
-  z.object({ step: z.literal('started'), ...id, at: UnixSeconds, assignment: AssignmentOffer }),
-  z.object({ step: z.literal('claimed'), ...id, claim: ClaimResult }),
+  step('started', { at: UnixSeconds, assignment: AssignmentOffer }),
+  step('claimed', { claim: ClaimResult }),
   /** The provider is about to be asked. */
-  z.object({ step: z.literal('asked'), ...id }),
+  step('asked', {}),
   /** How often the provider was asked for the job in steps that were dropped. The fence is always 1. */
-  z.object({ step: z.literal('asked-before'), ...id, times: z.int().min(1) }),
+  step('asked-before', { times: z.int().min(1) }),
   /** The node is about to commit to its answer. */
-  z.object({
-    step: z.literal('committed'),
-    ...id,
-    evidence: Evidence,
-    salt: z.string(),
-    commitment: Hash32,
-  }),
+  step('committed', { evidence: Evidence, salt: z.string(), commitment: Hash32 }),
   /** The node is about to reveal this answer. */
-  z.object({ step: z.literal('answer'), ...id, answer: AnswerPost }),
+  step('answer', { answer: AnswerPost }),
   /** The node is about to post this delivery. */
-  z.object({ step: z.literal('delivery'), ...id, delivery: DeliveryPost }),
+  step('delivery', { delivery: DeliveryPost }),
   /** The node is about to post this verdict. */
-  z.object({ step: z.literal('verdict'), ...id, verdict: VerdictPost }),
-  z.object({ step: z.literal('ended'), ...id }),
+  step('verdict', { verdict: VerdictPost }),
+  step('ended', {}),
   /** All that is kept of an ended job: anything may have been signed for this assignment. */
-  z.object({ step: z.literal('signed'), ...id }),
+  step('signed', {}),
 ])
 export type JournalStep = z.output<typeof JournalStep>
 

@@ -47,8 +47,15 @@ export async function checkChain(
   return [chain, contracts, wallet, registration]
 }
 
-const readerOf = ({ network, rpcUrl }: Target) =>
-  createRegistryReader(registryEndpoint(network, rpcUrl))
+type Reader = ReturnType<typeof createRegistryReader>
+
+const asking = <T>(
+  { network, rpcUrl, context }: Target,
+  work: (registry: Reader, signal: AbortSignal) => Promise<T>,
+): Promise<T> => {
+  const registry = createRegistryReader(registryEndpoint(network, rpcUrl))
+  return withTimeout(context, rpcName(rpcUrl), (signal) => work(registry, signal))
+}
 
 const checkContracts = (target: Target): Promise<Check> =>
   checking('contracts', async () => {
@@ -59,8 +66,8 @@ const checkContracts = (target: Target): Promise<Check> =>
       PromptKeyStore: prompt_key_store,
       ResultRegistry: result_registry,
     }
-    const empty = await withTimeout(target.context, rpcName(target.rpcUrl), (signal) =>
-      readerOf(target).withoutCode(Object.values(named), signal),
+    const empty = await asking(target, (registry, signal) =>
+      registry.withoutCode(Object.values(named), signal),
     )
     if (empty.length === 0) return ok(name, Object.keys(named).join(', '))
     const missing = Object.entries(named).filter(([, address]) => empty.includes(address))
@@ -75,11 +82,8 @@ const checkBalance = (target: Target, address: Address | undefined): Promise<Che
   checking('wallet', async () => {
     const name = 'wallet'
     if (address === undefined) return skipped(name, 'needs the keystore')
-    const registry = readerOf(target)
-    const [balance, { gasPrice }] = await withTimeout(
-      target.context,
-      rpcName(target.rpcUrl),
-      (signal) => Promise.all([registry.balanceOf(address, signal), registry.terms(signal)]),
+    const [balance, { gasPrice }] = await asking(target, (registry, signal) =>
+      Promise.all([registry.balanceOf(address, signal), registry.terms(signal)]),
     )
     const needed = workingGas * gasPrice
     if (balance >= needed) return ok(name, `${address} has ${etherText(balance)}`)
@@ -94,8 +98,8 @@ const checkRegistration = (target: Target, address: Address | undefined): Promis
   checking('registration', async () => {
     const name = 'registration'
     if (address === undefined) return skipped(name, 'needs the keystore')
-    const found = await withTimeout(target.context, rpcName(target.rpcUrl), (signal) =>
-      readerOf(target).registrationOf(address, signal),
+    const found = await asking(target, (registry, signal) =>
+      registry.registrationOf(address, signal),
     )
     const command = 'Run `svc-node register`.'
     if (found === undefined) return failed(name, 'the wallet is not in NodeRegistry', command)
