@@ -127,7 +127,7 @@ export const SignedTurnAbort = named('SignedTurnAbort', signedByNode(TurnAbortSt
 export type SignedTurnAbort = z.output<typeof SignedTurnAbort>
 
 /** A step of a node that the ICL acknowledges. */
-export const AckStep = z.enum(['commit', 'reveal', 'result'])
+const AckStep = z.enum(['commit', 'reveal', 'result'])
 
 /** What the ICL accepted from a node in time. A receipt that says that the node missed the step is false. */
 export const AckStatement = named('AckStatement', {
