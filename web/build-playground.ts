@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { extname, join, resolve } from 'node:path'
+import { extname, join } from 'node:path'
 import type { BunPlugin } from 'bun'
+import { bundle } from './bundle.ts'
 
 const root = join(import.meta.dirname, '..')
 const sources = join(import.meta.dirname, 'playground')
@@ -17,21 +18,6 @@ const oneZod: BunPlugin = {
   },
 }
 
-async function bundle(entry: string): Promise<string> {
-  const { outputs } = await Bun.build({
-    entrypoints: [resolve(sources, entry)],
-    target: 'browser',
-    format: 'esm',
-    minify: true,
-    define: { 'process.env.NODE_ENV': '"production"' },
-    plugins: [oneZod],
-    throw: true,
-  })
-  const [script] = outputs
-  if (script === undefined || outputs.length !== 1) throw new Error(`${entry} is not one file`)
-  return await script.text()
-}
-
 /** Builds the playground into a folder: a page, and parts whose names change with their content. */
 export async function buildPlayground(folder = playgroundFolder): Promise<readonly string[]> {
   await rm(folder, { recursive: true, force: true })
@@ -44,13 +30,14 @@ export async function buildPlayground(folder = playgroundFolder): Promise<readon
     return named
   }
   const source = (name: string) => readFile(join(sources, name))
+  const built = (entry: string) => bundle(join(sources, entry), [oneZod])
   const wasm = await readFile(join(root, 'node_modules', 'tfhe', 'tfhe_bg.wasm'))
   const parts: Readonly<Record<string, string>> = {
-    main: await put('main.js', await bundle('main.tsx')),
-    coprocessorWorker: await put('coprocessor.js', await bundle('coprocessor-worker.ts')),
-    proveWorker: await put('prove.js', await bundle('../../lib/coprocessor/prove-worker.ts')),
+    main: await put('main.js', await built('main.tsx')),
+    coprocessorWorker: await put('coprocessor.js', await built('coprocessor-worker.ts')),
+    proveWorker: await put('prove.js', await built('../../lib/coprocessor/prove-worker.ts')),
     wasm: await put('tfhe.wasm', wasm),
-    style: await put('style.css', await source('style.css')),
+    style: await put('style.css', `${await source('../base.css')}${await source('style.css')}`),
     icon: await put('icon.svg', await source('icon.svg')),
   }
   const page = String(await source('index.html')).replace(

@@ -1,23 +1,9 @@
-import type { AnswerPair } from '../../lib/schemas/jobs.ts'
+import type { ConsoleJobDetail } from '../../lib/schemas/console.ts'
+import type { AgreementView, AnswerPair } from '../../lib/schemas/jobs.ts'
 import { short, whyText, words } from './format.ts'
 import { Mark } from './marks.tsx'
 import { hrefOf } from './route.ts'
-
-/** An agreement, as in the console and in a client's view of its own job. */
-type Agreement = {
-  readonly rule: string
-  readonly needed: number
-  readonly answers: number
-  readonly group: readonly string[]
-  readonly deliverer?: string | undefined
-  readonly pairs: readonly AnswerPair[]
-}
-
-type Delivery = {
-  readonly node: string
-  readonly outcome: string
-  readonly reason?: string | undefined
-}
+import { ofNumbers, Table } from './table.tsx'
 
 /** A link to a node, with the ends of its address. */
 export const NodeLink = ({ node }: { readonly node: string }) => (
@@ -27,9 +13,10 @@ export const NodeLink = ({ node }: { readonly node: string }) => (
 )
 
 /** Shows for each answer whether it belongs to the agreement, and how it compares with each other one. */
-export function AgreementTable({ agreement }: { readonly agreement: Agreement }) {
+export function AgreementTable({ agreement }: { readonly agreement: AgreementView }) {
   const { rule, needed, answers, group, deliverer, pairs } = agreement
   const nodes = [...new Set(pairs.flatMap((pair) => pair.nodes))]
+  const headings = ['Answer', 'Agrees', ...nodes.map((_, index) => ofNumbers(String(index + 1)))]
   return (
     <>
       <p class="note">
@@ -37,46 +24,29 @@ export function AgreementTable({ agreement }: { readonly agreement: Agreement })
         . The rule ({words(rule)}) takes {needed}.
       </p>
       <div class="wide">
-        <table class="list">
-          <thead>
-            <tr>
-              <th scope="col">Answer</th>
-              <th scope="col">Agrees</th>
-              {nodes.map((node, index) => (
-                <th scope="col" class="number" key={node}>
-                  {index + 1}
-                </th>
+        <Table headings={headings}>
+          {nodes.map((node, index) => (
+            <tr key={node}>
+              <th scope="row">
+                {index + 1} <NodeLink node={node} />
+              </th>
+              <td>
+                {group.includes(node) ? (
+                  <Mark tone="good">{node === deliverer ? 'delivered' : 'agrees'}</Mark>
+                ) : (
+                  <Mark tone={group.length > 0 ? 'bad' : 'quiet'}>
+                    {group.length > 0 ? 'differs' : 'undecided'}
+                  </Mark>
+                )}
+              </td>
+              {nodes.map((other, column) => (
+                <td class="number" key={other} data-name={other === node ? undefined : column + 1}>
+                  <Comparison pair={pairOf(pairs, node, other)} />
+                </td>
               ))}
             </tr>
-          </thead>
-          <tbody>
-            {nodes.map((node, index) => (
-              <tr key={node}>
-                <th scope="row">
-                  {index + 1} <NodeLink node={node} />
-                </th>
-                <td>
-                  {group.includes(node) ? (
-                    <Mark tone="good">{node === deliverer ? 'delivered' : 'agrees'}</Mark>
-                  ) : (
-                    <Mark tone={group.length > 0 ? 'bad' : 'quiet'}>
-                      {group.length > 0 ? 'differs' : 'undecided'}
-                    </Mark>
-                  )}
-                </td>
-                {nodes.map((other, column) => (
-                  <td
-                    class="number"
-                    key={other}
-                    data-name={other === node ? undefined : column + 1}
-                  >
-                    <Comparison pair={pairOf(pairs, node, other)} />
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
+          ))}
+        </Table>
       </div>
     </>
   )
@@ -108,34 +78,20 @@ function Comparison({ pair }: { readonly pair: AnswerPair | undefined }) {
 }
 
 /** Shows the turns to deliver and their outcomes. */
-export function Deliveries({
-  deliveries,
-  model,
-}: {
-  readonly deliveries: readonly Delivery[]
-  readonly model: string
-}) {
+export function Deliveries({ detail: { deliveries, job } }: { detail: ConsoleJobDetail }) {
   return (
-    <table class="list">
-      <thead>
-        <tr>
-          <th scope="col">Turn</th>
-          <th scope="col">Outcome</th>
+    <Table headings={['Turn', 'Outcome']}>
+      {deliveries.map(({ node, outcome, reason }, index) => (
+        <tr key={node}>
+          <th scope="row">
+            {index + 1} <NodeLink node={node} />
+          </th>
+          <td>
+            <Mark tone={outcome === 'settled' ? 'good' : 'bad'}>{words(outcome)}</Mark>
+            {reason !== undefined && <small> {whyText(reason, job.model_id)}</small>}
+          </td>
         </tr>
-      </thead>
-      <tbody>
-        {deliveries.map(({ node, outcome, reason }, index) => (
-          <tr key={node}>
-            <th scope="row">
-              {index + 1} <NodeLink node={node} />
-            </th>
-            <td>
-              <Mark tone={outcome === 'settled' ? 'good' : 'bad'}>{words(outcome)}</Mark>
-              {reason !== undefined && <small> {whyText(reason, model)}</small>}
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+      ))}
+    </Table>
   )
 }

@@ -1,6 +1,7 @@
 import { span } from './format.ts'
 import { setToken } from './icl.ts'
 import { Jobs } from './jobs.tsx'
+import type { Liveness } from './live.ts'
 import { Mark, type Tone } from './marks.tsx'
 import { Nodes } from './nodes.tsx'
 import { Overview } from './overview.tsx'
@@ -73,19 +74,19 @@ function Content({ live, route }: { live: Live; route: Route }) {
   }
 }
 
+const states: Readonly<Record<Liveness, readonly [Tone, string]>> = {
+  connecting: ['busy', 'connecting'],
+  live: ['good', 'live'],
+  reconnecting: ['busy', 'reconnecting'],
+  locked: ['quiet', 'not shown'],
+  absent: ['quiet', 'not shown'],
+}
 const staleSeconds = 30
 
 function Status({ live: { liveness, overview, error }, now }: { live: Live; now: number }) {
   const age = overview ? now - overview.at : 0
   const isStale = liveness === 'reconnecting' && age > staleSeconds
-  const [tone, text]: readonly [Tone, string] =
-    liveness === 'live'
-      ? ['good', 'live']
-      : liveness === 'connecting'
-        ? ['busy', 'connecting']
-        : liveness === 'reconnecting'
-          ? [isStale ? 'bad' : 'busy', isStale ? 'stale' : 'reconnecting']
-          : ['quiet', 'not shown']
+  const [tone, text] = isStale ? (['bad', 'stale'] as const) : states[liveness]
   return (
     <p class="status">
       <span role="status" title={error}>

@@ -1,6 +1,7 @@
 import type { ConsoleJobDetail } from '../../lib/schemas/console.ts'
 import type { AttestedNumbers } from '../../lib/schemas/teacher.ts'
 import { NodeLink } from './agreement.tsx'
+import { ofNumbers, Table } from './table.tsx'
 
 type Column = readonly [name: string, cellOf: (numbers: AttestedNumbers) => string | number]
 
@@ -13,11 +14,7 @@ const columns: readonly Column[] = [
 ]
 
 /** Shows how likely the delivered text is under the checkers' models, if the job asked for it. */
-export function AttestedTable({
-  assignments,
-}: {
-  readonly assignments: ConsoleJobDetail['assignments']
-}) {
+export function AttestedTable({ detail: { assignments } }: { detail: ConsoleJobDetail }) {
   const rows = assignments.flatMap(({ node, attested }) =>
     node && attested ? [{ node, ...attested }] : [],
   )
@@ -29,32 +26,20 @@ export function AttestedTable({
         What checkers say of it, in thousandths of a nat. It decides nothing. Who asks no model is
         far apart from the others.
       </p>
-      <table class="list">
-        <thead>
-          <tr>
-            <th scope="col">Checker</th>
-            {columns.map(([name]) => (
-              <th scope="col" class="number" key={name}>
-                {name}
-              </th>
+      <Table headings={['Checker', ...columns.map(([name]) => ofNumbers(name))]}>
+        {rows.map(({ node, ...row }) => (
+          <tr key={node}>
+            <th scope="row">
+              <NodeLink node={node} />
+            </th>
+            {columns.map(([name, cellOf]) => (
+              <td class="number" key={name} data-name={name}>
+                {cellOf(row)}
+              </td>
             ))}
           </tr>
-        </thead>
-        <tbody>
-          {rows.map(({ node, ...row }) => (
-            <tr key={node}>
-              <th scope="row">
-                <NodeLink node={node} />
-              </th>
-              {columns.map(([name, cellOf]) => (
-                <td class="number" key={name} data-name={name}>
-                  {cellOf(row)}
-                </td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
+        ))}
+      </Table>
     </>
   )
 }

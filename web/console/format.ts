@@ -47,5 +47,9 @@ export function whyText(code: string, model: string): string {
   return cause ? lineOf(cause, undefined, model) : words(code)
 }
 
+/** The tiers that a node serves. */
+export const tiersText = ({ tiers }: { readonly tiers: readonly number[] }): string =>
+  tiers.join(', ') || 'none'
+
 /** Names a seat, counted from 1. */
 export const seatName = (seat: number): string => `seat ${seat + 1}`

@@ -7,6 +7,7 @@ import type {
 } from '../../lib/schemas/console.ts'
 import type { JobView } from '../../lib/schemas/jobs.ts'
 import type { NodeRecord, ReputationStatement } from '../../lib/schemas/nodes.ts'
+import type { Page } from './use-pages.ts'
 
 const timeoutMs = 15_000
 
@@ -22,10 +23,6 @@ export class IclError extends Error {
   }
 }
 
-/** One page of a list. */
-type Page<K extends string, T> = { readonly [key in K]: readonly T[] } & {
-  readonly next_cursor: string | null
-}
 type NodeEvent = { readonly body: ReputationStatement }
 
 // The token, which is never stored. A reload asks for it again.
@@ -62,24 +59,29 @@ export async function ask(
 const read = async <T>(path: string, bearer?: string): Promise<T> =>
   (await ask(path, bearer)).json() as Promise<T>
 
-const withQuery = (path: string, query: Readonly<Record<string, string | null | undefined>>) => {
+/** Reads one page of a list, which its answer holds by the last part of the path. */
+async function readPage<T>(
+  path: string,
+  query: Readonly<Record<string, string | null>>,
+): Promise<Page<T>> {
   const filled = Object.entries(query).flatMap(([key, value]) => (value ? [[key, value]] : []))
-  return filled.length === 0 ? path : `${path}?${new URLSearchParams(filled)}`
+  const { next_cursor: next, ...lists } = await read<{ readonly next_cursor: string | null }>(
+    filled.length === 0 ? path : `${path}?${new URLSearchParams(filled)}`,
+  )
+  const [items = []] = Object.values<readonly T[]>(lists)
+  return { items, next }
 }
 
 /** The requests of the page. Each throws IclError. */
 export const icl = {
   overview: () => read<ConsoleOverview>('/v1/console/overview'),
-  nodes: (cursor: string | null) =>
-    read<Page<'nodes', ConsoleNode>>(withQuery('/v1/console/nodes', { cursor })),
+  nodes: (cursor: string | null) => readPage<ConsoleNode>('/v1/console/nodes', { cursor }),
   node: (address: string) =>
     read<z.output<typeof NodeRecord>>(`/v1/nodes/${encodeURIComponent(address)}`),
   nodeEvents: (address: string, cursor: string | null) =>
-    read<Page<'events', NodeEvent>>(
-      withQuery(`/v1/nodes/${encodeURIComponent(address)}/events`, { cursor }),
-    ),
+    readPage<NodeEvent>(`/v1/nodes/${encodeURIComponent(address)}/events`, { cursor }),
   jobs: (phase: string, cursor: string | null) =>
-    read<Page<'jobs', ConsoleJob>>(withQuery('/v1/console/jobs', { phase, cursor })),
+    readPage<ConsoleJob>('/v1/console/jobs', { phase, cursor }),
   job: (name: string) => read<ConsoleJobDetail>(`/v1/console/jobs/${encodeURIComponent(name)}`),
   ownJob: (jobId: string, readToken: string) =>
     read<JobView>(`/v1/inference/${encodeURIComponent(jobId)}`, readToken),

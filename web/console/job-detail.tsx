@@ -1,11 +1,12 @@
 import type { ConsoleEvent, ConsoleJobDetail } from '../../lib/schemas/console.ts'
 import { AgreementTable, Deliveries, NodeLink } from './agreement.tsx'
 import { AttestedTable } from './attested.tsx'
+import { Detail } from './detail.tsx'
 import { fullTime, seatName, short, span, took, whyText, words } from './format.ts'
 import { icl } from './icl.ts'
 import { PhaseMark } from './marks.tsx'
-import { Fact, LoadNote } from './note.tsx'
-import { useFocus } from './use-focus.ts'
+import { Fact, LoadNote, Time } from './note.tsx'
+import { Table } from './table.tsx'
 import type { Live } from './use-live.ts'
 import { useLoaded } from './use-loaded.ts'
 
@@ -13,20 +14,13 @@ type Props = { readonly name: string; readonly live: Live; readonly back: string
 
 /** Shows one job and its events so far. */
 export function JobDetail({ name, live, back }: Props) {
-  const title = useFocus<HTMLHeadingElement>()
   const isNamed = (job: { ref: string; jobId?: string | undefined }) =>
     job.ref === name || job.jobId === name
   const changes = live.changed.filter(isNamed).length
   const loaded = useLoaded(name, `${live.reloads} ${changes}`, () => icl.job(name))
   const detail = loaded.value
   return (
-    <section class="panel detail" aria-labelledby="job-title">
-      <a class="close" href={back}>
-        Close
-      </a>
-      <h2 id="job-title" tabIndex={-1} ref={title}>
-        Job <code>{detail?.job.jobId ? short(detail.job.jobId) : short(name)}</code>
-      </h2>
+    <Detail kind="Job" name={detail?.job.jobId ?? name} back={back}>
       <LoadNote loaded={loaded} what="The job" />
       {detail && (
         <>
@@ -40,17 +34,17 @@ export function JobDetail({ name, live, back }: Props) {
           {detail.deliveries.length > 0 && (
             <>
               <h3>Deliveries</h3>
-              <Deliveries deliveries={detail.deliveries} model={detail.job.model_id} />
+              <Deliveries detail={detail} />
             </>
           )}
-          <AttestedTable assignments={detail.assignments} />
+          <AttestedTable detail={detail} />
           <h3>Timeline</h3>
           <Timeline detail={detail} />
           <h3>Seats</h3>
           <Seats detail={detail} />
         </>
       )}
-    </section>
+    </Detail>
   )
 }
 
@@ -103,9 +97,7 @@ function Timeline({ detail: { job, timeline } }: { detail: ConsoleJobDetail }) {
     <ol class="timeline">
       {timeline.map((event) => (
         <li key={event.seq} class={toneOfEvent(event.type)}>
-          <time dateTime={fullTime(event.at)} title={fullTime(event.at)}>
-            +{span(event.at - job.created_at)}
-          </time>
+          <Time at={event.at}>+{span(event.at - job.created_at)}</Time>
           <Happening event={event} />
         </li>
       ))}
@@ -133,36 +125,26 @@ function Happening({ event: { type, seat, node, detail } }: { event: ConsoleEven
 
 function Seats({ detail: { job, assignments } }: { detail: ConsoleJobDetail }) {
   return (
-    <table class="list">
-      <thead>
-        <tr>
-          <th scope="col">Seat</th>
-          <th scope="col">Status</th>
-          <th scope="col">Verdict</th>
-          <th scope="col">Node</th>
+    <Table headings={['Seat', 'Status', 'Verdict', 'Node']}>
+      {assignments.map((assignment, index) => (
+        <tr key={index}>
+          <th scope="row">
+            {seatName(assignment.seat)}
+            {assignment.batch > 0 && <small> joined, batch {assignment.batch + 1}</small>}
+          </th>
+          <td>
+            {words(assignment.status)}
+            {assignment.reason && <small> {whyText(assignment.reason, job.model_id)}</small>}
+          </td>
+          <td>
+            {assignment.verdict && words(assignment.verdict)}
+            {assignment.verdict_reason && (
+              <small> {whyText(assignment.verdict_reason, job.model_id)}</small>
+            )}
+          </td>
+          <td>{assignment.node && <NodeLink node={assignment.node} />}</td>
         </tr>
-      </thead>
-      <tbody>
-        {assignments.map((assignment, index) => (
-          <tr key={index}>
-            <th scope="row">
-              {seatName(assignment.seat)}
-              {assignment.batch > 0 && <small> joined, batch {assignment.batch + 1}</small>}
-            </th>
-            <td>
-              {words(assignment.status)}
-              {assignment.reason && <small> {whyText(assignment.reason, job.model_id)}</small>}
-            </td>
-            <td>
-              {assignment.verdict && words(assignment.verdict)}
-              {assignment.verdict_reason && (
-                <small> {whyText(assignment.verdict_reason, job.model_id)}</small>
-              )}
-            </td>
-            <td>{assignment.node && <NodeLink node={assignment.node} />}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+      ))}
+    </Table>
   )
 }

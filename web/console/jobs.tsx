@@ -1,5 +1,3 @@
-import { useEffect, useRef, useState } from 'preact/hooks'
-import { errorMessage } from '../../lib/error-message.ts'
 import type { ConsoleJob } from '../../lib/schemas/console.ts'
 import { useFind } from './find.tsx'
 import { count, short, words } from './format.ts'
@@ -11,12 +9,12 @@ import { LoadNote } from './note.tsx'
 import { newestOf } from './overview.tsx'
 import { hrefOf, type Route } from './route.ts'
 import type { Live } from './use-live.ts'
-import { useLoaded } from './use-loaded.ts'
+import { usePages } from './use-pages.ts'
 
 /** All clients' jobs by phase, and the detail of the open one. */
 export function Jobs({ live, route }: { live: Live; route: Route }) {
   const phase = phases.find((known) => known === route.query.get('phase')) ?? ''
-  const { jobs: listed, loaded, more, isMore } = usePages(live, phase)
+  const { jobs: listed, loaded, more, isMore } = useJobs(live, phase)
   const { field, sought } = useFind('job id, model, reason')
   const jobs = listed.filter((job) => textOf(job).includes(sought))
   const query = { phase }
@@ -76,48 +74,15 @@ function countOf({ overview }: Live, phase: string): string {
   return count(chosen.reduce((total, each) => total + (counts[each] ?? 0), 0))
 }
 
-type Older = { readonly jobs: readonly ConsoleJob[]; readonly cursor: string | null }
-
-/** Loads the first page, which is kept up to date, and later pages on request. */
-function usePages(live: Live, phase: string) {
-  const loaded = useLoaded(`jobs ${phase}`, live.reloads, () => icl.jobs(phase, null))
-  const [older, setOlder] = useState<Older | undefined>(undefined)
-  const [error, setError] = useState<string | undefined>(undefined)
-  const list = `${phase} ${live.reloads}`
-  const shownList = useRef(list)
-  shownList.current = list
-  useEffect(() => {
-    setOlder(undefined)
-    setError(undefined)
-  }, [list])
-  const first = loaded.value
-  const cursor = older ? older.cursor : (first?.next_cursor ?? null)
-  const known = [...(first?.jobs ?? []), ...(older?.jobs ?? [])]
-  const last = known.at(-1)?.created_at ?? 0
-  const refs = new Set(known.map(({ ref }) => ref))
+/** The jobs of a phase, with the changes since they were read. */
+function useJobs(live: Live, phase: string) {
+  const pages = usePages(`jobs ${phase}`, live.reloads, (cursor) => icl.jobs(phase, cursor))
+  const last = pages.items.at(-1)?.created_at ?? 0
+  const refs = new Set(pages.items.map(({ ref }) => ref))
   // Skips changes of jobs that are older than the shown ones.
   const changed = live.changed.filter(
-    (job) => refs.has(job.ref) || cursor === null || job.created_at > last,
+    (job) => refs.has(job.ref) || !pages.isMore || job.created_at > last,
   )
-  const jobs = newestOf(known, changed).filter(({ status }) => !phase || status === phase)
-  const more = () => {
-    // Ignores an answer that arrives after another list was opened.
-    const isOld = () => shownList.current !== list
-    icl.jobs(phase, cursor).then(
-      (page) => {
-        if (isOld()) return
-        setError(undefined)
-        setOlder({ jobs: [...(older?.jobs ?? []), ...page.jobs], cursor: page.next_cursor })
-      },
-      (reason: unknown) => {
-        if (!isOld()) setError(errorMessage(reason))
-      },
-    )
-  }
-  return {
-    jobs,
-    loaded: error === undefined ? loaded : { ...loaded, error },
-    more,
-    isMore: cursor !== null,
-  }
+  const jobs = newestOf(pages.items, changed).filter(({ status }) => !phase || status === phase)
+  return { ...pages, jobs }
 }

@@ -43,6 +43,11 @@ export function Mark({ tone, children }: { tone: Tone; children: preact.Componen
   )
 }
 
+/** Whether a node is active; the children say why not. */
+export const NodeMark = (props: { active: boolean; children: preact.ComponentChildren }) => (
+  <Mark tone={props.active ? 'good' : 'bad'}>{props.active ? 'active' : props.children}</Mark>
+)
+
 export const PhaseMark = ({ phase }: { phase: JobPhase }) => (
   <Mark tone={toneOf(phase)}>{words(phase)}</Mark>
 )

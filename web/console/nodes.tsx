@@ -1,15 +1,17 @@
+import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import type { ConsoleNode } from '../../lib/schemas/console.ts'
 import { useFind } from './find.tsx'
-import { count, fullTime, short, span, words } from './format.ts'
+import { count, short, span, tiersText, words } from './format.ts'
 import { icl } from './icl.ts'
-import { Mark } from './marks.tsx'
+import { Mark, NodeMark } from './marks.tsx'
 import { NodeDetail } from './node-detail.tsx'
-import { Empty, LoadNote } from './note.tsx'
+import { Ago, Empty, LoadNote, Time } from './note.tsx'
 import { hrefOf, type Route } from './route.ts'
 import type { Live } from './use-live.ts'
 import { useLoaded } from './use-loaded.ts'
 import { useNow } from './use-now.ts'
+import type { Page } from './use-pages.ts'
 
 const rereadMs = 15_000
 const mostPages = 10
@@ -74,10 +76,9 @@ async function readAll(): Promise<readonly ConsoleNode[]> {
   const nodes: ConsoleNode[] = []
   let cursor: string | null = null
   for (let page = 0; page < mostPages; page++) {
-    const { nodes: found, next_cursor }: Awaited<ReturnType<typeof icl.nodes>> =
-      await icl.nodes(cursor)
-    nodes.push(...found)
-    cursor = next_cursor
+    const { items, next }: Page<ConsoleNode> = await icl.nodes(cursor)
+    nodes.push(...items)
+    cursor = next
     if (cursor === null) break
   }
   return nodes
@@ -86,53 +87,56 @@ async function readAll(): Promise<readonly ConsoleNode[]> {
 const textOf = ({ address, backend, model_ids, reasons }: ConsoleNode): string =>
   [address, backend, ...model_ids, ...reasons, ...reasons.map(words)].join(' ').toLowerCase()
 
-type Column = {
-  readonly name: string
-  readonly isNumber?: boolean
-  /** Hidden on narrow screens. */
-  readonly isExtra?: boolean
-  readonly by: (node: ConsoleNode) => number | string
-}
+/** A column's name; the class of its cells, which with one show the name on narrow screens; and what it is sorted by. */
+type Column = readonly [
+  name: string,
+  kind: 'named' | 'number' | 'number extra' | undefined,
+  by: (node: ConsoleNode) => number | string,
+  cell?: (node: ConsoleNode) => ComponentChildren,
+]
 
 const columns: readonly Column[] = [
-  { name: 'Node', by: ({ address }) => address },
-  { name: 'State', by: ({ active, reasons }) => (active ? '' : `~${reasons.join()}`) },
-  { name: 'Backend', by: ({ backend }) => backend },
-  { name: 'Tiers', by: ({ tiers }) => Math.max(-1, ...tiers) },
-  { name: 'Score', isNumber: true, by: ({ score }) => score },
-  { name: 'Weight', isNumber: true, isExtra: true, by: ({ weight }) => weight },
-  { name: 'Accepted', isNumber: true, isExtra: true, by: ({ accepted }) => accepted },
-  { name: 'Rejected', isNumber: true, isExtra: true, by: ({ rejected }) => rejected },
-  { name: 'Certified', isNumber: true, by: ({ certified_at }) => -certified_at },
-  { name: 'Expires', isNumber: true, by: ({ expires_at }) => expires_at },
-  { name: 'Seen', isNumber: true, by: ({ last_heartbeat }) => -(last_heartbeat ?? 0) },
+  ['Node', undefined, ({ address }) => address],
+  ['State', undefined, ({ active, reasons }) => (active ? '' : `~${reasons.join()}`), stateOf],
+  ['Backend', undefined, ({ backend }) => backend],
+  ['Tiers', 'named', ({ tiers }) => Math.max(-1, ...tiers), tiersText],
+  ['Score', 'number', ({ score }) => score, ({ score }) => <Score score={score} />],
+  ['Weight', 'number extra', ({ weight }) => weight],
+  ['Accepted', 'number extra', ({ accepted }) => accepted],
+  ['Rejected', 'number extra', ({ rejected }) => rejected],
+  ['Certified', 'number', (node) => -node.certified_at, (node) => <Ago at={node.certified_at} />],
+  ['Expires', 'number', (node) => node.expires_at, (node) => <Expiry at={node.expires_at} />],
+  ['Seen', 'number', (node) => -(node.last_heartbeat ?? 0), seenOf],
 ]
 
 function NodeTable({ nodes, open }: { nodes: readonly ConsoleNode[]; open: string | undefined }) {
   const [order, setOrder] = useState({ name: 'Node', isDown: false })
   if (nodes.length === 0) return <Empty>No matching nodes.</Empty>
-  const by = columns.find(({ name }) => name === order.name)?.by ?? (({ address }) => address)
+  const by = columns.find(([name]) => name === order.name)?.[2] ?? (({ address }) => address)
   const sorted = nodes.toSorted((a, b) => {
     const [left, right] = [by(a), by(b)]
     const ascending = left < right ? -1 : left > right ? 1 : a.address < b.address ? -1 : 1
     return order.isDown ? -ascending : ascending
   })
-  const choose = (name: string, isNumber = false) =>
-    setOrder((last) => ({ name, isDown: last.name === name ? !last.isDown : isNumber }))
+  const choose = (name: string, kind = '') =>
+    setOrder((last) => ({
+      name,
+      isDown: last.name === name ? !last.isDown : kind.startsWith('number'),
+    }))
   return (
     <table class="list">
       <thead>
         <tr>
-          {columns.map(({ name, isNumber, isExtra }) => {
+          {columns.map(([name, kind]) => {
             const isChosen = order.name === name
             return (
               <th
                 scope="col"
                 key={name}
-                class={`${isNumber ? 'number' : ''}${isExtra ? ' extra' : ''}`}
+                class={kind}
                 aria-sort={isChosen ? (order.isDown ? 'descending' : 'ascending') : 'none'}
               >
-                <button type="button" class="sort" onClick={() => choose(name, isNumber)}>
+                <button type="button" class="sort" onClick={() => choose(name, kind)}>
                   {name}
                   <span aria-hidden="true">{isChosen ? (order.isDown ? '↓' : '↑') : ''}</span>
                 </button>
@@ -150,56 +154,44 @@ function NodeTable({ nodes, open }: { nodes: readonly ConsoleNode[]; open: strin
   )
 }
 
-const soonSeconds = 3_600
-
 function NodeRow({ node, isOpen }: { node: ConsoleNode; isOpen: boolean }) {
-  const now = useNow()
-  const { address, active, reasons, score, last_heartbeat: seen } = node
-  const left = node.expires_at - now
   return (
     <tr class={isOpen ? 'chosen' : undefined}>
       <th scope="row">
-        <a href={hrefOf('nodes', address)} aria-current={isOpen ? 'true' : undefined}>
-          <code>{short(address)}</code>
+        <a href={hrefOf('nodes', node.address)} aria-current={isOpen ? 'true' : undefined}>
+          <code>{short(node.address)}</code>
         </a>
       </th>
-      <td>
-        {active ? (
-          <Mark tone="good">active</Mark>
-        ) : (
-          <Mark tone="bad">{words(reasons[0] ?? 'inactive')}</Mark>
-        )}
-        {reasons.length > 1 && <small> +{reasons.length - 1}</small>}
-      </td>
-      <td>{node.backend}</td>
-      <td data-name="tiers">{node.tiers.join(', ') || 'none'}</td>
-      <td class="number" data-name="score">
-        <Score score={score} />
-      </td>
-      <td class="number extra" data-name="weight">
-        {count(node.weight)}
-      </td>
-      <td class="number extra" data-name="accepted">
-        {count(node.accepted)}
-      </td>
-      <td class="number extra" data-name="rejected">
-        {count(node.rejected)}
-      </td>
-      <td class="number" data-name="certified">
-        <time dateTime={fullTime(node.certified_at)} title={fullTime(node.certified_at)}>
-          {span(now - node.certified_at)} ago
-        </time>
-      </td>
-      <td class="number" data-name="expires">
-        <time dateTime={fullTime(node.expires_at)} title={fullTime(node.expires_at)}>
-          {left < soonSeconds ? <Mark tone="busy">in {span(left)}</Mark> : `in ${span(left)}`}
-        </time>
-      </td>
-      <td class="number" data-name="seen">
-        {seen === undefined ? 'never' : `${span(now - seen)} ago`}
-      </td>
+      {columns.slice(1).map(([name, kind, by, cell]) => (
+        <td class={kind} key={name} data-name={kind && name.toLowerCase()}>
+          {cell ? cell(node) : textIn(by(node))}
+        </td>
+      ))}
     </tr>
   )
+}
+
+const textIn = (value: number | string) => (typeof value === 'number' ? count(value) : value)
+
+function stateOf({ active, reasons }: ConsoleNode) {
+  return (
+    <>
+      <NodeMark active={active}>{words(reasons[0] ?? 'inactive')}</NodeMark>
+      {reasons.length > 1 && <small> +{reasons.length - 1}</small>}
+    </>
+  )
+}
+
+function seenOf({ last_heartbeat: at }: ConsoleNode) {
+  return at === undefined ? 'never' : <Ago at={at} />
+}
+
+const soonSeconds = 3_600
+
+function Expiry({ at }: { at: number }) {
+  const left = at - useNow()
+  const text = `in ${span(left)}`
+  return <Time at={at}>{left < soonSeconds ? <Mark tone="busy">{text}</Mark> : text}</Time>
 }
 
 const mostScore = 1_000

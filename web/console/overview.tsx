@@ -23,11 +23,7 @@ export function Overview({ live }: { live: Live }) {
       <div class="columns">
         <section aria-labelledby="phases-title" class="panel">
           <h2 id="phases-title">Jobs by phase</h2>
-          {byPhase ? (
-            <Phases counts={byPhase} />
-          ) : (
-            <p class="note bad">No data: the store is unavailable.</p>
-          )}
+          {byPhase ? <Phases counts={byPhase} /> : noData}
         </section>
         <section aria-labelledby="hour-title" class="panel plots">
           <h2 id="hour-title">The last hour</h2>
@@ -42,7 +38,7 @@ export function Overview({ live }: { live: Live }) {
               )}
             </>
           ) : (
-            <p class="note bad">No data: the store is unavailable.</p>
+            noData
           )}
         </section>
       </div>
@@ -51,52 +47,32 @@ export function Overview({ live }: { live: Live }) {
   )
 }
 
-type Props = { readonly overview: ConsoleOverview }
+const noData = <p class="note bad">No data: the store is unavailable.</p>
 
-function Health({ overview }: Props) {
-  const { chain, store, outbox, nodes, ready, reasons } = overview
-  const isFar = (outbox?.oldest_seconds ?? 0) > 60
+function Health({ overview }: { overview: ConsoleOverview }) {
+  const { chain, draws_waiting: draws, ready, reasons } = overview
   return (
     <section aria-labelledby="health-title">
       <h2 id="health-title" class="unseen">
         Health
       </h2>
       <dl class="tiles">
-        <Tile name="Service" tone={ready ? 'good' : 'bad'} value={ready ? 'ready' : 'not ready'} />
+        <Tile name="Service" {...either(ready, 'ready', 'not ready')} />
         <Tile
           name="Chain"
-          tone={chain.connected ? 'good' : 'bad'}
-          value={chain.connected ? 'reachable' : 'not reachable'}
+          {...either(chain.connected, 'reachable', 'not reachable')}
           more={`id ${overview.chain_id}`}
         />
-        <Tile name="Store" {...storeState(store)} />
-        <Tile
-          name="Outbox"
-          tone={outbox === null || isFar ? 'bad' : outbox.waiting > 0 ? 'busy' : 'good'}
-          value={
-            outbox === null
-              ? 'not known'
-              : outbox.waiting === 0
-                ? 'empty'
-                : `${count(outbox.waiting)} to do`
-          }
-          more={outbox?.oldest_seconds ? `overdue ${span(outbox.oldest_seconds)}` : undefined}
-        />
+        <Tile name="Store" {...storeState(overview)} />
+        <Tile name="Outbox" {...outboxState(overview)} />
         <Tile
           name="Draws"
-          tone={overview.draws_waiting > 0 ? 'busy' : 'good'}
-          value={
-            overview.draws_waiting > 0 ? `${count(overview.draws_waiting)} wait` : 'none waits'
-          }
+          tone={draws > 0 ? 'busy' : 'good'}
+          value={draws > 0 ? `${count(draws)} wait` : 'none waits'}
         />
-        <Tile
-          name="Nodes"
-          tone={nodes === null || nodes.active === 0 ? 'bad' : 'good'}
-          value={nodes === null ? 'not known' : `${count(nodes.active)} active`}
-          more={nodes === null ? undefined : `of ${count(nodes.certified)} certified`}
-        />
-        <Waiting overview={overview} />
-        <Refused counts={overview.refused} />
+        <Tile name="Nodes" {...nodesState(overview)} />
+        <Tile name="Waiting for nodes" {...waitingState(overview)} />
+        <Tile name="Refused in an hour" {...refusedState(overview)} />
       </dl>
       {reasons.length > 0 && (
         <ul class="reasons" aria-label="Problems">
@@ -111,35 +87,51 @@ function Health({ overview }: Props) {
 
 const longWaitSeconds = 60
 
-function Waiting({ overview: { jobs_by_phase: jobs, waiting_since: since, at } }: Props) {
-  const seconds = since === null ? 0 : at - since
-  const open = jobs?.open ?? 0
-  return (
-    <Tile
-      name="Waiting for nodes"
-      tone={open === 0 ? 'good' : seconds > longWaitSeconds ? 'bad' : 'busy'}
-      value={jobs ? numberText(open) : 'not known'}
-      more={seconds > 0 ? `for ${span(seconds)}` : undefined}
-    />
-  )
-}
+const either = (isGood: boolean, good: string, bad: string): TileState =>
+  isGood ? { tone: 'good', value: good } : { tone: 'bad', value: bad }
 
 const numberText = (value: number): string => (value === 0 ? 'none' : count(value))
 
-function Refused({ counts }: { counts: ConsoleOverview['refused'] }) {
-  const all = Object.entries(counts)
-  const total = all.reduce((sum, [, times]) => sum + times, 0)
-  return (
-    <Tile
-      name="Refused in an hour"
-      tone={total === 0 ? 'good' : 'busy'}
-      value={numberText(total)}
-      more={all.map(([code, times]) => `${count(times)} ${words(code)}`).join(', ')}
-    />
-  )
+const outboxState = ({ outbox }: ConsoleOverview): TileState => {
+  if (outbox === null) return { tone: 'bad', value: 'not known' }
+  const { waiting, oldest_seconds: oldest } = outbox
+  return {
+    tone: (oldest ?? 0) > 60 ? 'bad' : waiting > 0 ? 'busy' : 'good',
+    value: waiting === 0 ? 'empty' : `${count(waiting)} to do`,
+    more: oldest ? `overdue ${span(oldest)}` : undefined,
+  }
 }
 
-function storeState({ connected, durable, writable }: ConsoleOverview['store']): TileState {
+const nodesState = ({ nodes }: ConsoleOverview): TileState =>
+  nodes === null
+    ? { tone: 'bad', value: 'not known' }
+    : {
+        tone: nodes.active === 0 ? 'bad' : 'good',
+        value: `${count(nodes.active)} active`,
+        more: `of ${count(nodes.certified)} certified`,
+      }
+
+const waitingState = ({ jobs_by_phase: jobs, waiting_since: since, at }: ConsoleOverview) => {
+  const seconds = since === null ? 0 : at - since
+  const open = jobs?.open ?? 0
+  return {
+    tone: open === 0 ? 'good' : seconds > longWaitSeconds ? 'bad' : 'busy',
+    value: jobs ? numberText(open) : 'not known',
+    more: seconds > 0 ? `for ${span(seconds)}` : undefined,
+  } satisfies TileState
+}
+
+const refusedState = ({ refused }: ConsoleOverview): TileState => {
+  const all = Object.entries(refused)
+  const total = all.reduce((sum, [, times]) => sum + times, 0)
+  return {
+    tone: total === 0 ? 'good' : 'busy',
+    value: numberText(total),
+    more: all.map(([code, times]) => `${count(times)} ${words(code)}`).join(', '),
+  }
+}
+
+const storeState = ({ store: { connected, durable, writable } }: ConsoleOverview): TileState => {
   if (!writable) return { tone: 'bad', value: 'takes no saves' }
   if (!durable) return { tone: 'quiet', value: 'in memory', more: 'forgets on restart' }
   return connected
@@ -199,7 +191,7 @@ function Phases({ counts }: { counts: NonNullable<ConsoleOverview['jobs_by_phase
 
 function Newest({ live }: { live: Live }) {
   const loaded = useLoaded('newest', live.reloads, () => icl.jobs('', null))
-  const jobs = newestOf(loaded.value?.jobs ?? [], live.changed).slice(0, shownJobs)
+  const jobs = newestOf(loaded.value?.items ?? [], live.changed).slice(0, shownJobs)
   return (
     <section aria-labelledby="newest-title" class="panel">
       <h2 id="newest-title">

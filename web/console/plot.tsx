@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import type { ConsoleMinute } from '../../lib/schemas/console.ts'
 import { clockTime, count, took } from './format.ts'
+import { ofNumbers, Table } from './table.tsx'
 
 const height = 100
 const barWidth = 0.72
@@ -13,20 +14,24 @@ function scaleEnd(value: number): number {
   return step * power
 }
 
-type PlotProps = {
+type Minutes = { readonly minutes: readonly ConsoleMinute[] }
+
+type PlotProps = Minutes & {
   readonly title: string
   readonly headline: string
   readonly summary: string
-  readonly end: number
   readonly endLabel: string
-  readonly minutes: readonly ConsoleMinute[]
-  readonly keys: ComponentChildren
-  readonly table: ComponentChildren
+  /** What the tones mean. */
+  readonly keys: readonly (readonly [tone: string, meaning: string])[]
+  readonly caption: string
+  /** Whether the table has a row for a minute. */
+  readonly isRow: (minute: ConsoleMinute) => boolean
+  readonly columns: readonly (readonly [string, (minute: ConsoleMinute) => string | number])[]
   readonly children: ComponentChildren
 }
 
 /** The frame of a plot: a summary in words, the scale, and the values as a table. */
-function Plot({ title, headline, summary, endLabel, minutes, keys, table, children }: PlotProps) {
+function Plot({ title, headline, summary, endLabel, minutes, keys, ...props }: PlotProps) {
   const [first, last] = [minutes[0], minutes.at(-1)]
   return (
     <figure class="plot">
@@ -45,31 +50,48 @@ function Plot({ title, headline, summary, endLabel, minutes, keys, table, childr
           aria-label={`${title}. ${summary}`}
         >
           <path class="grid" d={`M0 .5H${minutes.length}M0 50H${minutes.length}`} />
-          {children}
+          {props.children}
           <path class="axis" d={`M0 ${height}H${minutes.length}`} />
         </svg>
       </div>
       <p class="times" aria-hidden="true">
         <span>{first && clockTime(first.at)}</span>
-        <span class="keys">{keys}</span>
+        <span class="keys">
+          {keys.map(([tone, meaning]) => (
+            <span class={`key ${tone}`} key={tone}>
+              {meaning}
+            </span>
+          ))}
+        </span>
         <span>{last && `${clockTime(last.at)} UTC`}</span>
       </p>
       <details>
         <summary>As a table</summary>
-        <div class="wide short">{table}</div>
+        <div class="wide short">
+          <Table
+            kind=""
+            caption={props.caption}
+            headings={['Minute (UTC)', ...props.columns.map(([name]) => ofNumbers(name))]}
+          >
+            {minutes.filter(props.isRow).map((minute) => (
+              <tr key={minute.at}>
+                <th scope="row">{clockTime(minute.at)}</th>
+                {props.columns.map(([name, of]) => (
+                  <td class="number" key={name}>
+                    {of(minute)}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </Table>
+        </div>
       </details>
     </figure>
   )
 }
 
-const Key = ({ tone, children }: { tone: string; children: string }) => (
-  <span class={`key ${tone}`}>{children}</span>
-)
-
 const sum = (minutes: readonly ConsoleMinute[], of: (minute: ConsoleMinute) => number): number =>
   minutes.reduce((total, minute) => total + of(minute), 0)
-
-type Minutes = { readonly minutes: readonly ConsoleMinute[] }
 
 /** Plots how many jobs settled in each minute. */
 export function Throughput({ minutes }: Minutes) {
@@ -83,28 +105,19 @@ export function Throughput({ minutes }: Minutes) {
       title="Settled per minute"
       headline={headline}
       summary={`In the last hour ${headline}; at most ${end} in a minute.`}
-      end={end}
       endLabel={String(end)}
       minutes={minutes}
-      keys={
-        <>
-          <Key tone="good">accepted</Key>
-          <Key tone="bad">failed</Key>
-        </>
-      }
-      table={
-        <MinuteTable
-          caption="Jobs that settled in each minute"
-          minutes={minutes.filter(
-            (minute) => minute.accepted + minute.failed + minute.cancelled > 0,
-          )}
-          columns={[
-            ['Accepted', (minute) => String(minute.accepted)],
-            ['Failed', (minute) => String(minute.failed)],
-            ['Cancelled', (minute) => String(minute.cancelled)],
-          ]}
-        />
-      }
+      keys={[
+        ['good', 'accepted'],
+        ['bad', 'failed'],
+      ]}
+      caption="Jobs that settled in each minute"
+      isRow={(minute) => minute.accepted + minute.failed + minute.cancelled > 0}
+      columns={[
+        ['Accepted', (minute) => minute.accepted],
+        ['Failed', (minute) => minute.failed],
+        ['Cancelled', (minute) => minute.cancelled],
+      ]}
     >
       {minutes.map((minute, index) => {
         const [good, bad] = [y(minute.accepted), y(minute.failed)]
@@ -155,65 +168,21 @@ export function Latency({ minutes }: Minutes) {
       title="Time to an accepted answer"
       headline={headline}
       summary={`In the last hour ${headline}${worst}.`}
-      end={end}
       endLabel={took(end)}
       minutes={minutes}
-      keys={
-        <>
-          <Key tone="good">median</Key>
-          <Key tone="busy">95th percentile</Key>
-        </>
-      }
-      table={
-        <MinuteTable
-          caption="How long the jobs took that were accepted in each minute"
-          minutes={minutes.filter((minute) => minute.median_seconds !== undefined)}
-          columns={[
-            ['Median', (minute) => took(minute.median_seconds ?? 0)],
-            ['95th percentile', (minute) => took(minute.p95_seconds ?? 0)],
-          ]}
-        />
-      }
+      keys={[
+        ['good', 'median'],
+        ['busy', '95th percentile'],
+      ]}
+      caption="How long the jobs took that were accepted in each minute"
+      isRow={(minute) => minute.median_seconds !== undefined}
+      columns={[
+        ['Median', (minute) => took(minute.median_seconds ?? 0)],
+        ['95th percentile', (minute) => took(minute.p95_seconds ?? 0)],
+      ]}
     >
       <path class="line busy" d={lineOf(minutes, (minute) => minute.p95_seconds, y)} />
       <path class="line good" d={lineOf(minutes, (minute) => minute.median_seconds, y)} />
     </Plot>
-  )
-}
-
-function MinuteTable({
-  caption,
-  minutes,
-  columns,
-}: Minutes & {
-  readonly caption: string
-  readonly columns: readonly (readonly [string, (minute: ConsoleMinute) => string])[]
-}) {
-  return (
-    <table>
-      <caption>{caption}</caption>
-      <thead>
-        <tr>
-          <th scope="col">Minute (UTC)</th>
-          {columns.map(([name]) => (
-            <th scope="col" class="number" key={name}>
-              {name}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {minutes.map((minute) => (
-          <tr key={minute.at}>
-            <th scope="row">{clockTime(minute.at)}</th>
-            {columns.map(([name, of]) => (
-              <td class="number" key={name}>
-                {of(minute)}
-              </td>
-            ))}
-          </tr>
-        ))}
-      </tbody>
-    </table>
   )
 }

@@ -1,4 +1,4 @@
-import { useEffect, useReducer, useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import type { ConsoleJob, ConsoleOverview } from '../../lib/schemas/console.ts'
 import { follow, type Liveness } from './live.ts'
 
@@ -21,10 +21,10 @@ export function useLive(): Live {
   const [liveness, setLiveness] = useState<{ now: Liveness; error?: string | undefined }>({
     now: 'connecting',
   })
-  const [overview, setOverview] = useState<ConsoleOverview | undefined>(undefined)
+  const [overview, setOverview] = useState<ConsoleOverview>()
   const [changed, setChanged] = useState<readonly ConsoleJob[]>([])
-  const [reloads, reload] = useReducer((times: number, _: undefined) => times + 1, 0)
-  const [starts, restart] = useReducer((times: number, _: undefined) => times + 1, 0)
+  const [reloads, setReloads] = useState(0)
+  const [starts, setStarts] = useState(0)
   useEffect(() => {
     const gone = new AbortController()
     void follow(
@@ -34,7 +34,7 @@ export function useLive(): Live {
         onJobs: (jobs) => setChanged((known) => [...known, ...jobs].slice(-mostChanges)),
         onReload: () => {
           setChanged([])
-          reload(undefined)
+          setReloads((times) => times + 1)
         },
       },
       gone.signal,
@@ -47,6 +47,6 @@ export function useLive(): Live {
     overview,
     changed,
     reloads: reloads + starts,
-    restart: () => restart(undefined),
+    restart: () => setStarts((times) => times + 1),
   }
 }

@@ -19,7 +19,7 @@ function announcementOf(run: Run | undefined): string {
 /** Announces a run's progress to screen readers only. */
 export function Announcer({ run }: { readonly run: Run | undefined }) {
   return (
-    <p class="hidden" role="status">
+    <p class="unseen" role="status">
       {announcementOf(run)}
     </p>
   )

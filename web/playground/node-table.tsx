@@ -23,7 +23,7 @@ export function NodeTable({ run: { events, inference } }: { readonly run: Run })
   return (
     <>
       <table class="nodes">
-        <caption class="hidden">The nodes of this job</caption>
+        <caption class="unseen">The nodes of this job</caption>
         <thead>
           <tr>
             <th scope="col">Part</th>

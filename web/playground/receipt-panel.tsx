@@ -40,7 +40,7 @@ export function ReceiptPanel({
             </span>
             <span class="words">
               <span class="title">{name}</span>
-              <span class="hidden">, {isPassed ? 'passed' : 'failed'}</span>
+              <span class="unseen">, {isPassed ? 'passed' : 'failed'}</span>
               <span class="purpose">{about}</span>
             </span>
           </li>

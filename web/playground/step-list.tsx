@@ -51,7 +51,7 @@ function Step({ state, run }: { readonly state: StepState; readonly run: Run | u
       </span>
       <div class="words">
         <span class="title">{title}</span>
-        <span class="hidden">, {marks[status].words}</span>
+        <span class="unseen">, {marks[status].words}</span>
         <span class="purpose">{details.length > 0 ? details.join(' · ') : purpose}</span>
         {step === 'encrypt-key' && status === 'done' && run?.longestPauseMs !== undefined && (
           <span class="purpose" data-longest-pause-ms={run.longestPauseMs}>
