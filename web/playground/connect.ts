@@ -22,18 +22,12 @@ export type AccountChoice = OfferedWallet | undefined
 /** A client, with a function that ends its worker. */
 export type Connection = { readonly client: Client; readonly stop: () => void }
 
-async function chooseAccount(
-  { network, settings }: Place,
-  choice: AccountChoice,
-): Promise<LocalAccount> {
-  if (choice === undefined) return await makeThrowAwayAccount(network.chain_id, settings.rpc_url)
-  return walletAccount(choice.provider, await accountOf(choice))
-}
-
 /** Connects an account to the ICL that serves this page; throws SvcError with a remedy. */
 export async function connect(place: Place, choice: AccountChoice): Promise<Connection> {
   const { icl, network, settings, assets } = place
-  const account = await chooseAccount(place, choice)
+  const account: LocalAccount = choice
+    ? walletAccount(choice.provider, await accountOf(choice))
+    : await makeThrowAwayAccount(network.chain_id, settings.rpc_url)
   const coprocessor = createWorkerCoprocessor(
     new Worker(assets.coprocessorWorker, { type: 'module' }),
     account,
@@ -47,12 +41,7 @@ export async function connect(place: Place, choice: AccountChoice): Promise<Conn
     },
   )
   try {
-    const client = await createClient({
-      icl,
-      rpcUrl: settings.rpc_url,
-      account,
-      coprocessor,
-    })
+    const client = await createClient({ icl, rpcUrl: settings.rpc_url, account, coprocessor })
     return { client, stop: coprocessor.stop }
   } catch (error) {
     coprocessor.stop()

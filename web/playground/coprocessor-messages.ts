@@ -1,5 +1,6 @@
 import type { EncryptedHalves, EncryptNews } from '../../lib/coprocessor/coprocessor.ts'
 import type { CoprocessorUrls } from '../../lib/schemas/coprocessor-urls.ts'
+import type { SvcError } from '../../lib/svc-error.ts'
 
 /** The worker's wallet and services. */
 export type CoprocessorStart = {
@@ -15,24 +16,14 @@ export type CoprocessorStart = {
 /** A message of the page. `id` names a call, also to end it. */
 export type ToWorker =
   | { readonly kind: 'start'; readonly start: CoprocessorStart }
-  | {
-      readonly kind: 'encrypt'
-      readonly id: number
-      readonly high: bigint
-      readonly low: bigint
-    }
+  | { readonly kind: 'encrypt'; readonly id: number; readonly high: bigint; readonly low: bigint }
   | { readonly kind: 'decrypt'; readonly id: number; readonly handle: bigint }
   | { readonly kind: 'cancel'; readonly id: number }
   | { readonly kind: 'signed'; readonly id: number; readonly signature: `0x${string}` }
   | { readonly kind: 'not-signed'; readonly id: number; readonly error: ErrorParts }
 
 /** An SvcError without its cause. */
-export type ErrorParts = {
-  readonly code: string
-  readonly message: string
-  readonly hint: string
-  readonly retryable: boolean
-}
+export type ErrorParts = Pick<SvcError, 'code' | 'message' | 'hint' | 'retryable'>
 
 /** A message of the worker: progress and results of calls, and permits for the wallet to sign. */
 export type FromWorker =

@@ -5,6 +5,7 @@ import type { Hex, LocalAccount } from 'viem'
 import { toAccount } from 'viem/accounts'
 import { createCofheCoprocessor } from '../../lib/coprocessor/cofhe.ts'
 import type { CofheCoprocessor } from '../../lib/coprocessor/cofhe-options.ts'
+import type { EncryptNews } from '../../lib/coprocessor/coprocessor.ts'
 import { createWorkerProver } from '../../lib/coprocessor/worker-prover.ts'
 import { systemClock as clock } from '../../lib/system.ts'
 import type { CoprocessorStart, FromWorker, ToWorker } from './coprocessor-messages.ts'
@@ -14,7 +15,6 @@ declare const self: Worker
 
 const decryptTimeoutMs = 300_000
 
-type EncryptOptions = NonNullable<Parameters<CofheCoprocessor['encrypt']>[2]>
 type Asked = ReturnType<typeof Promise.withResolvers<Hex>>
 
 const tell = (message: FromWorker): void => self.postMessage(message)
@@ -74,10 +74,10 @@ async function run(
   }
 }
 
-function settle(id: number, how: (asked: Asked) => void): void {
+function takeAsked(id: number): Asked | undefined {
   const asked = signing.get(id)
   signing.delete(id)
-  if (asked) how(asked)
+  return asked
 }
 
 self.addEventListener('message', ({ data }: MessageEvent<ToWorker>) => {
@@ -88,8 +88,8 @@ self.addEventListener('message', ({ data }: MessageEvent<ToWorker>) => {
     case 'encrypt': {
       const { id, high, low } = data
       void run(id, async (own, signal) => {
-        const onStep: EncryptOptions['onStep'] = (news) => tell({ kind: 'news', id, news })
-        return { kind: 'encrypted', id, halves: await own.encrypt(high, low, { signal, onStep }) }
+        const options = { signal, onStep: (news: EncryptNews) => tell({ kind: 'news', id, news }) }
+        return { kind: 'encrypted', id, halves: await own.encrypt(high, low, options) }
       })
       break
     }
@@ -106,10 +106,10 @@ self.addEventListener('message', ({ data }: MessageEvent<ToWorker>) => {
       running.get(data.id)?.abort()
       break
     case 'signed':
-      settle(data.id, (asked) => asked.resolve(data.signature))
+      takeAsked(data.id)?.resolve(data.signature)
       break
     case 'not-signed':
-      settle(data.id, (asked) => asked.reject(fromErrorParts(data.error)))
+      takeAsked(data.id)?.reject(fromErrorParts(data.error))
       break
   }
 })

@@ -71,18 +71,18 @@ const parts: Readonly<Record<string, NodePart>> = {
   'verdict-match': 'member',
 }
 
-const verdictOf = (type: string): NodeProgress['verdict'] => {
-  if (type === 'verdict-match') return 'match'
-  return type === 'verdict-no-match' ? 'no-match' : undefined
+const verdicts: Readonly<Record<string, NodeProgress['verdict']>> = {
+  'verdict-match': 'match',
+  'verdict-no-match': 'no-match',
 }
 
 // The stream may end before its last events, so the outcome completes them.
 function withOutcome(told: NodeProgress, outcome: Outcome | undefined): NodeProgress {
   if (outcome === undefined) return told
-  const { deliverer, agreed, verdicts, receipt } = outcome
+  const { deliverer, agreed, receipt } = outcome
   const answer = receipt?.answers.find(({ body }) => body.address === told.node)
   const failed = receipt?.failed_deliveries.find(({ address }) => address === told.node)
-  const found = verdicts.find(({ node }) => node === told.node)
+  const found = outcome.verdicts.find(({ node }) => node === told.node)
   const differs = agreed?.differed.find(({ node }) => node === told.node)
   const isOut = told.isOver && told.part === 'seated' && told.verdict === undefined
   const partAtLast = (): NodePart => {
@@ -132,7 +132,7 @@ export function nodeProgress(
       joined: known?.joined ?? isWidened,
       status: eventWords(type === 'delivery-failed' ? { type } : event),
       failedTurn: type === 'delivery-failed' ? failedTurnOf(detail) : known?.failedTurn,
-      verdict: verdictOf(type) ?? known?.verdict,
+      verdict: verdicts[type] ?? known?.verdict,
       isOver: endings.includes(type),
       at,
     })

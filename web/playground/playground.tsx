@@ -14,13 +14,7 @@ import { WhoSeesWhat } from './who-sees-what.tsx'
 type Connected = { readonly choice: AccountChoice; readonly connection: Promise<Connection> }
 
 /** The page once the ICL is known: the form, and its run. */
-export function Playground({
-  place,
-  models,
-}: {
-  readonly place: Place
-  readonly models: readonly string[]
-}) {
+export function Playground({ place, models }: { place: Place; models: readonly string[] }) {
   const [wallets, setWallets] = useState<readonly OfferedWallet[]>([])
   const [run, setRun] = useState<Run | undefined>(undefined)
   const connected = useRef<Connected | undefined>(undefined)

@@ -13,12 +13,10 @@ export type ReceiptCheck = {
   readonly passed: boolean
 }
 
-type Checked = { readonly name: string; readonly about: string }
-
 const shortly = (text: string): string => `${text.slice(0, 8)}…${text.slice(-4)}`
 
 /** Says what each valid part of a receipt means, in the order of the checks. */
-function partNames(receipt: Receipt, agreed: Agreed): readonly Checked[] {
+function partNames(receipt: Receipt, agreed: Agreed): readonly Omit<ReceiptCheck, 'passed'>[] {
   const { answers, delivery, failed_deliveries: failed, list, jobId } = receipt
   return [
     {

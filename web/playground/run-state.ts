@@ -39,12 +39,7 @@ export type RunNews =
   | { readonly kind: 'submitted'; readonly jobId: JobId }
   | { readonly kind: 'event'; readonly event: JobEvent }
   | { readonly kind: 'pause'; readonly longestMs: number }
-  | {
-      readonly kind: 'ended'
-      readonly inference: Inference
-      readonly checks: readonly ReceiptCheck[]
-      readonly failure: Failure | undefined
-    }
+  | ({ readonly kind: 'ended' } & Pick<Run, 'inference' | 'checks' | 'failure'>)
   | { readonly kind: 'failed'; readonly failure: Failure; readonly nowMs: number }
 
 /** Makes a new run. */
@@ -66,16 +61,6 @@ export const newRun = (): Run => ({
   longestPauseMs: undefined,
 })
 
-const changed = (
-  { steps }: Run,
-  wanted: InferenceStep,
-  change: Partial<StepState>,
-): readonly StepState[] =>
-  steps.map((state) => (state.step === wanted ? { ...state, ...change } : state))
-
-const detailsOf = ({ steps }: Run, wanted: InferenceStep): readonly string[] =>
-  steps.find(({ step }) => step === wanted)?.details ?? []
-
 // Such as `prove`, and later `prove: 7.1 s, 19194 bytes`.
 const isOver = (detail: string): boolean => detail.includes(': ')
 
@@ -84,26 +69,30 @@ const withDetail = (details: readonly string[], detail: string | undefined): rea
   ...(detail === undefined ? [] : [detail]),
 ]
 
+const withStep = (
+  run: Run,
+  wanted: InferenceStep,
+  change: (state: StepState) => Partial<StepState>,
+): Run => ({
+  ...run,
+  steps: run.steps.map((state) => (state.step === wanted ? { ...state, ...change(state) } : state)),
+})
+
 function afterStep(run: Run, { step, phase, elapsedMs, detail }: StepNews, nowMs: number): Run {
-  const preparing = undefined
   switch (phase) {
     case 'start':
       return {
-        ...run,
-        preparing,
-        steps: changed(run, step, { status: 'running', startedAtMs: nowMs }),
+        ...withStep(run, step, () => ({ status: 'running', startedAtMs: nowMs })),
+        preparing: undefined,
       }
     case 'progress':
       // The table of nodes shows this step's progress.
       if (step === 'inference') return run
-      return {
-        ...run,
-        steps: changed(run, step, { details: withDetail(detailsOf(run, step), detail) }),
-      }
+      return withStep(run, step, ({ details }) => ({ details: withDetail(details, detail) }))
     case 'end':
-      return { ...run, steps: changed(run, step, { status: 'done', elapsedMs }) }
+      return withStep(run, step, () => ({ status: 'done', elapsedMs }))
     case 'failed':
-      return { ...run, steps: changed(run, step, { status: 'failed', elapsedMs }) }
+      return withStep(run, step, () => ({ status: 'failed', elapsedMs }))
   }
 }
 

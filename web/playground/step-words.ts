@@ -1,10 +1,7 @@
 import type { InferenceStep } from '../../lib/client/steps.ts'
 
-/** A step's title and purpose. */
-export type StepWords = { readonly title: string; readonly purpose: string }
-
 /** The page's words for the steps of an inference. */
-export const stepWords: Record<InferenceStep, StepWords> = {
+export const stepWords: Record<InferenceStep, Record<'title' | 'purpose', string>> = {
   preview: { title: 'Fix the terms', purpose: 'With the pool of nodes that the ICL has published' },
   'seal-prompt': { title: 'Encrypt the prompt', purpose: 'With a new key, in this browser' },
   'encrypt-key': {
