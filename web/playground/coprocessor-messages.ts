@@ -28,7 +28,6 @@ export type ErrorParts = Pick<SvcError, 'code' | 'message' | 'hint' | 'retryable
 /** A message of the worker: progress and results of calls, and permits for the wallet to sign. */
 export type FromWorker =
   | { readonly kind: 'news'; readonly id: number; readonly news: EncryptNews }
-  | { readonly kind: 'encrypted'; readonly id: number; readonly halves: EncryptedHalves }
-  | { readonly kind: 'decrypted'; readonly id: number; readonly value: bigint }
+  | { readonly kind: 'done'; readonly id: number; readonly value: EncryptedHalves | bigint }
   | { readonly kind: 'failed'; readonly id: number; readonly error: ErrorParts }
   | { readonly kind: 'sign'; readonly id: number; readonly typedData: unknown }

@@ -5,7 +5,7 @@ import type { Hex, LocalAccount } from 'viem'
 import { toAccount } from 'viem/accounts'
 import { createCofheCoprocessor } from '../../lib/coprocessor/cofhe.ts'
 import type { CofheCoprocessor } from '../../lib/coprocessor/cofhe-options.ts'
-import type { EncryptNews } from '../../lib/coprocessor/coprocessor.ts'
+import type { EncryptedHalves, EncryptNews } from '../../lib/coprocessor/coprocessor.ts'
 import { createWorkerProver } from '../../lib/coprocessor/worker-prover.ts'
 import { systemClock as clock } from '../../lib/system.ts'
 import type { CoprocessorStart, FromWorker, ToWorker } from './coprocessor-messages.ts'
@@ -60,13 +60,13 @@ function start({ rpcUrl, chainId, address, ...rest }: CoprocessorStart): CofheCo
 
 async function run(
   id: number,
-  work: (coprocessor: CofheCoprocessor, signal: AbortSignal) => Promise<FromWorker>,
+  work: (coprocessor: CofheCoprocessor, signal: AbortSignal) => Promise<EncryptedHalves | bigint>,
 ): Promise<void> {
   const stop = new AbortController()
   running.set(id, stop)
   try {
     if (coprocessor === undefined) throw new TypeError('The worker has not been started')
-    tell(await work(coprocessor, stop.signal))
+    tell({ kind: 'done', id, value: await work(coprocessor, stop.signal) })
   } catch (error) {
     tell({ kind: 'failed', id, error: toErrorParts(error) })
   } finally {
@@ -87,19 +87,13 @@ self.addEventListener('message', ({ data }: MessageEvent<ToWorker>) => {
       break
     case 'encrypt': {
       const { id, high, low } = data
-      void run(id, async (own, signal) => {
-        const options = { signal, onStep: (news: EncryptNews) => tell({ kind: 'news', id, news }) }
-        return { kind: 'encrypted', id, halves: await own.encrypt(high, low, options) }
-      })
+      const onStep = (news: EncryptNews) => tell({ kind: 'news', id, news })
+      void run(id, (own, signal) => own.encrypt(high, low, { signal, onStep }))
       break
     }
     case 'decrypt': {
       const { id, handle } = data
-      void run(id, async (own, signal) => ({
-        kind: 'decrypted',
-        id,
-        value: await own.decrypt(handle, { signal }),
-      }))
+      void run(id, (own, signal) => own.decrypt(handle, { signal }))
       break
     }
     case 'cancel':

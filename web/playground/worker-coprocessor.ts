@@ -4,9 +4,8 @@ import { SvcError } from '../../lib/svc-error.ts'
 import type { CoprocessorStart, FromWorker, ToWorker } from './coprocessor-messages.ts'
 import { fromErrorParts, toErrorParts } from './error-parts.ts'
 
-type Ended = Extract<FromWorker, { readonly kind: 'encrypted' | 'decrypted' }>
 type Call = {
-  readonly end: ReturnType<typeof Promise.withResolvers<Ended>>
+  readonly end: ReturnType<typeof Promise.withResolvers<unknown>>
   readonly onStep: ((news: EncryptNews) => void) | undefined
 }
 
@@ -54,18 +53,18 @@ export function createWorkerCoprocessor(
     }
     calls.delete(message.id)
     if (message.kind === 'failed') call?.end.reject(fromErrorParts(message.error))
-    else call?.end.resolve(message)
+    else call?.end.resolve(message.value)
   }
-  const call = async (
+  const call = async <T>(
     messageOf: (id: number) => ToWorker,
     signal: AbortSignal | undefined,
     onStep?: (news: EncryptNews) => void,
-  ): Promise<Ended> => {
+  ): Promise<T> => {
     signal?.throwIfAborted()
     if (ended) throw ended
     lastId += 1
     const id = lastId
-    const end = Promise.withResolvers<Ended>()
+    const end = Promise.withResolvers<unknown>()
     calls.set(id, { end, onStep })
     const abort = () => {
       calls.delete(id)
@@ -74,7 +73,8 @@ export function createWorkerCoprocessor(
     }
     signal?.addEventListener('abort', abort, { once: true })
     send(messageOf(id))
-    return await end.promise.finally(() => signal?.removeEventListener('abort', abort))
+    const done = end.promise.finally(() => signal?.removeEventListener('abort', abort))
+    return (await done) as T
   }
 
   worker.addEventListener('message', ({ data }: MessageEvent<FromWorker>) => take(data))
@@ -83,16 +83,9 @@ export function createWorkerCoprocessor(
   )
   send({ kind: 'start', start })
   return {
-    encrypt: async (high, low, { signal, onStep } = {}) => {
-      const answer = await call((id) => ({ kind: 'encrypt', id, high, low }), signal, onStep)
-      if (answer.kind === 'encrypted') return answer.halves
-      throw broken('it answered something else')
-    },
-    decrypt: async (handle, { signal } = {}) => {
-      const answer = await call((id) => ({ kind: 'decrypt', id, handle }), signal)
-      if (answer.kind === 'decrypted') return answer.value
-      throw broken('it answered something else')
-    },
+    encrypt: (high, low, { signal, onStep } = {}) =>
+      call((id) => ({ kind: 'encrypt', id, high, low }), signal, onStep),
+    decrypt: (handle, { signal } = {}) => call((id) => ({ kind: 'decrypt', id, handle }), signal),
     stop: () => {
       worker.terminate()
       fail(broken('it was stopped'))

@@ -57,9 +57,9 @@ describe('a coprocessor in a worker', () => {
       { kind: 'encrypt', id: 1, high: 1n, low: 2n },
       { kind: 'decrypt', id: 2, handle: 3n },
     ])
-    port.tell({ kind: 'decrypted', id: 2, value: 9n })
+    port.tell({ kind: 'done', id: 2, value: 9n })
     port.tell({ kind: 'news', id: 1, news: { step: 'prove', phase: 'start', elapsedMs: 0 } })
-    port.tell({ kind: 'encrypted', id: 1, halves: { high: half, low: half } })
+    port.tell({ kind: 'done', id: 1, value: { high: half, low: half } })
     expect(await decrypting).toBe(9n)
     expect(await encrypting).toEqual({ high: half, low: half })
     expect(news).toEqual(['prove'])
