@@ -11,3 +11,12 @@ export const sampleSettings = {
   SVC_ICL_PROMPT_KEY_STORE: address,
   SVC_ICL_RESULT_REGISTRY: address,
 }
+
+const rates = ['ADDRESS', 'PREVIEW', 'ATTESTATION', 'FAILURE', 'WALLET', 'NODE', 'READER', 'UPLOAD']
+
+/** Settings of an ICL at which few callers do a lot. */
+export const withoutLimits: Readonly<Record<string, string>> = {
+  SVC_ICL_JOBS_AT_ONCE: '1000',
+  SVC_ICL_JOBS_PER_DAY: 'off',
+  ...Object.fromEntries(rates.map((name) => [`SVC_ICL_RATE_${name}`, 'off'])),
+}

@@ -1,8 +1,8 @@
-import { mkdtemp, rm, stat } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { stat } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import { version } from '../../lib/host/version.ts'
 import { currentBinary } from '../../scripts/build-node/current-binary.ts'
+import { inEmptyFolder } from '../empty-folder.ts'
 import { type Benchmark, byForm, type Findings, type Form } from './benchmark.ts'
 import { compileLine } from './empty-program.ts'
 import { measureIdle } from './idle.ts'
@@ -44,8 +44,7 @@ async function run(form: Form, say: (progress: string) => void): Promise<Finding
     short: { runs: 30, seconds: 10 },
     long: { runs: 200, seconds: 30 },
   })
-  const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'))
-  try {
+  return await inEmptyFolder(async (folder) => {
     const mine = await currentBinary(root, async (build) => {
       say('building dist/svc-node')
       await build()
@@ -54,9 +53,7 @@ async function run(form: Form, say: (progress: string) => void): Promise<Finding
     const starts = await measureStarts(folder, mine, runs)
     const idle = process.platform !== 'linux' ? [] : await measureIdle(mine, seconds, say)
     return findingsOf(runs, seconds, starts, idle)
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+  })
 }
 
 type Starts = Awaited<ReturnType<typeof measureStarts>>

@@ -1,5 +1,5 @@
 import type { NodeSigner } from '../../lib/request-signature.ts'
-import { modelId } from '../icl/test-icl.ts'
+import { heartbeatOf } from '../icl/test-icl.ts'
 import { type Call, requestBytes } from './load/signed-request.ts'
 import { jobIdOf } from './server/prepare.ts'
 import { entriesOf } from './server/roster.ts'
@@ -14,14 +14,8 @@ const aheadSeconds = 45
 const heartbeat = (node: NodeSigner, round: number): Call => ({
   method: 'POST',
   path: '/internal/heartbeat',
-  body: {
-    operator_address: node.address,
-    // Only a later one than the last is taken.
-    timestamp: Math.floor(Date.now() / 1000) + round,
-    version: '0.0.0',
-    free_slots: 2,
-    supported_model_ids: [modelId],
-  },
+  // Only a later one than the last is taken.
+  body: heartbeatOf(node.address, { now: () => Date.now() + 1000 * round }),
 })
 
 const poll = ({ address }: NodeSigner): Call => ({

@@ -1,6 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { inEmptyFolder } from '../empty-folder.ts'
 import { type Benchmark, byForm, type Findings, type Form } from './benchmark.ts'
 import { countNeeds, type Floor, measureFloor } from './floor.ts'
 import { measureFsync } from './fsync.ts'
@@ -142,8 +141,7 @@ async function measure(form: Form, databaseUrl: string, flags: readonly string[]
 
 async function run(form: Form, say: (progress: string) => void): Promise<Findings> {
   const { nodes, workers, counted, mostMs } = planOf(form)
-  const folder = await mkdtemp(join(tmpdir(), 'svc-bench-jobs-'))
-  try {
+  return await inEmptyFolder(async (folder) => {
     say('sqlite')
     const fsyncs = [measureFsync(folder)]
     const sqlite = await measure(form, `sqlite:${join(folder, 'icl.db')}`)
@@ -156,9 +154,7 @@ async function run(form: Form, say: (progress: string) => void): Promise<Finding
     )
     const floor = await measureFloor(needs, folder, workers)
     return jobsFindings({ sqlite, memory, needs, floor, fsyncMs: median(fsyncs), nodes, workers })
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+  })
 }
 
 type Measured = Awaited<ReturnType<typeof measure>>

@@ -1,6 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { inEmptyFolder } from '../empty-folder.ts'
 import { type Benchmark, byForm, type Findings, type Form } from './benchmark.ts'
 import { measureFsync } from './fsync.ts'
 import { connect } from './load/connection.ts'
@@ -22,7 +21,7 @@ export async function measurePickUps(
   nodes: Parameters<typeof startFleet>[0]['nodes'],
   jobs: number,
   mostMs: number,
-): Promise<PickUps & { readonly stop: () => void }> {
+): Promise<PickUps> {
   const fleet = await startFleet({ ports: [port], nodes, works: false })
   const found: PickUps = { taken: [], claimed: [] }
   const note = ({ submitted, taken, claimed }: JobTimes) => {
@@ -38,10 +37,9 @@ export async function measurePickUps(
       const times = await fleet.runJob(`client ${count % 50}`, 'claimed')
       if (count >= warmUp) note(times)
     }
-    return { ...found, stop: fleet.stop }
-  } catch (error) {
+    return found
+  } finally {
     fleet.stop()
-    throw error
   }
 }
 
@@ -66,7 +64,6 @@ async function measure(nodeCount: number, jobs: number, mostMs: number, database
     await server.call('nodes', { nodes: entriesOf(roster) })
     const roundTrips = await measureRoundTrips(server, 2 * jobs)
     const pickUps = await measurePickUps(server.port, roster, jobs, mostMs)
-    pickUps.stop()
     return { ...pickUps, roundTrips }
   } finally {
     await server.stop()
@@ -80,8 +77,7 @@ async function run(form: Form, say: (progress: string) => void): Promise<Finding
     short: { nodes: 1_000, jobs: 200, mostMs: 8_000 },
     long: { nodes: 1_000, jobs: 2_000, mostMs: 60_000 },
   })
-  const folder = await mkdtemp(join(tmpdir(), 'svc-bench-pickup-'))
-  try {
+  return await inEmptyFolder(async (folder) => {
     const stores = []
     const fsyncMs = measureFsync(folder)
     for (const [store, url] of [
@@ -92,9 +88,7 @@ async function run(form: Form, say: (progress: string) => void): Promise<Finding
       stores.push({ store, found: await measure(nodes, jobs, mostMs, url) })
     }
     return findingsOf(nodes, stores, fsyncMs)
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+  })
 }
 
 type Found = Awaited<ReturnType<typeof measure>>

@@ -1,5 +1,4 @@
 import { cpus } from 'node:os'
-import { createChainWriter } from '../../lib/chain/clients.ts'
 import { storeKey } from '../../lib/chain/prompt-key-store.ts'
 import { Hash32 } from '../../lib/codecs.ts'
 import { createCofheCoprocessor } from '../../lib/coprocessor/cofhe.ts'
@@ -8,8 +7,8 @@ import { createProcessProver } from '../../lib/host/coprocessor/process-prover.t
 import { CoprocessorSetting } from '../../lib/schemas/coprocessor-urls.ts'
 import { systemClock } from '../../lib/system.ts'
 import { readCommandLine, wholeNumber } from '../command-line.ts'
+import { startCoprocessorWorld } from '../contracts/local/coprocessor-world.ts'
 import { peakBytes, watchEventLoop, watchPeak } from './proof-measures.ts'
-import { startProofWorld } from './proof-world.ts'
 import { table } from './table.ts'
 
 const usage = `npm run bench:proof -- [--runs N]
@@ -39,7 +38,9 @@ type Run = {
 const idleMs = 10_000
 let handedOver = () => {}
 
-const world = await startProofWorld()
+// A local chain and a real local coprocessor, each in its process; the first start makes its keys (minutes).
+const world = await startCoprocessorWorld()
+const writer = world.wallet(1)
 try {
   await bench()
 } finally {
@@ -53,14 +54,14 @@ async function timed<T>(work: () => Promise<T>): Promise<readonly [T, number]> {
 
 async function bench(): Promise<void> {
   const child = watchPeak()
-  const { rpcUrl, chainId, account, coprocessorUrl } = world
+  const { rpcUrl, chainId } = world.anvil
   const deaths: string[] = []
   const coprocessor = createCofheCoprocessor({
     rpcUrl,
     chainId,
-    account,
+    account: writer.walletClient.account,
     clock: systemClock,
-    coprocessor: CoprocessorSetting.parse(coprocessorUrl),
+    coprocessor: CoprocessorSetting.parse(world.coprocessor.url),
     prover: createProcessProver({
       clock: systemClock,
       onStart: (pid) => {
@@ -98,9 +99,8 @@ async function once(coprocessor: ReturnType<typeof createCofheCoprocessor>): Pro
   const gap_proving_ms = loop.stop()
   const ended = (step: string) =>
     news.findLast((item) => item.step === step && item.phase === 'end')
-  const writer = createChainWriter({ ...world, pollingIntervalMs: 20 })
   const terms = Hash32.parse(`0x${'00'.repeat(32)}`)
-  const stored = { ...writer, contract: world.promptKeyStore, ...encrypted, terms }
+  const stored = { ...writer, contract: world.contracts.promptKeyStore, ...encrypted, terms }
   const [{ highHandle }, store] = await timed(() => storeKey(stored))
   const [, permit] = await timed(() => coprocessor.makePermit())
   const [opened, decrypt] = await timed(() => coprocessor.decrypt(highHandle))

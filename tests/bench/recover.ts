@@ -1,6 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { inEmptyFolder } from '../empty-folder.ts'
 import { type Benchmark, byForm, type Findings, type Form } from './benchmark.ts'
 import { connect } from './load/connection.ts'
 import { requestBytes } from './load/signed-request.ts'
@@ -43,8 +42,7 @@ async function run(form: Form, say: (progress: string) => void): Promise<Finding
     short: { jobs: 100_000, rounds: 3 },
     long: { jobs: 100_000, rounds: 25 },
   })
-  const folder = await mkdtemp(join(tmpdir(), 'svc-bench-recover-'))
-  try {
+  return await inEmptyFolder(async (folder) => {
     const [full, empty] = [join(folder, 'full.db'), join(folder, 'empty.db')]
     say(`writing ${jobs.toLocaleString('en')} open jobs`)
     await fillFile(full, {
@@ -62,9 +60,7 @@ async function run(form: Form, say: (progress: string) => void): Promise<Finding
       took.empty.push(other)
     }
     return findingsOf(jobs, took)
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+  })
 }
 
 function findingsOf(

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type IclRuntime, programOf } from '../../demo/runtime-programs.ts'
 import type { NodeSigner } from '../../lib/request-signature.ts'
 import { type Benchmark, byForm, type Findings, type Form } from './benchmark.ts'
@@ -14,8 +15,6 @@ import { createRoster, entriesOf } from './server/roster.ts'
 import { startServer } from './server/server-process.ts'
 import type { Usage } from './server/usage.ts'
 import { spreadOf } from './spread.ts'
-
-const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
 /** What has a runtime collect its garbage when it is told to. */
 const collecting: Readonly<Partial<Record<IclRuntime, readonly string[]>>> = {
@@ -60,8 +59,7 @@ async function measurePickUp(nodes: readonly NodeSigner[], jobs: number, mostMs:
   const server = await startServer({ kind: 'icl', databaseUrl: 'memory:', workers: true })
   try {
     await server.call('nodes', { nodes: entriesOf(nodes) })
-    const { claimed, stop } = await measurePickUps(server.port, nodes, jobs, mostMs)
-    stop()
+    const { claimed } = await measurePickUps(server.port, nodes, jobs, mostMs)
     return spreadOf(claimed)
   } finally {
     await server.stop()

@@ -7,7 +7,8 @@ import { readBuildInfo } from '../../scripts/build-node/build-info.ts'
 import { checkIntegrity } from '../../scripts/build-node/bun-runtime.ts'
 import { currentBinary } from '../../scripts/build-node/current-binary.ts'
 import { targets } from '../../scripts/build-node/targets.ts'
-import { builtBinary, inEmptyFolder, root } from './executable.ts'
+import { inEmptyFolder } from '../empty-folder.ts'
+import { builtBinary, root } from './executable.ts'
 
 const main = join(root, 'scripts', 'build-node', 'main.ts')
 const hereTarget = `${process.platform}-${process.arch}`

@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { runCommand } from '../../lib/host/run-command.ts'
-import { builtBinary, inEmptyFolder, root } from './executable.ts'
+import { inEmptyFolder } from '../empty-folder.ts'
+import { builtBinary, root } from './executable.ts'
 
 it('npm run demo -- --binary runs a job with executables as the nodes and says so', async () => {
   await builtBinary()

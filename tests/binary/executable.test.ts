@@ -4,7 +4,8 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import { version } from '../../lib/host/version.ts'
 import { commitOf } from '../../scripts/build-node/commit.ts'
 import { hashSources } from '../../scripts/build-node/source-hash.ts'
-import { builtBinary, inEmptyFolder, root, runBare } from './executable.ts'
+import { inEmptyFolder } from '../empty-folder.ts'
+import { builtBinary, root, runBare } from './executable.ts'
 
 let binary = ''
 beforeAll(async () => {

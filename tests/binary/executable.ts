@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Outcome, runCommand } from '../../lib/host/run-command.ts'
 import { currentBinary } from '../../scripts/build-node/current-binary.ts'
@@ -18,13 +16,3 @@ export const runBare = (
   cwd: string,
   env: Readonly<Record<string, string>> = {},
 ): Promise<Outcome> => runCommand(command, { cwd, env, timeoutMs })
-
-/** Runs `body` in an empty folder, which is gone afterwards. */
-export async function inEmptyFolder<T>(body: (folder: string) => Promise<T>): Promise<T> {
-  const folder = await mkdtemp(join(tmpdir(), 'svc-binary-test-'))
-  try {
-    return await body(folder)
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
-}

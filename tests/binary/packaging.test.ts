@@ -2,7 +2,8 @@ import { chmod, cp, mkdir, readFile, symlink, writeFile } from 'node:fs/promises
 import { join } from 'node:path'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { runCommand } from '../../lib/host/run-command.ts'
-import { builtBinary, inEmptyFolder, root } from './executable.ts'
+import { inEmptyFolder } from '../empty-folder.ts'
+import { builtBinary, root } from './executable.ts'
 
 const packaging = join(root, 'packaging')
 const timeoutMs = 240_000

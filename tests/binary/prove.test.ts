@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { createProcessProver } from '../../lib/host/coprocessor/process-prover.ts'
 import { checkEmbedded } from '../../lib/host/coprocessor/prove.ts'
 import { systemClock } from '../../lib/system.ts'
-import { builtBinary, inEmptyFolder, runBare } from './executable.ts'
+import { inEmptyFolder } from '../empty-folder.ts'
+import { builtBinary, runBare } from './executable.ts'
 
 const timeoutMs = 240_000
 

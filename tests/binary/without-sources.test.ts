@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { runCommand } from '../../lib/host/run-command.ts'
 import { version } from '../../lib/host/version.ts'
-import { builtBinary, inEmptyFolder, root } from './executable.ts'
+import { inEmptyFolder } from '../empty-folder.ts'
+import { builtBinary, root } from './executable.ts'
 
 // Covers the project with an empty file system, for this one process and what it starts.
 const script = `

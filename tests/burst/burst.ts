@@ -5,14 +5,11 @@
  * more client sends a single prompt after the other, and is measured.
  */
 
-import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { fundWallet } from '../../demo/fund-wallet.ts'
 import { startWorld, type World } from '../../demo/world.ts'
-import { createChainWriter } from '../../lib/chain/clients.ts'
-import { type Client, createClient } from '../../lib/client/client.ts'
+import type { Client } from '../../lib/client/client.ts'
 import type { QueuePlace } from '../../lib/client/turns.ts'
+import { fundedClient } from '../funded-client.ts'
 
-const walletWei = 10n ** 19n
 const model = 'openai:gpt-4o-mini'
 
 /** How much is sent: `prompts` by each of `clients` at once, and one after the other by one more client meanwhile, if it is wanted. */
@@ -90,9 +87,10 @@ async function sendAll(world: World, options: BurstOptions): Promise<BurstResult
     }
     await Promise.all(Array.from({ length: prompts }, (_, index) => send(index)))
   }
+  const newClient = () => fundedClient(world.chain, world.icl.url)
   const flooders: Client[] = []
-  for (let index = 0; index < clients; index++) flooders.push(await clientOf(world))
-  const alone = bystander ? await clientOf(world) : undefined
+  for (let index = 0; index < clients; index++) flooders.push(await newClient())
+  const alone = bystander ? await newClient() : undefined
   const flooding = Promise.all(flooders.map(flood))
   const bystanderSeconds = alone ? await sendOneByOne(alone, flooding) : []
   await flooding
@@ -118,25 +116,4 @@ async function sendOneByOne(client: Client, flooding: Promise<unknown>): Promise
     })
   }
   return seconds.toSorted((a, b) => a - b)
-}
-
-/** A client with a funded wallet of its own. */
-async function clientOf({ chain, icl }: World): Promise<Client> {
-  const { rpcUrl, chainId, funder, contracts } = chain
-  const account = privateKeyToAccount(generatePrivateKey())
-  await fundWallet(
-    createChainWriter({ rpcUrl, chainId, account: funder }),
-    account.address,
-    walletWei,
-  )
-  return createClient({
-    icl: icl.url,
-    rpcUrl,
-    account,
-    contracts: {
-      node_registry: contracts.nodeRegistry,
-      prompt_key_store: contracts.promptKeyStore,
-      result_registry: contracts.resultRegistry,
-    },
-  })
 }

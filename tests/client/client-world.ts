@@ -1,11 +1,10 @@
-import type { ServerResponse } from 'node:http'
 import { connectClient } from '../../client/connect/connect-client.ts'
 import { parseClientSettings } from '../../client/connect/settings.ts'
 import { clientEnvironment } from '../../demo/client-environment.ts'
 import { startWorld, type World } from '../../demo/world.ts'
 import type { Client } from '../../lib/client/client.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
-import { answerJson, startServer } from '../local-server.ts'
+import { startProviderServer } from '../e2e/provider-server.ts'
 
 /** What makes the provider of a client's world hold an answer back. */
 export const heldBack = '(held back)'
@@ -34,19 +33,17 @@ export async function startClientWorld(): Promise<ClientWorld> {
   const release = () => {
     for (const go of held.splice(0)) go()
   }
-  const provider = await startServer((response, { path, body }) => {
-    if (path.endsWith('/models')) return answerJson(response, 200, { data: [] })
-    const prompt = promptOf(body)
+  const provider = await startProviderServer(async ({ prompt }) => {
     prompts.push(prompt)
-    if (isHeldBack(prompt)) held.push(() => answer(response, prompt))
-    else answer(response, prompt)
+    if (isHeldBack(prompt)) await new Promise<void>((go) => held.push(go))
+    return answerTo(prompt)
   })
   try {
     const world = await startWorld({
       models: ['openai:gpt-4o-mini'],
       providerEnv: (index) => ({
         OPENAI_API_KEY: `key-of-node-${index}`,
-        SVC_OPENAI_BASE_URL: `${provider.url}/v1`,
+        SVC_OPENAI_BASE_URL: provider.openaiUrl,
       }),
     })
     const environment = await clientEnvironment(world)
@@ -70,23 +67,16 @@ export async function startClientWorld(): Promise<ClientWorld> {
         // A node finishes its calls before it ends.
         release()
         await world.stop()
-        await provider.close()
+        await provider.stop()
       },
     }
   } catch (error) {
-    await provider.close()
+    await provider.stop()
     throw error
   }
 }
 
-function promptOf(body: string): string {
-  const { messages } = JSON.parse(body) as { messages: { role: string; content: string }[] }
-  return messages.findLast(({ role }) => role === 'user')?.content ?? ''
-}
-
-function answer(response: ServerResponse, prompt: string): void {
+function answerTo(prompt: string): string {
   const [, letters] = /^Write (\d+) letters/.exec(prompt) ?? []
-  const content = letters === undefined ? `Answer to: ${prompt}` : 'a'.repeat(Number(letters))
-  const message = { role: 'assistant', content }
-  answerJson(response, 200, { choices: [{ index: 0, finish_reason: 'stop', message }] })
+  return letters === undefined ? `Answer to: ${prompt}` : 'a'.repeat(Number(letters))
 }

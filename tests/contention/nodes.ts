@@ -1,12 +1,11 @@
-import { hexToBytes, keccak256, stringToHex } from 'viem'
 import { type Api, createApi, type Fetch } from '../../lib/api.ts'
+import { unixSeconds } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { retrying } from '../../lib/retry.ts'
-import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
-import { attestationOf, modelId, origin, walletOf } from '../icl/test-icl.ts'
+import { attestationOf, heartbeatOf, origin, sessionKeyOf, walletOf } from '../icl/test-icl.ts'
 
 /** A node that speaks for itself, to any of the replicas. */
 export type Contender = {
@@ -41,24 +40,16 @@ export const retryBusy = <T>(work: () => Promise<T>): Promise<T> =>
 /** Attests a node, with more free places than there is work. */
 export async function joinContender(fetch: Fetch, name: string): Promise<Contender> {
   const { address, signer } = walletOf(name)
-  const key = await signingKeyFromSeed(hexToBytes(keccak256(stringToHex(`session ${name}`))))
+  const key = await sessionKeyOf(name)
   const wallet = apiOf(fetch, signer)
   await retryBusy(async () => {
     const { nonce } = await wallet.getChallenge({ params: { address } })
-    const notAfter = Math.floor(systemClock.now() / 1000) + 86_400
+    const notAfter = unixSeconds(systemClock) + 86_400
     await wallet.verifyAttestation({ body: await attestationOf(name, nonce, key, notAfter) })
   })
   const api = apiOf(fetch, { kind: 'node', address, key })
   const beat = async () => {
-    await api.postHeartbeat({
-      body: {
-        operator_address: address,
-        timestamp: Math.floor(systemClock.now() / 1000),
-        version: '0.0.0',
-        free_slots: 64,
-        supported_model_ids: [modelId],
-      },
-    })
+    await api.postHeartbeat({ body: heartbeatOf(address, systemClock, 64) })
   }
   await retryBusy(beat)
   await retryBusy(() => api.getAssignments({ params: { address }, query: { wait: 0 } }))

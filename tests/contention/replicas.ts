@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Fetch } from '../../lib/api.ts'
 import { origin } from '../icl/test-icl.ts'
+import { sampleSettings, withoutLimits } from '../sample-settings.ts'
 
 const startMs = 240_000
 
@@ -28,10 +29,7 @@ export async function startReplicas(count: number, databaseUrl: string): Promise
   }
 }
 
-const address = (digit: string) => `0x${digit.repeat(40)}`
-
 async function startOne(databaseUrl: string) {
-  const off = ['ADDRESS', 'PREVIEW', 'ATTESTATION', 'FAILURE', 'WALLET', 'NODE', 'READER']
   const child = spawn(
     process.execPath,
     ['--no-env-file', join(import.meta.dirname, 'icl-process.ts')],
@@ -40,21 +38,12 @@ async function startOne(databaseUrl: string) {
       env: {
         ...process.env,
         NO_PROXY: '127.0.0.1,localhost',
-        SVC_ICL_PUBLIC_URL: origin,
-        SVC_ICL_SECRET: '11'.repeat(32),
+        ...sampleSettings,
+        ...withoutLimits,
         SVC_ICL_DATABASE_URL: databaseUrl,
         SVC_ICL_REPLICAS: '3',
-        SVC_ICL_RPC_URL: 'http://127.0.0.1:9',
-        SVC_ICL_CHAIN_ID: '31337',
-        SVC_ICL_COORDINATOR_KEY: `0x${'22'.repeat(32)}`,
-        SVC_ICL_NODE_REGISTRY: address('1'),
-        SVC_ICL_PROMPT_KEY_STORE: address('2'),
-        SVC_ICL_RESULT_REGISTRY: address('3'),
         SVC_ICL_MOCK_ATTESTATION_KEY: '07'.repeat(16),
-        SVC_ICL_JOBS_AT_ONCE: '1000',
-        SVC_ICL_JOBS_PER_DAY: 'off',
         SVC_ICL_LOG_LEVEL: 'warn',
-        ...Object.fromEntries(off.map((name) => [`SVC_ICL_RATE_${name}`, 'off'])),
       },
     },
   )

@@ -86,29 +86,21 @@ const clockOf = (name: string, partOf: (stage: Stage) => Part): FaultKind => ({
   },
 })
 
-const freezeOf = (name: string, partOf: (stage: Stage) => Part): FaultKind => ({
+type Freezable = { readonly name: string; readonly pid: number }
+
+const freezeOf = (name: string, partOf: (stage: Stage) => Freezable): FaultKind => ({
   name,
   stores: ['sqlite'],
   put: async (stage) => {
     const part = partOf(stage)
-    part.process().kill('SIGSTOP')
+    process.kill(part.pid, 'SIGSTOP')
     const how = await last(stage, 5, 60)
-    part.process().kill('SIGCONT')
+    process.kill(part.pid, 'SIGCONT')
     return `${part.name} ${how}`
   },
 })
 
-const chainFreeze: FaultKind = {
-  name: 'chain-freeze',
-  stores: ['sqlite'],
-  put: async (stage) => {
-    const { pid } = stage.world.chain
-    process.kill(pid, 'SIGSTOP')
-    const how = await last(stage, 5, 60)
-    process.kill(pid, 'SIGCONT')
-    return how
-  },
-}
+const freezable = (part: Part): Freezable => ({ name: part.name, pid: part.process().pid })
 
 const nodeKill: FaultKind = {
   name: 'node-kill',
@@ -158,9 +150,9 @@ export const faultKinds: readonly FaultKind[] = [
   iclDiskError,
   clockOf('icl-clock', ({ world }) => world.icl),
   clockOf('node-clock', pickNode),
-  freezeOf('icl-freeze', ({ world }) => world.icl),
-  freezeOf('node-freeze', pickNode),
-  chainFreeze,
+  freezeOf('icl-freeze', ({ world }) => freezable(world.icl)),
+  freezeOf('node-freeze', (stage) => freezable(pickNode(stage))),
+  freezeOf('chain-freeze', ({ world }) => ({ name: 'chain', pid: world.chain.pid })),
   nodeKill,
   nodeKillInSync,
   ...partKinds,

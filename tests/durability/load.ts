@@ -1,13 +1,10 @@
-import { parseEther } from 'viem'
-import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { fundWallet } from '../../demo/fund-wallet.ts'
-import { createChainWriter } from '../../lib/chain/clients.ts'
-import { type Client, createClient } from '../../lib/client/client.ts'
+import type { Client } from '../../lib/client/client.ts'
 import type { Inference } from '../../lib/client/inference.ts'
 import type { JobId } from '../../lib/codecs.ts'
 import type { JobEvent } from '../../lib/schemas/jobs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { systemClock } from '../../lib/system.ts'
+import { fundedClient } from '../funded-client.ts'
 import { model, type World } from './world.ts'
 
 /** A job that the ICL acknowledged, and all that its client was told of it; times in milliseconds. */
@@ -76,7 +73,9 @@ export async function startLoad(world: World, clients: number, patienceMs: numbe
       await systemClock.sleep(pauseMs)
     }
   }
-  for (let index = 1; index <= clients; index++) void work(await newClient(world), index)
+  for (let index = 1; index <= clients; index++) {
+    void work(await fundedClient(world.chain, world.iclUrl), index)
+  }
   return load
 }
 
@@ -106,19 +105,3 @@ async function ask(client: Client, prompt: string, all: Told[]): Promise<void> {
 }
 
 const unanswered = { inference: undefined, error: undefined, endedAt: undefined }
-
-async function newClient({ chain, iclUrl }: World): Promise<Client> {
-  const { rpcUrl, chainId, funder, contracts } = chain
-  const account = privateKeyToAccount(generatePrivateKey())
-  const writer = createChainWriter({ rpcUrl, chainId, account: funder })
-  const value = parseEther('10')
-  await fundWallet(writer, account.address, value)
-  return createClient({
-    ...{ icl: iclUrl, rpcUrl, account },
-    contracts: {
-      node_registry: contracts.nodeRegistry,
-      prompt_key_store: contracts.promptKeyStore,
-      result_registry: contracts.resultRegistry,
-    },
-  })
-}

@@ -1,3 +1,4 @@
+import { table } from '../bench/table.ts'
 import type { Problem } from './check.ts'
 import type { Ended, PutFault, RunReport } from './run.ts'
 
@@ -74,13 +75,7 @@ export function tableOf(report: RunReport): string {
     ...Object.values(row).map(String),
     ...[0.5, 1].map((share) => secondsOf(recoveries, share)),
   ])
-  const all = [titles, ...lines]
-  const widths = titles.map((_, index) =>
-    Math.max(...all.map((cells) => cells[index]?.length ?? 0)),
-  )
-  const pad = (cell: string, index: number) =>
-    index === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[index] ?? 0)
-  return all.map((cells) => cells.map(pad).join('  ')).join('\n')
+  return table([titles, ...lines]).trimEnd()
 }
 
 /** What is not in the table: statements of nodes, problems that only the end showed, jobs that expired, clients that were turned away. */

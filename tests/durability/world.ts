@@ -23,6 +23,8 @@ import { retrying } from '../../lib/retry.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { systemClock } from '../../lib/system.ts'
 import { type HttpProxy, startProxy } from '../e2e/proxy.ts'
+import { withoutLimits } from '../sample-settings.ts'
+import { whole } from '../whole.ts'
 import { type Database, startDatabase } from './database.ts'
 import { type Control, createControl } from './preload.ts'
 
@@ -71,7 +73,6 @@ export type World = {
 }
 
 export const model = 'openai:gpt-4o-mini'
-const rates = ['ADDRESS', 'PREVIEW', 'ATTESTATION', 'UPLOAD', 'FAILURE', 'WALLET', 'NODE', 'READER']
 
 /** Starts it; when that fails, nothing is left of it. Without a preload there are no faults of disks and clocks. */
 export async function startWorld(
@@ -79,23 +80,14 @@ export async function startWorld(
   nodeCount: number,
   preload: string | undefined,
 ): Promise<World> {
-  const stops: (() => Promise<unknown>)[] = []
-  const stop = async () => {
-    for (const end of stops.splice(0).reverse()) await end()
-  }
-  try {
-    return { ...(await build(store, nodeCount, preload, stops)), stop }
-  } catch (error) {
-    await stop()
-    throw error
-  }
+  return whole((stops) => build(store, nodeCount, preload, stops))
 }
 
 async function build(
   store: StoreKind,
   nodeCount: number,
   preload: string | undefined,
-  stops: (() => Promise<unknown>)[],
+  stops: (() => unknown)[],
 ) {
   const folder = await mkdtemp(join(tmpdir(), 'svc-faults-'))
   stops.push(() => rm(folder, { recursive: true, force: true }))
@@ -142,10 +134,8 @@ async function build(
     SVC_ICL_PUBLIC_URL: proxies.icl.url,
     SVC_ICL_RPC_URL: proxies.rpc.url,
     SVC_ICL_DATABASE_URL: databaseUrl,
-    SVC_ICL_JOBS_PER_DAY: 'off',
-    SVC_ICL_JOBS_AT_ONCE: '1000',
+    ...withoutLimits,
     SVC_ICL_LOG_LEVEL: 'info',
-    ...Object.fromEntries(rates.map((name) => [`SVC_ICL_RATE_${name}`, 'off'])),
   }
   let running = await startOne('icl')
   proxies.icl.target = running.url

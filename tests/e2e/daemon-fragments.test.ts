@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { copyFile, mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { eventually } from '../eventually.ts'
 import { breadAnswer, liftAnswer } from '../lib/comparators/texts.ts'
-import { type DaemonWorld, eventually, startDaemonWorld } from './daemon-world.ts'
+import { type DaemonWorld, startDaemonWorld } from './daemon-world.ts'
 
 // Every fragment of spec 6 and 7, seen in the logs of real daemons that work for a real ICL process on a real chain.
 

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { lastLogLines, type Running } from '../../demo/processes.ts'
 import type { Inference } from '../../lib/client/inference.ts'
-import { type DaemonWorld, eventually, startDaemonWorld } from './daemon-world.ts'
+import { eventually } from '../eventually.ts'
+import { type DaemonWorld, startDaemonWorld } from './daemon-world.ts'
 
 let world: DaemonWorld
 let jobs = 0

@@ -17,6 +17,8 @@ import { randomHex } from '../../demo/random-hex.ts'
 import { createChainWriter } from '../../lib/chain/clients.ts'
 import type { Inference } from '../../lib/client/inference.ts'
 import { type JobRecord, readHistory } from '../../node/journal/history.ts'
+import { eventually } from '../eventually.ts'
+import { whole } from '../whole.ts'
 import { startProxy } from './proxy.ts'
 import { startSlowProvider } from './slow-provider.ts'
 
@@ -24,22 +26,6 @@ const model = 'openai:gpt-4o-mini'
 
 /** Three real daemons, a real ICL behind a proxy, a real chain, and a provider that answers when a test says so. */
 export type DaemonWorld = Awaited<ReturnType<typeof startDaemonWorld>>
-
-const patienceMs = 240_000
-
-/** Asks until `find` finds something. */
-export async function eventually<T>(
-  what: string,
-  find: () => Promise<T | undefined> | T | undefined,
-): Promise<T> {
-  const untilMs = performance.now() + patienceMs
-  for (;;) {
-    const found = await find()
-    if (found !== undefined && found !== false) return found
-    if (performance.now() > untilMs) throw new Error(`It never came to this: ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, 25))
-  }
-}
 
 /** How a world differs from the usual one. */
 type WorldOptions = {
@@ -50,20 +36,10 @@ type WorldOptions = {
 }
 
 /** Starts it all; when that fails, nothing is left of it. */
-export async function startDaemonWorld(options: WorldOptions = {}) {
-  const stops: (() => Promise<unknown>)[] = []
-  const stop = async (): Promise<void> => {
-    for (const end of stops.splice(0).reverse()) await end()
-  }
-  try {
-    return { ...(await build(options, stops)), stop }
-  } catch (error) {
-    await stop()
-    throw error
-  }
-}
+export const startDaemonWorld = (options: WorldOptions = {}) =>
+  whole((stops) => build(options, stops))
 
-async function build(options: WorldOptions, stops: (() => Promise<unknown>)[]) {
+async function build(options: WorldOptions, stops: (() => unknown)[]) {
   const folder = await mkdtemp(join(tmpdir(), 'svc-daemons-'))
   stops.push(() => rm(folder, { recursive: true, force: true }))
   const provider = await startSlowProvider()

@@ -1,11 +1,10 @@
 import { execFileSync } from 'node:child_process'
 import type { LocalNode } from '../../demo/node-process.ts'
+import { systemClock } from '../../lib/system.ts'
 
 const pollMs = 100
 // Of about ten, and more than it takes to load the code and the keys.
 const inTheMiddleSeconds = 2
-
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
 type Row = {
   readonly pid: number
@@ -45,7 +44,7 @@ export const killFirstProof = async (
     ended = true
   }
   over.then(end, end)
-  for (; !ended; await pause(pollMs)) {
+  for (; !ended; await systemClock.sleep(pollMs)) {
     const proof = proofOf(nodes)
     if (proof === undefined || proof.seconds < inTheMiddleSeconds) continue
     process.kill(proof.pid, 'SIGKILL')

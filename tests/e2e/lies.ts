@@ -27,6 +27,12 @@ const record = (draft: Draft, change: Partial<ReceiptRecord>): Draft => ({
   record: { ...draft.record, ...change },
 })
 
+const listed = (draft: Draft, change: Partial<ReceiptRecord['list']>): Draft =>
+  record(draft, { list: { ...draft.record.list, ...change } })
+
+const underTerms = (draft: Draft, terms: Partial<ReceiptRecord['list']['terms']>): Draft =>
+  listed(draft, { terms: { ...draft.record.list.terms, ...terms } })
+
 const swapped = <T>([first, second, ...rest]: readonly T[]): T[] => [
   ...(second === undefined ? [] : [second]),
   ...(first === undefined ? [] : [first]),
@@ -137,21 +143,12 @@ export const receiptLies: Readonly<
   'another rule': [
     'receipt-invalid',
     /it has other terms/,
-    (draft) =>
-      record(draft, {
-        list: {
-          ...draft.record.list,
-          terms: { ...draft.record.list.terms, rule: 'majority', max_answers: 7 },
-        },
-      }),
+    (draft) => underTerms(draft, { rule: 'majority', max_answers: 7 }),
   ],
   'other terms that give the same quota': [
     'receipt-invalid',
     /it has other terms/,
-    (draft) =>
-      record(draft, {
-        list: { ...draft.record.list, terms: { ...draft.record.list.terms, min_tier: 1 } },
-      }),
+    (draft) => underTerms(draft, { min_tier: 1 }),
   ],
   'another group': [
     'receipt-invalid',
@@ -197,18 +194,12 @@ export const receiptLies: Readonly<
   'another end of the commitment': [
     'receipt-invalid',
     /answered for another list/,
-    (draft) => {
-      const { list } = draft.record
-      return record(draft, { list: { ...list, until: list.until + 1 } })
-    },
+    (draft) => listed(draft, { until: draft.record.list.until + 1 }),
   ],
   'the list in another order': [
     'receipt-invalid',
     /is not at its place on the list/,
-    (draft) => {
-      const { list } = draft.record
-      return record(draft, { list: { ...list, members: swapped(list.members) } })
-    },
+    (draft) => listed(draft, { members: swapped(draft.record.list.members) }),
   ],
   'an answer of its own node': [
     'receipt-invalid',

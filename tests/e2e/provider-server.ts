@@ -1,5 +1,5 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { ServerResponse } from 'node:http'
+import { answerJson, type Seen, startServer } from '../local-server.ts'
 
 /** One call of a node to its provider. */
 export type ProviderCall = {
@@ -25,12 +25,6 @@ type Message = { role: string; content: string | readonly { text?: string }[] }
 const promptOf = (messages: readonly Message[]): string => {
   const content = messages.filter(({ role }) => role === 'user').at(-1)?.content ?? ''
   return typeof content === 'string' ? content : content.map(({ text = '' }) => text).join('')
-}
-
-const bodyOf = async (request: IncomingMessage): Promise<string> => {
-  let text = ''
-  for await (const chunk of request) text += chunk
-  return text
 }
 
 /** Calls of tools, in place of a text. */
@@ -83,11 +77,6 @@ const answerBody = (protocol: ProviderCall['protocol'], model: string, answer: s
         usage: { input_tokens: 1, output_tokens: 1 },
       }
 
-const send = (response: ServerResponse, status: number, body: unknown) => {
-  response.writeHead(status, { 'content-type': 'application/json' })
-  response.end(JSON.stringify(body))
-}
-
 /** Starts a provider that answers as told; undefined refuses the key. */
 export async function startProviderServer(
   answer: (
@@ -95,12 +84,12 @@ export async function startProviderServer(
   ) => string | ScriptedCalls | undefined | Promise<string | ScriptedCalls | undefined>,
 ): Promise<ProviderServer> {
   const calls: ProviderCall[] = []
-  const serve = async (request: IncomingMessage, response: ServerResponse) => {
-    if (request.url?.endsWith('/models')) return send(response, 200, { data: [] })
-    const protocol = request.url?.endsWith('/messages') ? 'anthropic' : 'openai'
-    const authorization = request.headers.authorization ?? String(request.headers['x-api-key'])
+  const serve = async (response: ServerResponse, { path, headers, body: json }: Seen) => {
+    if (path.endsWith('/models')) return answerJson(response, 200, { data: [] })
+    const protocol = path.endsWith('/messages') ? 'anthropic' : 'openai'
+    const authorization = headers.authorization ?? String(headers['x-api-key'])
     const key = authorization.replace(/^Bearer /, '')
-    const body = JSON.parse(await bodyOf(request)) as { model: string; messages: Message[] }
+    const body = JSON.parse(json) as { model: string; messages: Message[] }
     const { model, messages } = body
     const call = { protocol, key, model, prompt: promptOf(messages), body } as const
     calls.push(call)
@@ -111,26 +100,15 @@ export async function startProviderServer(
         message: 'no such key',
         code: 'invalid_api_key',
       }
-      return send(response, 401, protocol === 'openai' ? { error } : { type: 'error', error })
+      return answerJson(response, 401, protocol === 'openai' ? { error } : { type: 'error', error })
     }
     const isText = typeof text === 'string'
-    send(response, 200, (isText ? answerBody : callsBody)(protocol, model, text as never))
+    answerJson(response, 200, (isText ? answerBody : callsBody)(protocol, model, text as never))
   }
-  const server = createServer((request, response) => {
-    serve(request, response).catch((error: unknown) =>
-      send(response, 500, { error: String(error) }),
-    )
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  return {
-    openaiUrl: `${url}/v1`,
-    anthropicUrl: url,
-    calls,
-    stop: () =>
-      new Promise((resolve) => {
-        server.closeAllConnections()
-        server.close(() => resolve())
-      }),
-  }
+  const { url, close } = await startServer((response, request) =>
+    serve(response, request).catch((error: unknown) =>
+      answerJson(response, 500, { error: String(error) }),
+    ),
+  )
+  return { openaiUrl: `${url}/v1`, anthropicUrl: url, calls, stop: close }
 }

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse, request as send } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
+import { listenHere } from '../local-server.ts'
 
 /** A request on its way. */
 type Passing = {
@@ -43,17 +43,13 @@ export async function startProxy(): Promise<HttpProxy> {
   const server = createServer((request, response) => {
     void serve(proxy, request, response).catch(() => response.destroy())
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { url, close } = await listenHere(server)
   const proxy: HttpProxy = {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url,
     target: '',
     decide: undefined,
     cut: () => server.closeAllConnections(),
-    stop: () =>
-      new Promise((resolve) => {
-        server.closeAllConnections()
-        server.close(() => resolve())
-      }),
+    stop: close,
   }
   return proxy
 }

@@ -19,8 +19,9 @@ import { createChainWriter } from '../../lib/chain/clients.ts'
 import { infer } from '../../lib/client/infer.ts'
 import type { Inference } from '../../lib/client/inference.ts'
 import type { Address } from '../../lib/codecs.ts'
+import { eventually } from '../eventually.ts'
 import { createSwtpmMaker, type Swtpm } from '../tools/swtpm.ts'
-import { eventually } from './daemon-world.ts'
+import { whole } from '../whole.ts'
 import { startProviderServer } from './provider-server.ts'
 
 const model = 'openai:gpt-4o-mini'
@@ -33,24 +34,10 @@ export type TpmNode = PreparedNode & { readonly tpm: Swtpm }
 export type TpmWorld = Awaited<ReturnType<typeof startTpmWorld>>
 
 /** Starts it all, for the executable or for the sources; `answer` is what the provider says. */
-export async function startTpmWorld(answer: string, binary?: string) {
-  const stops: (() => Promise<unknown>)[] = []
-  const stop = async (): Promise<void> => {
-    for (const end of stops.splice(0).reverse()) await end()
-  }
-  try {
-    return { ...(await build(answer, binary, stops)), stop }
-  } catch (error) {
-    await stop()
-    throw error
-  }
-}
+export const startTpmWorld = (answer: string, binary?: string) =>
+  whole((stops) => build(answer, binary, stops))
 
-async function build(
-  answer: string,
-  binary: string | undefined,
-  stops: (() => Promise<unknown>)[],
-) {
+async function build(answer: string, binary: string | undefined, stops: (() => unknown)[]) {
   const folder = await mkdtemp(join(tmpdir(), 'svc-tpms-'))
   stops.push(() => rm(folder, { recursive: true, force: true }))
   const maker = await createSwtpmMaker()

@@ -1,5 +1,4 @@
-import { sessionKeyOf } from '../icl/attestation/tpm-node.ts'
-import { attestationOf, walletOf } from '../icl/test-icl.ts'
+import { attestationOf, sessionKeyOf, walletOf } from '../icl/test-icl.ts'
 import type { Requests } from './request-makers.ts'
 import { remember } from './world.ts'
 

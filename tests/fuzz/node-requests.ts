@@ -18,7 +18,7 @@ import { checkCommitmentOf } from '../../lib/teacher.ts'
 import { sampleScore } from '../lib/attested.ts'
 import type { Operation } from './api-document.ts'
 import type { Requests } from './request-makers.ts'
-import { type ClaimedAssignment, type FuzzWorld, heartbeatOf, remember } from './world.ts'
+import { type ClaimedAssignment, type FuzzWorld, remember, weighingHeartbeat } from './world.ts'
 
 const salt = toBase64Url(new Uint8Array(32).fill(9))
 
@@ -42,7 +42,7 @@ type Assigned = { jobId: `0x${string}`; fence: number; role: string }
 export const nodeRequests: Requests = {
   postHeartbeat: async ({ icl, dice, nodes }, operation) => {
     const node = dice.pick(nodes)
-    const body = heartbeatOf(node, icl.clock)
+    const body = weighingHeartbeat(node.address, icl.clock)
     return { operation, params: {}, query: {}, body, sender: node.signer }
   },
   getAssignments: async ({ dice, nodes, model }, operation) => {

@@ -2,7 +2,6 @@ import { openAccess } from '../../icl/rules/access.ts'
 import { isHeld, listen } from '../../icl/start/listen.ts'
 import { createMemoryStore } from '../../icl/store/memory/store.ts'
 import type { Store } from '../../icl/store/store.ts'
-import { type Clock, unixSeconds } from '../../lib/clock.ts'
 import type { Address, ComparatorId, JobId } from '../../lib/codecs.ts'
 import type { OwnAssignment } from '../../lib/schemas/assignments.ts'
 import type { SignedList } from '../../lib/schemas/list.ts'
@@ -15,6 +14,7 @@ import { coordinator, createFakeChain } from '../icl/fake-chain.ts'
 import type { claim } from '../icl/node-steps.ts'
 import {
   createReplica,
+  heartbeatOf,
   joinNode,
   modelId,
   origin,
@@ -104,12 +104,8 @@ export type FuzzWorld = {
 }
 
 /** A sign of life of a node whose model also says how likely a text is. */
-export const heartbeatOf = ({ address }: Pick<TestNode, 'address'>, clock: Pick<Clock, 'now'>) => ({
-  operator_address: address,
-  timestamp: unixSeconds(clock),
-  version: '0.0.0',
-  free_slots: 2,
-  supported_model_ids: [modelId],
+export const weighingHeartbeat = (...[address, clock]: Parameters<typeof heartbeatOf>) => ({
+  ...heartbeatOf(address, clock),
   model_takes: [{ model_id: modelId, parts: ['teacher' as const] }],
 })
 
@@ -219,7 +215,7 @@ export async function createWorld(
   // A sign of life counts when it is newer by a second.
   await clock.advance(1_000)
   for (const node of nodes)
-    await clock.until(node.api.postHeartbeat({ body: heartbeatOf(node, clock) }))
+    await clock.until(node.api.postHeartbeat({ body: weighingHeartbeat(node.address, clock) }))
   const tpmNodes: TpmNode[] = []
   for (const name of numbered('tpm node', 2)) {
     tpmNodes.push(tpmNode(icl, name, await createSoftwareTpm(vendor, clock.now())))

@@ -28,6 +28,7 @@ import { delivererOf } from '../icl/run-job.ts'
 import { storedKey, submit } from '../icl/test-client.ts'
 import {
   attestationOf,
+  heartbeatOf,
   joinNode,
   modelId,
   type TestIcl,
@@ -35,6 +36,7 @@ import {
   walletOf,
 } from '../icl/test-icl.ts'
 import { sampleScore } from '../lib/attested.ts'
+import { once } from '../runtimes/inside/case.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 type Other = { readonly path?: string; readonly body?: Bytes; readonly signer?: RequestSigner }
@@ -135,15 +137,6 @@ const taskOrder: readonly OperationId[] = [
   'abortAssignment',
   'cancelJob',
 ]
-
-/** Does something the first time, and gives what came of it from then on. */
-function once<T>(work: () => Promise<T>): () => Promise<T> {
-  let result: Promise<T> | undefined
-  return () => {
-    result ??= work()
-    return result
-  }
-}
 
 /** The bodies of a job's life; each is made when it is its turn. */
 function answersOf({ icl, job, leader, others, spareJob, spareLeader, outsider }: Cast) {
@@ -304,13 +297,6 @@ export function bodiesOf(actors: Actors) {
       ak_public: 'AAAA',
     }
   }
-  const beat = async () => ({
-    operator_address: leader.address,
-    timestamp: now(),
-    version: '0.0.0',
-    free_slots: 2,
-    supported_model_ids: [modelId],
-  })
   const bodies: Partial<Record<OperationId, { good: () => Promise<Bytes>; malformed: Bytes }>> = {
     drawList: of(async () => z.encode(ListRequest, job.request)),
     submitJob: of(async () => z.encode(SubmitJob, job.body)),
@@ -318,7 +304,7 @@ export function bodiesOf(actors: Actors) {
     enrollTpm: of(enrollment),
     verifyAttestation: of(attestation),
     releaseTpm: of(async () => ({ operator_address: newcomer.address })),
-    postHeartbeat: of(beat),
+    postHeartbeat: of(async () => heartbeatOf(leader.address, icl.clock)),
     claimAssignment: of(answers.claim),
     commitAssignment: of(answers.commit),
     revealAnswer: of(async () => z.encode(AnswerPost, await answers.answer())),

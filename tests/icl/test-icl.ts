@@ -19,6 +19,7 @@ import type { Store } from '../../icl/store/store.ts'
 import { noMetrics } from '../../icl/telemetry/metrics.ts'
 import { type Api, createApi } from '../../lib/api.ts'
 import { attestationDigest, sessionProofBytes } from '../../lib/attestation.ts'
+import { type Clock, unixSeconds } from '../../lib/clock.ts'
 import type { Address, JobId } from '../../lib/codecs.ts'
 import { hmacSha256, toBase64Url } from '../../lib/digest.ts'
 import type { RequestSigner } from '../../lib/request-signature.ts'
@@ -195,6 +196,10 @@ export function walletOf(name: string) {
   return wallet
 }
 
+/** The session key of a name. */
+export const sessionKeyOf = (name: string): Promise<SigningKey> =>
+  signingKeyFromSeed(hexToBytes(keccak256(stringToHex(`session ${name}`))))
+
 /** What a node sends to be attested. */
 export async function attestationOf(
   name: string,
@@ -243,10 +248,10 @@ export type Claimed = Awaited<ReturnType<Api['claimAssignment']>>
 export async function joinNode(icl: Outside, name: string, sessionSeed = name): Promise<TestNode> {
   const wallet = walletOf(name)
   icl.chain.nodes.set(wallet.address, activeNode)
-  const key = await signingKeyFromSeed(hexToBytes(keccak256(stringToHex(`session ${sessionSeed}`))))
+  const key = await sessionKeyOf(sessionSeed)
   const walletApi = icl.api(wallet.signer)
   const { nonce } = await walletApi.getChallenge({ params: { address: wallet.address } })
-  const notAfter = Math.floor(icl.clock.now() / 1000) + 86_400
+  const notAfter = unixSeconds(icl.clock) + 86_400
   await walletApi.verifyAttestation({ body: await attestationOf(name, nonce, key, notAfter) })
   const signer: RequestSigner = { kind: 'node', address: wallet.address, key }
   const node = {
@@ -265,16 +270,17 @@ export async function joinNodes(icl: Outside, count: number, from = 1): Promise<
   return nodes
 }
 
-export const beat = (icl: Outside, node: TestNode, freeSlots = 2) =>
-  node.api.postHeartbeat({
-    body: {
-      operator_address: node.address,
-      timestamp: Math.floor(icl.clock.now() / 1000),
-      version: '0.0.0',
-      free_slots: freeSlots,
-      supported_model_ids: [modelId],
-    },
-  })
+/** What a node says of itself from time to time. */
+export const heartbeatOf = (address: Address, clock: Pick<Clock, 'now'>, freeSlots = 2) => ({
+  operator_address: address,
+  timestamp: unixSeconds(clock),
+  version: '0.0.0',
+  free_slots: freeSlots,
+  supported_model_ids: [modelId],
+})
+
+export const beat = (icl: Outside, node: TestNode, freeSlots?: number) =>
+  node.api.postHeartbeat({ body: heartbeatOf(node.address, icl.clock, freeSlots) })
 
 /** Nodes that were silent are heard again. */
 export async function beThere(icl: Outside, nodes: readonly TestNode[]) {

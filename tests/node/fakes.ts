@@ -60,7 +60,8 @@ export function recordingLog(): Log & { readonly lines: string[] } {
   }
 }
 
-const denied = () =>
+/** Refuses a half of a key to those who were not granted it. */
+export const denied = () =>
   new SvcError('coprocessor-access-denied', 'CoFHE decrypt failed: FHE decrypt denied (403)', {
     hint: 'No grant.',
   })
@@ -129,8 +130,7 @@ export function fakeChain(coprocessor: FakeCoprocessor) {
 }
 
 /** A journal in memory, which goes through the same form as the file; `entry` is what a restarted daemon would find. */
-export function memoryJournal() {
-  const steps: JournalStep[] = []
+export function memoryJournal(steps: JournalStep[] = []) {
   return {
     unfinished: [] as readonly JournalEntry[],
     steps,

@@ -1,7 +1,6 @@
 import { createApi, type Fetch } from '../../lib/api.ts'
 import { createGatewayBlobs } from '../../lib/blobs/gateways.ts'
 import type { Address } from '../../lib/codecs.ts'
-import { SvcError } from '../../lib/svc-error.ts'
 import { systemRandom } from '../../lib/system.ts'
 import { attest } from '../../node/attestation/attest.ts'
 import { createAttestor } from '../../node/attestation/attestor.ts'
@@ -13,7 +12,7 @@ import { createOpenAi } from '../../node/inference/openai.ts'
 import { createLog } from '../../node/log.ts'
 import { activeNode } from '../icl/fake-chain.ts'
 import { modelId, walletOf } from '../icl/test-icl.ts'
-import { memoryAcks, memoryHistory, memoryJournal, storeCosts } from './fakes.ts'
+import { denied, memoryAcks, memoryHistory, memoryJournal, storeCosts } from './fakes.ts'
 import { mockKeyHex, type RealIcl } from './real-icl.ts'
 
 /** What a test may break; undefined works as it should. */
@@ -107,13 +106,7 @@ function coprocessorOf(icl: RealIcl, address: Address): DaemonDeps['coprocessor'
     encrypt: icl.coprocessor.encrypt,
     decrypt: async (handle) => {
       if (icl.chain.readers.has(`${handle}:${address}`)) return icl.coprocessor.plain(handle)
-      throw new SvcError(
-        'coprocessor-access-denied',
-        'CoFHE decrypt failed: FHE decrypt denied (403)',
-        {
-          hint: 'No grant.',
-        },
-      )
+      throw denied()
     },
   }
 }

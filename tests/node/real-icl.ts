@@ -1,5 +1,4 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 import type { TpmTrust } from '../../icl/attestation/tpm-trust.ts'
 import { createMemoryStore } from '../../icl/store/memory/store.ts'
@@ -14,6 +13,7 @@ import { systemRandom } from '../../lib/system.ts'
 import { coordinator, createFakeChain } from '../icl/fake-chain.ts'
 import { createReplica, modelId, walletOf } from '../icl/test-icl.ts'
 import { listKey } from '../listed-key.ts'
+import { listenHere } from '../local-server.ts'
 import { sampleNetwork } from '../sample-network.ts'
 import { createVirtualClock, holdTime } from '../virtual-clock.ts'
 import { fakeCoprocessor } from './fakes.ts'
@@ -43,8 +43,7 @@ export async function startRealIcl({
   const server = createServer((request, response) => {
     void serve(request, response).catch(() => response.destroy())
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { url, close } = await listenHere(server)
   const chainId = 31_337
   const place = {
     clock: createVirtualClock(startMs),
@@ -168,8 +167,7 @@ export async function startRealIcl({
     },
     stop: async () => {
       await icl.stop()
-      server.closeAllConnections()
-      await new Promise<void>((resolve) => server.close(() => resolve()))
+      await close()
     },
   }
 }

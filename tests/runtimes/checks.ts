@@ -8,11 +8,11 @@ import { Problem } from '../../lib/problem.ts'
 import { receiptHash, verifyReceipt } from '../../lib/receipt.ts'
 import { JobEvent } from '../../lib/schemas/jobs.ts'
 import { systemClock } from '../../lib/system.ts'
+import { eventually } from '../eventually.ts'
 import { wrongKeyOf } from '../http/endpoint-actors.ts'
 import { createSoftwareTpm } from '../icl/attestation/software-tpm.ts'
 import { createVendor } from '../icl/attestation/tpm-vendor.ts'
 import { beat, origin } from '../icl/test-icl.ts'
-import { until } from './job.ts'
 import { openStream, sendHalf, statusFor } from './rude-clients.ts'
 import type { RunningIcl } from './running-icl.ts'
 
@@ -154,7 +154,9 @@ export const checks: readonly Check[] = [
     leave()
     // Where a host does not tell that a caller has gone, the next comment on the stream does.
     const since = performance.now()
-    await until('the end of what was held', async () => ((await held()) === 0 ? true : undefined))
+    await eventually('the end of what was held', async () =>
+      (await held()) === 0 ? true : undefined,
+    )
     const seconds = (performance.now() - since) / 1000
     expect((await icl.ask('/livez')).status).toBe(200)
     return `${seconds.toFixed(1)} s`

@@ -7,8 +7,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { freePort } from '../../demo/free-port.ts'
 import { createProcesses, lastLogLines, type Processes } from '../../demo/processes.ts'
 import { type IclRuntime, programOf } from '../../demo/runtime-programs.ts'
+import { eventually } from '../eventually.ts'
 import { sampleSettings } from '../sample-settings.ts'
-import { until } from './job.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 
@@ -52,7 +52,7 @@ it.skipIf(isMissing('deno'))(
         SVC_ICL_PORT: String(port),
       },
     })
-    const answer = await until(`an answer (${running.logFile})`, () => {
+    const answer = await eventually(`an answer (${running.logFile})`, () => {
       if (running.hasExited()) throw new Error('The task has ended')
       return fetch(`http://127.0.0.1:${port}/livez`).catch(() => undefined)
     }).catch(async (error) => {
@@ -74,7 +74,7 @@ it.skipIf(isMissing('node'))(
       program: programOf('node') ?? '',
       args: [join(import.meta.dirname, 'silent-node.ts')],
     })
-    const url = await until('its address', async () => {
+    const url = await eventually('its address', async () => {
       if (running.hasExited()) throw new Error(await lastLogLines(running.logFile))
       return /^http:\S+$/m.exec(await lastLogLines(running.logFile))?.[0]
     })
@@ -83,7 +83,7 @@ it.skipIf(isMissing('node'))(
     socket.on('error', () => {})
     socket.write('GET / HTTP/1.1\r\nhost: icl.test\r\n\r\n')
     try {
-      await until('its giving up', async () =>
+      await eventually('its giving up', async () =>
         (await lastLogLines(running.logFile)).includes('given up') ? true : undefined,
       )
     } finally {

@@ -9,9 +9,9 @@ import { programOf } from '../../demo/runtime-programs.ts'
 import { buildEdge, runtimeImports } from '../../icl/start/build-edge.ts'
 import { Settings } from '../../icl/start/settings.ts'
 import { Problem } from '../../lib/problem.ts'
+import { eventually } from '../eventually.ts'
 import { sampleSettings } from '../sample-settings.ts'
 import { openWireServer, whyNoWireServer } from '../store/wire-server/open.ts'
-import { until } from './job.ts'
 
 const driver = 'mongodb-driver.mjs'
 
@@ -93,7 +93,7 @@ async function startEdge(databaseUrl: string, more: Readonly<Record<string, stri
     },
   })
   const ask = (path: string, at = port) =>
-    until(`workerd's answer (${running.logFile})`, () =>
+    eventually(`workerd's answer (${running.logFile})`, () =>
       fetch(`http://127.0.0.1:${at}${path}`).catch(() => undefined),
     )
   return {

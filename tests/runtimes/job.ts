@@ -12,6 +12,7 @@ import type { AnswerPost } from '../../lib/schemas/statements.ts'
 import { newSealingKey, seal, splitKey } from '../../lib/sealing.ts'
 import { signed, statementHash } from '../../lib/statements.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
+import { eventually } from '../eventually.ts'
 import { check, commitTo, reveal } from '../icl/node-steps.ts'
 import { modelId, type Outside, origin, type TestNode, walletOf } from '../icl/test-icl.ts'
 import { listKey } from '../listed-key.ts'
@@ -28,17 +29,6 @@ export type SubmittedJob = {
   readonly readToken: string
   readonly api: Api
   readonly quorum: readonly TestNode[]
-}
-
-/** Repeats a look until it finds something; throws after a minute. */
-export async function until<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
-  const endsAt = performance.now() + patienceMs
-  for (;;) {
-    const found = await look()
-    if (found !== undefined) return found
-    if (performance.now() > endsAt) throw new Error(`${what}: not within ${patienceMs / 1000} s`)
-    await systemClock.sleep(50)
-  }
 }
 
 /** Makes a key and encrypts its halves, as a client or a node does. */
@@ -128,7 +118,7 @@ export async function submitJob(
 
 /** Waits, with long-polls, until a node is offered a job, and claims it. */
 async function claimJob(node: TestNode, jobId: JobId): Promise<z.output<typeof ClaimResult>> {
-  const offer = await until(`an offer to ${node.name}`, async () => {
+  const offer = await eventually(`an offer to ${node.name}`, async () => {
     const { assignments } = await node.api.getAssignments(
       { params: { address: node.address }, query: { wait: waitSeconds } },
       { timeoutMs: patienceMs },
@@ -140,7 +130,7 @@ async function claimJob(node: TestNode, jobId: JobId): Promise<z.output<typeof C
 
 /** Waits, with long-polls, until a node has something to do besides waiting. */
 const nextStep = (node: TestNode, jobId: JobId) =>
-  until(`a step for ${node.name}`, async () => {
+  eventually(`a step for ${node.name}`, async () => {
     const own = await node.api.getAssignment(
       { params: { jobId }, query: { wait: waitSeconds } },
       { timeoutMs: patienceMs },
@@ -199,7 +189,7 @@ async function workAs(world: RuntimesWorld, node: TestNode, jobId: JobId): Promi
 export async function workOn(world: RuntimesWorld, job: SubmittedJob): Promise<void> {
   const { jobId, readToken, api } = job
   await Promise.all(job.quorum.map((node) => workAs(world, node, jobId)))
-  await until('the commitment', async () => {
+  await eventually('the commitment', async () => {
     const view = await api.getJob({ params: { jobId } }, { readToken })
     if (['disputed', 'expired', 'cancelled'].includes(view.status)) {
       throw new Error(`The job is ${view.status}: ${view.reason}`)

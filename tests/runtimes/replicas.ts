@@ -72,7 +72,6 @@ export async function runReplicas(
       SVC_ICL_SECRET: toHex(systemRandom.bytes(32)).slice(2),
       SVC_ICL_REPLICAS: '3',
       SVC_ICL_LOG_LEVEL: 'info',
-      SVC_ICL_JOBS_PER_DAY: 'off',
     }
     for (const runtime of runtimes) replicas.set(runtime, await world.start(runtime, shared))
     const { route, counts } = rotating(replicas)

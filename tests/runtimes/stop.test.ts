@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { programOf } from '../../demo/runtime-programs.ts'
+import { eventually } from '../eventually.ts'
 import { joinNode } from '../icl/test-icl.ts'
-import { until } from './job.ts'
 import { openStream } from './rude-clients.ts'
 import { dealWith } from './running-icl.ts'
 import { type RuntimesWorld, startRuntimesWorld, tpmNodeName } from './world.ts'
@@ -30,7 +30,7 @@ describe('an ICL that is told to stop', () => {
         { params: { address: idle.address }, query: { wait: 30 } },
         { timeoutMs: 60_000 },
       )
-      await until('what is held', async () => {
+      await eventually('what is held', async () => {
         const metrics = await (await icl.ask('/metrics')).text()
         return /held_requests\{kind="events"\} 1$/m.test(metrics) &&
           /held_requests\{kind="poll"\} 1$/m.test(metrics)

@@ -16,6 +16,8 @@ import { systemClock, systemRandom } from '../../lib/system.ts'
 import { createVendor, type Vendor } from '../icl/attestation/tpm-vendor.ts'
 import { createFakeChain } from '../icl/fake-chain.ts'
 import { type Outside, origin, walletOf } from '../icl/test-icl.ts'
+import { withoutLimits } from '../sample-settings.ts'
+import { whole } from '../whole.ts'
 
 const gas = 10n ** 18n
 const mockAttestationKey = toHex(new Uint8Array(16).fill(7)).slice(2)
@@ -42,15 +44,13 @@ export type RuntimesWorld = {
 
 /** Starts the chain and registers the nodes. */
 export async function startRuntimesWorld(): Promise<RuntimesWorld> {
-  const folder = await mkdtemp(join(tmpdir(), 'svc-runtimes-'))
-  const processes = createProcesses(folder)
-  const chain = await startLocalChain()
-  const stop = async () => {
-    await processes.close()
-    await chain.stop()
-    await rm(folder, { recursive: true, force: true })
-  }
-  try {
+  return whole(async (stops) => {
+    const folder = await mkdtemp(join(tmpdir(), 'svc-runtimes-'))
+    stops.push(() => rm(folder, { recursive: true, force: true }))
+    const chain = await startLocalChain()
+    stops.push(chain.stop)
+    const processes = createProcesses(folder)
+    stops.push(processes.close)
     const writers = new Map<string, ChainWriter>()
     const writerOf = (account: LocalAccount): ChainWriter => {
       const known = writers.get(account.address) ?? createChainWriter({ ...chain, account })
@@ -80,22 +80,12 @@ export async function startRuntimesWorld(): Promise<RuntimesWorld> {
             SVC_ICL_TPM_ROOTS: roots,
             SVC_ICL_DEFAULT_COMPARATOR: 'exact',
             // One caller does everything here.
-            SVC_ICL_RATE_ADDRESS: 'off',
-            SVC_ICL_RATE_PREVIEW: 'off',
-            SVC_ICL_RATE_ATTESTATION: 'off',
-            SVC_ICL_RATE_UPLOAD: 'off',
-            SVC_ICL_RATE_FAILURE: 'off',
-            SVC_ICL_RATE_WALLET: 'off',
-            SVC_ICL_RATE_NODE: 'off',
+            ...withoutLimits,
             ...env,
           },
         }),
-      stop,
     }
-  } catch (error) {
-    await stop()
-    throw error
-  }
+  })
 }
 
 async function register(

@@ -3,6 +3,7 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
 import type { Coprocessor } from '../../lib/coprocessor/coprocessor.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import { denied } from '../node/fakes.ts'
 import type { SimulatedChain } from './chain.ts'
 import type { Dice } from './dice.ts'
 
@@ -72,8 +73,3 @@ export function createSimulatedCoprocessor(
 
 const unavailable = () =>
   new SvcError('coprocessor-unavailable', 'CoFHE cannot be reached', { hint: '', retryable: true })
-
-const denied = () =>
-  new SvcError('coprocessor-access-denied', 'CoFHE decrypt failed: FHE decrypt denied (403)', {
-    hint: '',
-  })

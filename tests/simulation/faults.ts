@@ -2,10 +2,9 @@ import type { Cut } from '../store/cut-store.ts'
 import type { BridgeDisk } from './bridge-disk.ts'
 import { chainAway } from './chain.ts'
 import type { Dice } from './dice.ts'
-import type { FaultKind } from './fault-kinds.ts'
 import type { Ground } from './ground.ts'
 import type { Machine } from './machine.ts'
-import type { Parameters } from './parameters.ts'
+import type { FaultKind, Parameters } from './parameters.ts'
 import type { World } from './world.ts'
 
 /** What faults happen to. */
@@ -56,19 +55,36 @@ const replicaOf = ({ world }: Stage, dice: Dice): string | undefined => {
   return ids.length === 0 ? undefined : dice.pick(ids)
 }
 
-async function restartReplica(
-  stage: Stage,
-  pause: (ms: number) => Promise<void>,
-  ms: number,
-): Promise<void> {
-  await pause(ms)
-  const id = await stage.world.addReplica()
-  stage.ground.story.note(id, 'started')
-}
+/** Ends a replica in some way, and starts another one a while later. */
+const endReplica =
+  (what: string, end: (stage: Stage, id: string) => Promise<void>): Happening =>
+  async (stage, dice, pause) => {
+    const id = replicaOf(stage, dice)
+    if (id === undefined) return false
+    stage.ground.story.note(id, what)
+    await end(stage, id)
+    await pause(dice.between(100, 20_000))
+    stage.ground.story.note(await stage.world.addReplica(), 'started')
+    return true
+  }
+
+/** Ends the daemon of a machine in some way, and starts it again `mostMs` later at the latest. */
+const endNode =
+  (what: string, end: (machine: Machine) => unknown, mostMs: number): Happening =>
+  async ({ machines, ground: { story } }, dice, pause) => {
+    const machine = dice.pick(machines)
+    if (!machine.isUp) return false
+    story.note(machine.name, what)
+    await end(machine)
+    await pause(dice.between(100, mostMs))
+    story.note(machine.name, 'started')
+    machine.start()
+    return true
+  }
 
 const cuts: readonly Cut[] = ['before', 'after', 'silent', 'mute']
 
-const happenings: Record<FaultKind | 'database-away', Happening> = {
+const happenings: Record<FaultKind, Happening> = {
   'chain-away': async ({ ground: { chain, story } }, dice, pause) => {
     story.note('chain', 'is away')
     chain.down = chainAway()
@@ -112,26 +128,8 @@ const happenings: Record<FaultKind | 'database-away', Happening> = {
     story.note('database', 'is back')
     return true
   },
-  'node-killed': async ({ machines, ground: { story } }, dice, pause) => {
-    const machine = dice.pick(machines)
-    if (!machine.isUp) return false
-    story.note(machine.name, 'killed')
-    machine.kill()
-    await pause(dice.between(100, 90_000))
-    story.note(machine.name, 'started')
-    machine.start()
-    return true
-  },
-  'node-stopped': async ({ machines, ground: { story } }, dice, pause) => {
-    const machine = dice.pick(machines)
-    if (!machine.isUp) return false
-    story.note(machine.name, 'told to stop')
-    await machine.stop()
-    await pause(dice.between(100, 60_000))
-    story.note(machine.name, 'started')
-    machine.start()
-    return true
-  },
+  'node-killed': endNode('killed', (machine) => machine.kill(), 90_000),
+  'node-stopped': endNode('told to stop', (machine) => machine.stop(), 60_000),
   partition: async ({ world, machines, ground: { network, story } }, dice, pause) => {
     const away = new Set(machines.filter(() => dice.chance(0.4)).map(({ name }) => name))
     const hidden = new Set([...world.network.replicas.keys()].filter(() => dice.chance(0.6)))
@@ -160,22 +158,8 @@ const happenings: Record<FaultKind | 'database-away', Happening> = {
     stage.ground.story.note(id, 'goes on')
     return true
   },
-  'replica-killed': async (stage, dice, pause) => {
-    const id = replicaOf(stage, dice)
-    if (id === undefined) return false
-    stage.ground.story.note(id, 'killed')
-    await stage.killReplica(id)
-    await restartReplica(stage, pause, dice.between(100, 20_000))
-    return true
-  },
-  'replica-stopped': async (stage, dice, pause) => {
-    const id = replicaOf(stage, dice)
-    if (id === undefined) return false
-    stage.ground.story.note(id, 'told to stop')
-    await stage.stopReplica(id)
-    await restartReplica(stage, pause, dice.between(100, 20_000))
-    return true
-  },
+  'replica-killed': endReplica('killed', (stage, id) => stage.killReplica(id)),
+  'replica-stopped': endReplica('told to stop', (stage, id) => stage.stopReplica(id)),
   'store-away': async ({ world: { store }, ground: { story } }, dice, pause) => {
     story.note('store', 'is away')
     store.isAway = true

@@ -9,10 +9,11 @@ import { newSessionKey } from '../../node/attestation/session.ts'
 import { type DaemonDeps, runDaemon } from '../../node/daemon.ts'
 import { createIclKeys } from '../../node/icl-keys.ts'
 import type { Journal } from '../../node/journal/journal.ts'
-import { entryOf, type JournalEntry, JournalStep, signedIn } from '../../node/journal/steps.ts'
+import { entryOf, type JournalEntry, JournalStep } from '../../node/journal/steps.ts'
 import type { Log } from '../../node/log.ts'
 import { activeNode } from '../icl/fake-chain.ts'
 import { chainId, createLife, mockKey, modelId, origin, walletOf } from '../icl/test-icl.ts'
+import { memoryJournal } from '../node/fakes.ts'
 import { nodeChainOf } from './chain-views.ts'
 import type { Dice } from './dice.ts'
 import type { Ground } from './ground.ts'
@@ -37,6 +38,7 @@ export type Machine = {
   end(): void
 }
 
+const lineOf = (step: JournalStep) => JSON.stringify(z.encode(JournalStep, step))
 const takes = { parts: ['teacher' as const] }
 
 /** What a machine is like. */
@@ -107,7 +109,7 @@ export async function createMachine(
     apiKey: place.apiKey,
     logged: place.logged,
     get disk() {
-      return [...place.steps, ...place.history]
+      return [...place.steps.map(lineOf), ...place.history]
     },
     get isUp() {
       return daemon !== undefined
@@ -133,7 +135,7 @@ type Place = {
   readonly name: string
   readonly own: Dice
   readonly apiKey: string
-  readonly steps: string[]
+  readonly steps: JournalStep[]
   readonly history: string[]
   readonly logged: string[]
 }
@@ -259,34 +261,20 @@ function logInto({ logged, apiKey, ground, name }: Place, isAlive: () => boolean
 /** A journal on the machine's disk; sometimes the machine dies just before or after a step is on it. */
 function openJournal(place: Place, isAlive: () => boolean, die: () => void): Journal {
   const { steps, own, habits } = place
-  const known = steps.map((line) => JournalStep.parse(JSON.parse(line)))
+  const journal = memoryJournal(steps)
   const placeOf = ({ jobId, fence }: JournalStep) => `${jobId}:${fence}`
-  const unfinished = [...new Set(known.map(placeOf))].flatMap((name): JournalEntry[] => {
-    const entry = entryOf(known.filter((step) => placeOf(step) === name))
+  const unfinished = [...new Set(steps.map(placeOf))].flatMap((name): JournalEntry[] => {
+    const entry = entryOf(steps.filter((step) => placeOf(step) === name))
     return entry ? [entry] : []
   })
   return {
+    ...journal,
     unfinished,
-    isSigned: (id) =>
-      known.some(
-        (step) =>
-          step.jobId === id.jobId && step.fence === id.fence && signedIn(step) !== undefined,
-      ),
-    hasSigned: (signed) =>
-      known.some(
-        (step) => placeOf(step) === placeOf(signed) && signedIn(step) === signedIn(signed),
-      ),
-    askedFor: (jobId) =>
-      known.filter((step) => step.step === 'asked' && step.jobId === jobId).length,
     note: (step) => {
       if (!isAlive()) return
       const diesBefore = own.chance(habits.dies)
       const diesAfter = own.chance(habits.dies)
-      if (!diesBefore) {
-        const line = JSON.stringify(z.encode(JournalStep, step))
-        steps.push(line)
-        known.push(JournalStep.parse(JSON.parse(line)))
-      }
+      if (!diesBefore) journal.note(step)
       if (diesBefore || diesAfter) die()
     },
   }

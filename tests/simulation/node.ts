@@ -8,7 +8,7 @@ import type {
   OwnAssignment,
 } from '../../lib/schemas/assignments.ts'
 import { commitTo, deliveryOf, givenIn, verdictOf } from '../icl/node-steps.ts'
-import { type beat, modelId, type Outside, type TestNode } from '../icl/test-icl.ts'
+import { heartbeatOf, type Outside, type TestNode } from '../icl/test-icl.ts'
 import type { Dice } from './dice.ts'
 
 /** How a node works; times in milliseconds. */
@@ -116,19 +116,10 @@ export function startNode(
   const claims: string[] = []
   const options = { ...patient, signal }
 
-  const sendBeat = (): ReturnType<typeof beat> =>
-    node.api.postHeartbeat(
-      {
-        body: {
-          operator_address: node.address,
-          timestamp: Math.floor(clock.now() / 1000),
-          version: '0.0.0',
-          free_slots: habits.slots - running.size,
-          supported_model_ids: [modelId],
-        },
-      },
-      options,
-    )
+  const sendBeat = () => {
+    const body = heartbeatOf(node.address, clock, habits.slots - running.size)
+    return node.api.postHeartbeat({ body }, options)
+  }
   const think = async () => {
     await clock.sleep(dice.between(...habits.thinkMs), signal)
     if (dice.chance(habits.dies)) life.abort(new Error('the node died'))

@@ -1,6 +1,5 @@
 import type { ComparatorId } from '../../lib/codecs.ts'
 import type { Dice } from './dice.ts'
-import { type FaultKind, faultKinds } from './fault-kinds.ts'
 
 /**
  * Where a simulation keeps what the ICL remembers: several replicas share one in memory, a sqlite file has one ICL, and so has a
@@ -24,6 +23,23 @@ const cheatKinds = [
   'silent',
 ] as const
 
+/** What can happen to a simulated world from outside, for a while. */
+const faultKinds = [
+  'chain-away',
+  'chain-reorganised',
+  'chain-throttled',
+  'coprocessor-fails',
+  'node-killed',
+  'node-stopped',
+  'partition',
+  'provider-fails',
+  'replica-frozen',
+  'replica-killed',
+  'replica-stopped',
+  'store-away',
+] as const
+export type FaultKind = (typeof faultKinds)[number] | 'database-away'
+
 /** Everything about a simulated world that its seed decides. */
 export type Parameters = {
   readonly store: StoreKind
@@ -39,7 +55,7 @@ export type Parameters = {
   readonly unsafeMs: number
   /** Milliseconds from one fault to the next, on average. */
   readonly faultEveryMs: number
-  readonly faults: readonly (FaultKind | 'database-away')[]
+  readonly faults: readonly FaultKind[]
   readonly loss: number
   readonly duplicates: number
   readonly delays: number

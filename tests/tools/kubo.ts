@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { it } from 'vitest'
 import { findKubo, type KuboProcess, startKubo } from '../../demo/kubo-process.ts'
 import { createProcesses } from '../../demo/processes.ts'
+import { whole } from '../whole.ts'
 
 const found = await findKubo()
 const whyNot = 'missing' in found ? found.missing : undefined
@@ -20,16 +21,12 @@ export async function startTestKubo(): Promise<
   { readonly kubo: KuboProcess; readonly stop: () => Promise<void> } | undefined
 > {
   if (!('path' in found)) return undefined
-  const folder = await mkdtemp(join(tmpdir(), 'svc-kubo-test-'))
-  const processes = createProcesses(folder)
-  const stop = async () => {
-    await processes.close()
-    await rm(folder, { recursive: true, force: true })
-  }
-  try {
-    return { kubo: await startKubo({ processes, folder, path: found.path }), stop }
-  } catch (error) {
-    await stop()
-    throw error
-  }
+  const { path } = found
+  return whole(async (stops) => {
+    const folder = await mkdtemp(join(tmpdir(), 'svc-kubo-test-'))
+    stops.push(() => rm(folder, { recursive: true, force: true }))
+    const processes = createProcesses(folder)
+    stops.push(processes.close)
+    return { kubo: await startKubo({ processes, folder, path }) }
+  })
 }

@@ -53,7 +53,6 @@ export type FleetOptions = {
   readonly nodes: readonly NodeSigner[]
   /** Whether nodes do the work that they claim, at once, as an instant provider would let them. */
   readonly works: boolean
-  readonly waitSeconds?: number
 }
 
 async function ask<T>(
@@ -102,12 +101,7 @@ function createConnections(ports: readonly number[]) {
 }
 
 /** Connects every node and has it wait for work. */
-export async function startFleet({
-  ports,
-  nodes,
-  works,
-  waitSeconds = 30,
-}: FleetOptions): Promise<Fleet> {
+export async function startFleet({ ports, nodes, works }: FleetOptions): Promise<Fleet> {
   const spare = createConnections(ports)
   const jobs = new Map<JobId, OpenJob>()
   const early = new Map<JobId, ((job: OpenJob) => void)[]>()
@@ -171,7 +165,7 @@ export async function startFleet({
       const name = String(polls).padStart(8, '0')
       const found = await ask<{ claims: Offer[] }>(
         connection,
-        poll(node.address, waitSeconds, name),
+        poll(node.address, 30, name),
         node,
       ).catch((error: unknown) => {
         if (connection.isOpen()) throw error

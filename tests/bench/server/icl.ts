@@ -9,43 +9,21 @@ import { createDependencies } from '../../../icl/start/dependencies.ts'
 import { createMachine } from '../../../icl/start/machine.ts'
 import { parseSettings } from '../../../icl/start/settings.ts'
 import { Address } from '../../../lib/codecs.ts'
-import { aHash, anAddress } from '../../branded.ts'
+import { aHash } from '../../branded.ts'
 import { createOpenChain } from '../../contention/chain.ts'
-import { origin } from '../../icl/test-icl.ts'
+import { sampleSettings, withoutLimits } from '../../sample-settings.ts'
 import { countCommands, countedApp, countedHost } from './counting.ts'
 import type { ServerOptions } from './options.ts'
 import { prepareCommands } from './prepare.ts'
 
-const unlimited = [
-  'ADDRESS',
-  'PREVIEW',
-  'ATTESTATION',
-  'FAILURE',
-  'WALLET',
-  'NODE',
-  'READER',
-  'UPLOAD',
-]
-const contract = (digit: string) => anAddress(`0x${digit.repeat(40)}`)
-
 const environmentOf = ({ databaseUrl, folder, replicas = 1 }: ServerOptions) => ({
-  SVC_ICL_PUBLIC_URL: origin,
-  SVC_ICL_SECRET: '11'.repeat(32),
+  ...sampleSettings,
+  ...withoutLimits,
   SVC_ICL_DATABASE_URL: databaseUrl,
   SVC_ICL_LOCAL_COPY: folder === undefined ? 'off' : join(folder, 'copy.db'),
   SVC_ICL_REPLICAS: String(replicas),
-  SVC_ICL_RPC_URL: 'http://127.0.0.1:9',
-  SVC_ICL_CHAIN_ID: '31337',
-  SVC_ICL_COORDINATOR_KEY: aHash(`0x${'22'.repeat(32)}`),
-  SVC_ICL_NODE_REGISTRY: contract('1'),
-  SVC_ICL_PROMPT_KEY_STORE: contract('2'),
-  SVC_ICL_RESULT_REGISTRY: contract('3'),
   SVC_ICL_MOCK_ATTESTATION_KEY: '07'.repeat(16),
   SVC_ICL_DEFAULT_COMPARATOR: 'exact',
-  SVC_ICL_JOBS_AT_ONCE: '1000',
-  SVC_ICL_JOBS_PER_DAY: 'off',
-  // All callers here have one address.
-  ...Object.fromEntries(unlimited.map((name) => [`SVC_ICL_RATE_${name}`, 'off'])),
 })
 
 /** A chain that answers at once, remembers only which results it was given, and has every one of them for good. */

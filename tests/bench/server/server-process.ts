@@ -12,7 +12,6 @@ const entry = join(import.meta.dirname, 'main.ts')
 /** A server in a process of its own. */
 export type ServerProcess = {
   readonly port: number
-  readonly pid: number
   /** The end of what it logged. */
   readonly log: () => string
   readonly call: <T>(name: string, input?: unknown) => Promise<T>
@@ -87,7 +86,6 @@ export async function startServer(
     const port = await started.promise
     return {
       port,
-      pid: child.pid ?? 0,
       log: () => complaints,
       call: <T>(name: string, input: unknown = {}) => {
         const id = ++lastId

@@ -9,7 +9,8 @@ import { openCiphertexts } from '../../../contracts/local/coprocessor/ciphertext
 import { hasKeys, readKey, writeKeys } from '../../../contracts/local/coprocessor/key-files.ts'
 import { parseCoprocessorOptions } from '../../../contracts/local/coprocessor/options.ts'
 import { runCommand } from '../../../lib/host/run-command.ts'
-import { isRunning, until } from '../../lib/host/coprocessor/processes.ts'
+import { until } from '../../eventually.ts'
+import { isRunning } from '../../lib/host/coprocessor/processes.ts'
 import { childrenOf } from './children.ts'
 
 let folder = ''

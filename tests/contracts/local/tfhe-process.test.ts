@@ -10,7 +10,7 @@ import {
   startTfheProcess,
   type TfheProcess,
 } from '../../../contracts/local/coprocessor/tfhe-process.ts'
-import { until } from '../../lib/host/coprocessor/processes.ts'
+import { until } from '../../eventually.ts'
 
 // The first start on a machine makes keys.
 const PATIENCE_MS = 15 * 60_000

@@ -2,9 +2,9 @@ import { afterAll, beforeEach, expect, it } from 'vitest'
 import { PcrPolicy } from '../../../icl/attestation/pcr-policy.ts'
 import type { Dependencies } from '../../../icl/dependencies.ts'
 import { codeOf } from '../../code-of.ts'
-import { attestationOf, createTestIcl, type TestIcl } from '../test-icl.ts'
+import { attestationOf, createTestIcl, sessionKeyOf, type TestIcl } from '../test-icl.ts'
 import { bootPcrs, bootValues, createSoftwareTpm, type SoftwareTpm } from './software-tpm.ts'
-import { sessionKeyOf, type TpmNode, tpmNode, trustIn } from './tpm-node.ts'
+import { type TpmNode, tpmNode, trustIn } from './tpm-node.ts'
 import { createVendor } from './tpm-vendor.ts'
 
 let icl: TestIcl

@@ -9,9 +9,15 @@ import {
 } from '../../../icl/records/revocations.ts'
 import { codeOf } from '../../code-of.ts'
 import { useReplicas } from '../replica-set.ts'
-import { createShared, createTestIcl, type Shared, type TestIcl } from '../test-icl.ts'
+import {
+  createShared,
+  createTestIcl,
+  type Shared,
+  sessionKeyOf,
+  type TestIcl,
+} from '../test-icl.ts'
 import { createSoftwareTpm } from './software-tpm.ts'
-import { sessionKeyOf, type TpmNode, tpmNode, trustIn } from './tpm-node.ts'
+import { type TpmNode, tpmNode, trustIn } from './tpm-node.ts'
 import { createVendor } from './tpm-vendor.ts'
 
 const replicas = useReplicas()

@@ -1,10 +1,8 @@
-import { hexToBytes, keccak256, stringToHex } from 'viem'
 import { PcrPolicy } from '../../../icl/attestation/pcr-policy.ts'
 import type { TpmTrust } from '../../../icl/attestation/tpm-trust.ts'
 import { attestationDigest, sessionProofBytes } from '../../../lib/attestation.ts'
 import { sessionTypedData } from '../../../lib/session-grant.ts'
-import { type SigningKey, signingKeyFromSeed } from '../../../lib/session-key.ts'
-import { type TestIcl, walletOf } from '../test-icl.ts'
+import { sessionKeyOf, type TestIcl, walletOf } from '../test-icl.ts'
 import type { QuoteChanges, SoftwareTpm } from './software-tpm.ts'
 import { certificateOf, type Vendor } from './tpm-vendor.ts'
 
@@ -16,10 +14,6 @@ export const trustIn = (vendor: Vendor, changes: Partial<TpmTrust> = {}): TpmTru
   highestTier: 2,
   ...changes,
 })
-
-/** The session key of a name. */
-export const sessionKeyOf = (name: string): Promise<SigningKey> =>
-  signingKeyFromSeed(hexToBytes(keccak256(stringToHex(`session ${name}`))))
 
 /** What a node with a TPM says to an ICL, step by step. */
 export type TpmNode = ReturnType<typeof tpmNode>

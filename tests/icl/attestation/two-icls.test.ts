@@ -4,9 +4,9 @@ import { createApi } from '../../../lib/api.ts'
 import type { RequestSigner } from '../../../lib/request-signature.ts'
 import { systemRandom } from '../../../lib/system.ts'
 import { codeOf } from '../../code-of.ts'
-import { createReplica, createShared, type TestIcl, walletOf } from '../test-icl.ts'
+import { createReplica, createShared, sessionKeyOf, type TestIcl, walletOf } from '../test-icl.ts'
 import { createSoftwareTpm } from './software-tpm.ts'
-import { sessionKeyOf, type TpmNode, tpmNode, trustIn } from './tpm-node.ts'
+import { type TpmNode, tpmNode, trustIn } from './tpm-node.ts'
 import { createVendor } from './tpm-vendor.ts'
 
 /** An ICL with the node's conversation with it. */

@@ -7,7 +7,8 @@ import { type ChainWriter, createChainWriter } from '../../../lib/chain/clients.
 import type { ContractCall } from '../../../lib/chain/send.ts'
 import type { Address } from '../../../lib/codecs.ts'
 import { systemClock } from '../../../lib/system.ts'
-import { anvilClient, until } from './anvil-client.ts'
+import { until } from '../../eventually.ts'
+import { anvilClient } from './anvil-client.ts'
 
 const stuckMs = 150
 

@@ -16,7 +16,8 @@ import { createCofheCoprocessor } from '../../../lib/coprocessor/cofhe.ts'
 import { systemClock, systemRandom } from '../../../lib/system.ts'
 import { aHash, aJobId, anAddress } from '../../branded.ts'
 import { eventsOf, MIN_STAKE, send, startTestChain } from '../../contracts/test-chain.ts'
-import { anvilClient, until } from './anvil-client.ts'
+import { until } from '../../eventually.ts'
+import { anvilClient } from './anvil-client.ts'
 
 const [coordinator, client, node] = [1, 4, 5] as const
 const stuckMs = 150

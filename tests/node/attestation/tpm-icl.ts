@@ -1,11 +1,9 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { hexToBytes, keccak256, stringToHex } from 'viem'
 import { PcrPolicy } from '../../../icl/attestation/pcr-policy.ts'
 import type { TpmTrust } from '../../../icl/attestation/tpm-trust.ts'
 import { readPemCertificates } from '../../../icl/attestation/x509.ts'
 import { createMemoryStore } from '../../../icl/store/memory/store.ts'
-import { signingKeyFromSeed } from '../../../lib/session-key.ts'
 import { systemClock, systemRandom } from '../../../lib/system.ts'
 import { type AttestOptions, attest } from '../../../node/attestation/attest.ts'
 import { createAttestor } from '../../../node/attestation/attestor.ts'
@@ -13,7 +11,7 @@ import type { AttestationStep } from '../../../node/attestation/proof.ts'
 import { findTpm } from '../../../node/attestation/tpm/find-tpm.ts'
 import type { TpmAttestorOptions } from '../../../node/attestation/tpm/tpm.ts'
 import { createFakeChain } from '../../icl/fake-chain.ts'
-import { createReplica, origin, type TestIcl, walletOf } from '../../icl/test-icl.ts'
+import { createReplica, origin, sessionKeyOf, type TestIcl, walletOf } from '../../icl/test-icl.ts'
 import type { Swtpm } from '../../tools/swtpm.ts'
 import { createVirtualClock } from '../../virtual-clock.ts'
 
@@ -64,7 +62,7 @@ export async function attestBy(
     address,
     icl: origin,
     chainId: 31_337,
-    sessionKey: await signingKeyFromSeed(hexToBytes(keccak256(stringToHex(name)))),
+    sessionKey: await sessionKeyOf(name),
     attestor: createAttestor('tpm', { tpm }),
     clock: systemClock,
     note: (step) => steps.push(step),

@@ -1,14 +1,13 @@
-import { spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { createTestClient, type Hex, http, parseEther } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { fundWallet } from '../../../demo/fund-wallet.ts'
 import { startWorld, type World } from '../../../demo/world.ts'
 import { createChainWriter } from '../../../lib/chain/clients.ts'
 import type { Address } from '../../../lib/codecs.ts'
+import { runCommand } from '../../../lib/host/run-command.ts'
 
 const main = join(import.meta.dirname, '..', '..', '..', 'node', 'main.ts')
 
@@ -47,13 +46,11 @@ async function runNodeCommand(
   args: readonly string[],
   env: Record<string, string>,
 ): Promise<Ended> {
-  const child = spawn(process.execPath, [main, ...args], {
-    env: { PATH: process.env.PATH ?? '', ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+  const { code, stdout, stderr } = await runCommand([process.execPath, main, ...args], {
+    env: { PATH: process.env.PATH, ...env },
+    timeoutMs: 240_000,
   })
-  const ended = new Promise<number | null>((resolve) => child.on('close', resolve))
-  const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)])
-  return { code: await ended, out, err }
+  return { code, out: stdout, err: stderr }
 }
 
 export async function startCommandWorld(): Promise<CommandWorld> {

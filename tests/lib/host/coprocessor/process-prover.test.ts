@@ -7,7 +7,8 @@ import type { ProofInput } from '../../../../lib/coprocessor/prover.ts'
 import { createProcessProver } from '../../../../lib/host/coprocessor/process-prover.ts'
 import { inProofProcess } from '../../../../lib/host/coprocessor/proof-child.ts'
 import { systemClock } from '../../../../lib/system.ts'
-import { isRunning, until } from './processes.ts'
+import { until } from '../../../eventually.ts'
+import { isRunning } from './processes.ts'
 
 const timeoutMs = 240_000
 const isLinux = process.platform === 'linux'

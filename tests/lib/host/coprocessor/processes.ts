@@ -10,8 +10,3 @@ export async function isRunning(pid: number): Promise<boolean> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
   return !/^\d+ \(.*\) [ZX]/s.test(stat)
 }
-
-/** Resolves when a condition holds; the test's time limit ends the wait. */
-export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 20))
-}
