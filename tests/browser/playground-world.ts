@@ -1,18 +1,8 @@
-import { startWorld, type World } from '../../demo/world.ts'
+import { startWorld } from '../../demo/world.ts'
 import { type ProviderServer, startProviderServer } from '../e2e/provider-server.ts'
 
 /** A world with a playground, and a provider whose answers a test may hold back. */
-export type PlaygroundWorld = {
-  readonly url: string
-  /** Where its page may call. */
-  readonly origins: readonly string[]
-  readonly world: World
-  /** Holds the answers to prompts that contain this text. */
-  readonly holdWord: string
-  /** Lets held answers go. */
-  readonly release: () => void
-  readonly stop: () => Promise<void>
-}
+export type PlaygroundWorld = Awaited<ReturnType<typeof startPlaygroundWorld>>
 
 const model = 'openai:gpt-4o-mini'
 
@@ -21,7 +11,7 @@ export const playgroundAnswer =
   'A turning lens gathers the light into beams, so that ships see flashes from afar. <b>Each lighthouse</b> has its own rhythm, which tells a navigator where the coast is.'
 
 /** Starts such a world. */
-export async function startPlaygroundWorld(fhe: 'mock' | 'real'): Promise<PlaygroundWorld> {
+export async function startPlaygroundWorld(fhe: 'mock' | 'real') {
   const holdWord = 'hold this answer'
   const held = Promise.withResolvers<void>()
   const provider: ProviderServer = await startProviderServer(async ({ prompt }) => {
@@ -42,9 +32,12 @@ export async function startPlaygroundWorld(fhe: 'mock' | 'real'): Promise<Playgr
     const called = [icl.url, chain.rpcUrl, ...Object.values(chain.coprocessor ?? {})]
     return {
       url: `${icl.url}/playground`,
+      /** Where its page may call. */
       origins: [...new Set(called.map((url) => new URL(url).origin))],
       world,
+      /** Holds the answers to prompts that contain this text. */
       holdWord,
+      /** Lets held answers go. */
       release: () => held.resolve(),
       stop: async () => {
         held.resolve()

@@ -1,8 +1,7 @@
 import { connectClient } from '../../client/connect/connect-client.ts'
 import { parseClientSettings } from '../../client/connect/settings.ts'
 import { clientEnvironment } from '../../demo/client-environment.ts'
-import { startWorld, type World } from '../../demo/world.ts'
-import type { Client } from '../../lib/client/client.ts'
+import { startWorld } from '../../demo/world.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
 import { startProviderServer } from '../e2e/provider-server.ts'
 
@@ -10,23 +9,13 @@ import { startProviderServer } from '../e2e/provider-server.ts'
 export const heldBack = '(held back)'
 
 /** The whole service on this machine, as a client meets it. */
-export type ClientWorld = {
-  readonly world: World
-  /** The client's settings. */
-  readonly environment: Readonly<Record<string, string>>
-  readonly client: Client
-  /** Resolves once a node has asked the provider a prompt with this text in it; rejects with the nodes' last words when none does. */
-  readonly asked: (text: string) => Promise<void>
-  /** Answers what was held back, so that the nodes have room for other jobs. */
-  readonly release: () => void
-  readonly stop: () => Promise<void>
-}
+export type ClientWorld = Awaited<ReturnType<typeof startClientWorld>>
 
 const pollMs = 50
 const askedMs = 150_000
 
 /** Starts nodes that answer `Answer to: PROMPT`, or write as many letters as a prompt asks for; a prompt that is held back, or a count to a thousand, has to be released. */
-export async function startClientWorld(): Promise<ClientWorld> {
+export async function startClientWorld() {
   const prompts: string[] = []
   const held: (() => void)[] = []
   const isHeldBack = (prompt: string) => prompt.includes(heldBack) || prompt.startsWith('Count to')
@@ -53,15 +42,18 @@ export async function startClientWorld(): Promise<ClientWorld> {
     })
     return {
       world,
+      /** The client's settings. */
       environment,
       client,
-      asked: async (text) => {
+      /** Resolves once a node has asked the provider a prompt with this text in it; rejects with the nodes' last words when none does. */
+      asked: async (text: string): Promise<void> => {
         const end = systemClock.now() + askedMs
         while (!prompts.some((prompt) => prompt.includes(text))) {
           if (systemClock.now() > end) throw new Error(await world.lastLogs())
           await systemClock.sleep(pollMs)
         }
       },
+      /** Answers what was held back, so that the nodes have room for other jobs. */
       release,
       stop: async () => {
         // A node finishes its calls before it ends.

@@ -6,8 +6,8 @@ import { testPython } from './python/ask-tests.ts'
 
 // Nodes take long to start, so that one world serves all tests of a client's programs.
 const place = await startClientWorld()
-afterEach(() => place?.release())
-afterAll(() => place?.stop(), 60_000)
+afterEach(() => place.release())
+afterAll(() => place.stop(), 60_000)
 
 testInfer(() => place)
 testExamples(() => place)

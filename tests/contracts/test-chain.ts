@@ -26,21 +26,10 @@ export type Call = {
   readonly value?: bigint
 }
 
-export type TestChain = DeployedContracts & {
-  readonly anvil: Anvil
-  /** Wallets of the ten development accounts. */
-  wallet(index: number): ChainWriter
-  addressOf(index: number): Hex
-  increaseTime(seconds: number): Promise<void>
-  /** Unix seconds of the latest block. */
-  now(): Promise<number>
-  stop(): Promise<void>
-}
+export type TestChain = Awaited<ReturnType<typeof startTestChain>>
 
-/** Account 0 deploys, 1 coordinates, 2 arbitrates, 3 is the treasury; 4 to 9 are nobody in particular. */
-export const startTestChain = async (): Promise<TestChain> => {
-  const anvil = await startAnvil()
-  const { rpcUrl, chainId, accounts } = anvil
+/** The wallets of the ten development accounts. */
+export function walletsOf({ rpcUrl, chainId, accounts }: Anvil) {
   const wallets = accounts.map(({ privateKey }) =>
     createChainWriter({
       rpcUrl,
@@ -56,27 +45,35 @@ export const startTestChain = async (): Promise<TestChain> => {
   }
   const addressOf = (index: number) =>
     wallet(index).walletClient.account.address.toLowerCase() as Hex
+  return { wallet, addressOf }
+}
+
+/** Deploys the contracts. Account 0 deploys, 1 coordinates, 2 arbitrates, 3 is the treasury; 4 to 9 are nobody in particular. */
+export const deployTo = ({ rpcUrl, chainId, accounts }: Anvil): Promise<DeployedContracts> => {
+  const [deployer, ...others] = accounts.map(({ privateKey }) => privateKeyToAccount(privateKey))
+  const [coordinator, arbiter, treasury] = others.map(({ address }) => address.toLowerCase() as Hex)
+  if (!(deployer && coordinator && arbiter && treasury)) throw new Error('too few accounts')
+  const roles = { deployer, coordinator, arbiter, treasury }
+  return deployContracts({ rpcUrl, chainId, ...roles, minStake: MIN_STAKE })
+}
+
+/** A chain with the contracts, and a mock in the coprocessor's place. */
+export const startTestChain = async () => {
+  const anvil = await startAnvil()
+  const { rpcUrl, chainId } = anvil
   const test = createTestClient({ mode: 'anvil', transport: http(rpcUrl) })
   await placeLocalCofhe({ rpcUrl, chainId })
-  const deployment = await deployContracts({
-    rpcUrl,
-    chainId,
-    deployer: privateKeyToAccount(accounts[0].privateKey),
-    coordinator: addressOf(1),
-    arbiter: addressOf(2),
-    treasury: addressOf(3),
-    minStake: MIN_STAKE,
-  })
+  const wallets = walletsOf(anvil)
   return {
-    ...deployment,
+    ...(await deployTo(anvil)),
+    ...wallets,
     anvil,
-    wallet,
-    addressOf,
-    increaseTime: async (seconds) => {
+    increaseTime: async (seconds: number): Promise<void> => {
       await test.increaseTime({ seconds })
       await test.mine({ blocks: 1 })
     },
-    now: async () => Number((await wallet(0).publicClient.getBlock()).timestamp),
+    /** Unix seconds of the latest block. */
+    now: async () => Number((await wallets.wallet(0).publicClient.getBlock()).timestamp),
     stop: anvil.stop,
   }
 }

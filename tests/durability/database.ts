@@ -1,21 +1,12 @@
 import { findFerretDb, startFerretDb } from '../store/wire-server/ferretdb.ts'
 import { createMutex } from '../store/wire-server/mutex.ts'
-import { startProxy, type WireProxy } from '../store/wire-server/proxy.ts'
+import { startProxy } from '../store/wire-server/proxy.ts'
 
 /** A database server that can go away. */
-export type Database = {
-  readonly url: string
-  /** Stands before the server: decides about each command. */
-  readonly proxy: WireProxy
-  /** Kills the server; nobody listens there until `start`. */
-  readonly kill: () => Promise<void>
-  /** Starts it again on the same data. */
-  readonly start: () => Promise<void>
-  readonly stop: () => Promise<void>
-}
+export type Database = Awaited<ReturnType<typeof startDatabase>>
 
 /** Starts FerretDB over a folder. */
-export async function startDatabase(folder: string): Promise<Database> {
+export async function startDatabase(folder: string) {
   const found = await findFerretDb()
   if ('missing' in found) throw new Error(found.missing)
   let ferret = await startFerretDb(found.path, folder)
@@ -24,11 +15,14 @@ export async function startDatabase(folder: string): Promise<Database> {
   const proxy = await startProxy({ host: '127.0.0.1', port }, (work) => mutex(work))
   return {
     url: `mongodb://127.0.0.1:${proxy.port}/svc_faults`,
+    /** Stands before the server: decides about each command. */
     proxy,
+    /** Kills the server; nobody listens there until `start`. */
     kill: async () => {
       await ferret.kill()
       proxy.takeAway()
     },
+    /** Starts it again on the same data. */
     start: async () => {
       ferret = await startFerretDb(found.path, folder, port)
       // A command that was under way when its server was killed must not hold up those to the next.

@@ -23,37 +23,18 @@ export type Told = {
 }
 
 /** Clients that have one prompt after the other answered. */
-export type Load = {
-  readonly told: readonly Told[]
-  /** Why clients were turned away before their job was acknowledged, and how often. */
-  readonly turnedAway: ReadonlyMap<string, number>
-  /** How many things were acknowledged to clients. */
-  readonly acknowledged: () => number
-  /** Begins no further jobs. */
-  readonly stop: () => void
-  /** Whether every client has got what it will get, of jobs that are not acknowledged yet, too. */
-  readonly hasEnded: () => boolean
-}
+export type Load = Awaited<ReturnType<typeof startLoad>>
 
 const pauseMs = 500
 // Jobs wait for nodes: without a limit a service that does less than it is asked would have ever more of them.
 const mostAtOnce = 4
 
 /** Starts clients, each with a wallet of its own. One that waits for longer than `patienceMs` begins another job beside: the load goes on although jobs hang. */
-export async function startLoad(world: World, clients: number, patienceMs: number): Promise<Load> {
+export async function startLoad(world: World, clients: number, patienceMs: number) {
   const told: Told[] = []
   const turnedAway = new Map<string, number>()
   const asked = new Set<Promise<void>>()
   let isOver = false
-  const load: Load = {
-    told,
-    turnedAway,
-    acknowledged: () => told.reduce((sum, { events }) => sum + 1 + events.size, 0),
-    stop: () => {
-      isOver = true
-    },
-    hasEnded: () => isOver && asked.size === 0,
-  }
   const work = async (client: Client, name: number) => {
     const running = new Set<Promise<void>>()
     for (let count = 1; !isOver; count++) {
@@ -76,7 +57,19 @@ export async function startLoad(world: World, clients: number, patienceMs: numbe
   for (let index = 1; index <= clients; index++) {
     void work(await fundedClient(world.chain, world.iclUrl), index)
   }
-  return load
+  return {
+    told: told as readonly Told[],
+    /** Why clients were turned away before their job was acknowledged, and how often. */
+    turnedAway: turnedAway as ReadonlyMap<string, number>,
+    /** How many things were acknowledged to clients. */
+    acknowledged: () => told.reduce((sum, { events }) => sum + 1 + events.size, 0),
+    /** Begins no further jobs. */
+    stop: () => {
+      isOver = true
+    },
+    /** Whether every client has got what it will get, of jobs that are not acknowledged yet, too. */
+    hasEnded: () => isOver && asked.size === 0,
+  }
 }
 
 /** Has a prompt answered; throws what kept the job from being acknowledged. */

@@ -18,15 +18,14 @@ import {
   joinNode,
   modelId,
   origin,
-  type TestIcl,
   type TestNode,
   walletOf,
 } from '../icl/test-icl.ts'
 import { sampleNetwork } from '../sample-network.ts'
-import { createDice, type Dice } from '../simulation/dice.ts'
+import { createDice } from '../simulation/dice.ts'
 import { createVirtualClock, holdTime } from '../virtual-clock.ts'
-import { type ApiDocument, readApiDocument } from './api-document.ts'
-import { createPlanted, type Planted } from './secrets.ts'
+import { readApiDocument } from './api-document.ts'
+import { createPlanted } from './secrets.ts'
 
 type Claim = Awaited<ReturnType<typeof claim>>
 type Wallet = ReturnType<typeof walletOf>
@@ -83,25 +82,7 @@ type Model = {
 }
 
 /** An ICL with everybody who deals with it, all made from one seed. */
-export type FuzzWorld = {
-  readonly icl: TestIcl
-  readonly dice: Dice
-  readonly document: ApiDocument
-  readonly clients: readonly Wallet[]
-  readonly nodes: readonly TestNode[]
-  readonly tpmNodes: readonly TpmNode[]
-  readonly newcomers: readonly string[]
-  readonly model: Model
-  readonly planted: Planted
-  readonly metricsToken: string
-  /** Sends a request to the ICL: to its application, or to a server that it has. */
-  readonly ask: (request: Request) => Promise<Response>
-  /** How many seconds of the ICL's clock to wait for an answer. */
-  readonly mostSteps: number
-  /** Gives the answer of a server the time that it really takes; whatever is held needs that the clock goes on. */
-  readonly arrival: (work: Promise<void>, request: Request) => Promise<void>
-  stop(): Promise<void>
-}
+export type FuzzWorld = Awaited<ReturnType<typeof createWorld>>
 
 /** A sign of life of a node whose model also says how likely a text is. */
 export const weighingHeartbeat = (...[address, clock]: Parameters<typeof heartbeatOf>) => ({
@@ -173,7 +154,7 @@ export async function createWorld(
     openStore = async () => createMemoryStore(),
     overHttp = false,
   }: { openStore?: (() => Promise<Store>) | undefined; overHttp?: boolean | undefined } = {},
-): Promise<FuzzWorld> {
+) {
   const dice = createDice(seed)
   const clock = createVirtualClock()
   const chain = createFakeChain()
@@ -225,8 +206,11 @@ export async function createWorld(
   return {
     icl,
     dice,
-    ask: server ? (request) => fetch(moved(request, server.url)) : icl.fetch,
+    /** Sends a request to the ICL: to its application, or to a server that it has. */
+    ask: server ? (request: Request) => fetch(moved(request, server.url)) : icl.fetch,
+    /** Gives the answer of a server the time that it really takes; whatever is held needs that the clock goes on. */
     arrival: server ? arrivalOverHttp : async () => {},
+    /** How many seconds of the ICL's clock to wait for an answer. */
     mostSteps: server ? mostStepsOverHttp : mostSteps,
     document: readApiDocument(await served.json()),
     clients: numbered('client', 8).map(walletOf),
@@ -250,7 +234,7 @@ export async function createWorld(
       cids: [],
       named: new Map(),
       nextHandle: 1_000_000n,
-    },
+    } as Model,
     planted,
     metricsToken: planted.metricsToken,
     stop: async () => {

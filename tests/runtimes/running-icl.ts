@@ -5,31 +5,14 @@ import { createSoftwareTpm } from '../icl/attestation/software-tpm.ts'
 import { tpmNode } from '../icl/attestation/tpm-node.ts'
 import { joinNode, type Outside, origin, type TestNode } from '../icl/test-icl.ts'
 import { once } from './inside/case.ts'
-import { type SubmittedJob, submitJob, workOn } from './job.ts'
+import { submitJob, workOn } from './job.ts'
 import { nodeNames, outsideOf, type RuntimesWorld, tpmNodeName } from './world.ts'
 
 /** An ICL in a process of its own, and those who deal with it; everything is made when it is first asked for. */
-export type RunningIcl = {
-  readonly world: RuntimesWorld
-  readonly runtime: IclRuntime
-  readonly process: IclProcess
-  readonly outside: Outside
-  /** A path of it, asked as it is. */
-  readonly ask: (path: string, init?: RequestInit) => Promise<Response>
-  readonly nodes: () => Promise<readonly TestNode[]>
-  readonly tpmNode: () => Promise<ReturnType<typeof tpmNode>>
-  /** A job that is offered to its quorum, which waited for it with long-polls: how long each was answered after it was submitted, in ms. */
-  readonly awaitedJob: () => Promise<SubmittedJob & { readonly waits: readonly number[] }>
-  /** Does the job's work, once. */
-  readonly work: () => Promise<void>
-}
+export type RunningIcl = ReturnType<typeof dealWith>
 
 /** Makes those who deal with an ICL. */
-export function dealWith(
-  world: RuntimesWorld,
-  runtime: IclRuntime,
-  process: IclProcess,
-): RunningIcl {
+export function dealWith(world: RuntimesWorld, runtime: IclRuntime, process: IclProcess) {
   const outside = outsideOf(() => process.url)
   const nodes = once(async () => {
     const joined: TestNode[] = []
@@ -43,13 +26,16 @@ export function dealWith(
     runtime,
     process,
     outside,
-    ask: (path, init) => fetch(process.url + path, init),
+    /** A path of it, asked as it is. */
+    ask: (path: string, init?: RequestInit) => fetch(process.url + path, init),
     nodes,
     tpmNode: once(async () => {
       const tpm = await createSoftwareTpm(world.vendor, Date.now())
       return tpmNode({ ...outside, deps: { network } } as never, tpmNodeName, tpm)
     }),
+    /** A job that is offered to its quorum, which waited for it with long-polls: how long each was answered after it was submitted, in ms. */
     awaitedJob,
+    /** Does the job's work, once. */
     work: once(async () => workOn(world, await awaitedJob())),
   }
 }

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type LocalAccount, toHex } from 'viem'
 import { fundWallet } from '../../demo/fund-wallet.ts'
-import { type IclProcess, startIcl } from '../../demo/icl-process.ts'
+import { startIcl } from '../../demo/icl-process.ts'
 import { type LocalChain, stake, startLocalChain } from '../../demo/local-chain.ts'
-import { createProcesses, type Processes } from '../../demo/processes.ts'
+import { createProcesses } from '../../demo/processes.ts'
 import type { IclRuntime } from '../../demo/runtime-programs.ts'
 import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
 import { type Api, createApi } from '../../lib/api.ts'
@@ -13,7 +13,7 @@ import { type ChainWriter, createChainWriter } from '../../lib/chain/clients.ts'
 import { waitForReceipt } from '../../lib/chain/wait-for-receipt.ts'
 import type { RequestSigner } from '../../lib/request-signature.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
-import { createVendor, type Vendor } from '../icl/attestation/tpm-vendor.ts'
+import { createVendor } from '../icl/attestation/tpm-vendor.ts'
 import { createFakeChain } from '../icl/fake-chain.ts'
 import { type Outside, origin, walletOf } from '../icl/test-icl.ts'
 import { withoutLimits } from '../sample-settings.ts'
@@ -27,23 +27,12 @@ export const nodeNames = ['runtimes 1', 'runtimes 2', 'runtimes 3'] as const
 export const tpmNodeName = 'runtimes with a TPM'
 
 /** One real chain with the contracts and registered nodes, for ICLs on whatever runtime. */
-export type RuntimesWorld = {
-  readonly chain: LocalChain
-  readonly vendor: Vendor
-  /** Sends from an account; one for each account, because nonces are counted in it. */
-  readonly writerOf: (account: LocalAccount) => ChainWriter
-  /** Starts an ICL; every one of them answers as the same public address. */
-  readonly start: (
-    runtime: IclRuntime,
-    env?: Readonly<Record<string, string>>,
-    name?: string,
-  ) => Promise<IclProcess>
-  readonly processes: Processes
-  readonly stop: () => Promise<void>
-}
+export type RuntimesWorld = Awaited<ReturnType<typeof startRuntimesWorld>>
+
+type WriterOf = (account: LocalAccount) => ChainWriter
 
 /** Starts the chain and registers the nodes. */
-export async function startRuntimesWorld(): Promise<RuntimesWorld> {
+export async function startRuntimesWorld() {
   return whole(async (stops) => {
     const folder = await mkdtemp(join(tmpdir(), 'svc-runtimes-'))
     stops.push(() => rm(folder, { recursive: true, force: true }))
@@ -52,21 +41,27 @@ export async function startRuntimesWorld(): Promise<RuntimesWorld> {
     const processes = createProcesses(folder)
     stops.push(processes.close)
     const writers = new Map<string, ChainWriter>()
-    const writerOf = (account: LocalAccount): ChainWriter => {
+    const writerOf: WriterOf = (account) => {
       const known = writers.get(account.address) ?? createChainWriter({ ...chain, account })
       writers.set(account.address, known)
       return known
     }
-    for (const name of [...nodeNames, tpmNodeName]) await register({ chain, writerOf }, name)
+    for (const name of [...nodeNames, tpmNodeName]) await register(chain, writerOf, name)
     const vendor = await createVendor(Date.now())
     const roots = join(folder, 'tpm-roots.pem')
     await writeFile(roots, vendor.root.certificate.toString('pem'))
     return {
       chain,
       vendor,
+      /** Sends from an account; one for each account, because nonces are counted in it. */
       writerOf,
       processes,
-      start: (runtime, env = {}, name = `icl-${runtime}`) =>
+      /** Starts an ICL; every one of them answers as the same public address. */
+      start: (
+        runtime: IclRuntime,
+        env: Readonly<Record<string, string>> = {},
+        name = `icl-${runtime}`,
+      ) =>
         startIcl({
           processes,
           folder,
@@ -88,10 +83,7 @@ export async function startRuntimesWorld(): Promise<RuntimesWorld> {
   })
 }
 
-async function register(
-  { chain, writerOf }: Pick<RuntimesWorld, 'chain' | 'writerOf'>,
-  name: string,
-): Promise<void> {
+async function register(chain: LocalChain, writerOf: WriterOf, name: string): Promise<void> {
   const { account } = walletOf(name)
   await fundWallet(writerOf(chain.funder), account.address, stake + gas)
   const writer = writerOf(account)

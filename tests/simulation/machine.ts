@@ -2,7 +2,6 @@ import { z } from 'zod'
 import { createApi } from '../../lib/api.ts'
 import { createGatewayBlobs } from '../../lib/blobs/gateways.ts'
 import type { Clock } from '../../lib/clock.ts'
-import type { Address } from '../../lib/codecs.ts'
 import { attest } from '../../node/attestation/attest.ts'
 import { createAttestor } from '../../node/attestation/attestor.ts'
 import { newSessionKey } from '../../node/attestation/session.ts'
@@ -20,23 +19,7 @@ import type { Ground } from './ground.ts'
 import type { ProviderHabits } from './provider.ts'
 
 /** A machine that a node runs on: what is on its disk outlives every daemon on it. */
-export type Machine = {
-  readonly name: string
-  readonly address: Address
-  readonly isUp: boolean
-  readonly habits: MachineHabits
-  readonly apiKey: string
-  /** What its daemons logged, and wrote to its disk. */
-  readonly logged: readonly string[]
-  readonly disk: readonly string[]
-  start(): void
-  /** Ends the daemon as kill -9 does. */
-  kill(): void
-  /** Tells the daemon to stop, and resolves when it has. */
-  stop(): Promise<void>
-  /** Kills the daemon, and forgets whatever those before it still wait for. */
-  end(): void
-}
+export type Machine = Awaited<ReturnType<typeof createMachine>>
 
 const lineOf = (step: JournalStep) => JSON.stringify(z.encode(JournalStep, step))
 const takes = { parts: ['teacher' as const] }
@@ -53,19 +36,10 @@ export type MachineHabits = {
   readonly provider: ProviderHabits
 }
 
-type Daemon = {
-  readonly kill: () => void
-  readonly stop: AbortController
-  /** Resolves when it has ended, however that came. */
-  readonly ended: Promise<void>
-}
+type Daemon = ReturnType<typeof startDaemon>
 
 /** Sets a machine up with a wallet, a stake and an empty disk; the daemon on it is the real one. */
-export async function createMachine(
-  ground: Ground,
-  name: string,
-  habits: MachineHabits,
-): Promise<Machine> {
+export async function createMachine(ground: Ground, name: string, habits: MachineHabits) {
   const { chain, story, dice } = ground
   const { account, address } = walletOf(`${ground.seed} ${name}`)
   chain.nodes.set(address, activeNode)
@@ -107,19 +81,23 @@ export async function createMachine(
     address,
     habits,
     apiKey: place.apiKey,
-    logged: place.logged,
-    get disk() {
+    /** What its daemons logged, and wrote to its disk. */
+    logged: place.logged as readonly string[],
+    get disk(): readonly string[] {
       return [...place.steps.map(lineOf), ...place.history]
     },
     get isUp() {
       return daemon !== undefined
     },
     start,
+    /** Ends the daemon as kill -9 does. */
     kill,
+    /** Tells the daemon to stop, and resolves when it has. */
     stop: async () => {
       daemon?.stop.abort()
       await daemon?.ended
     },
+    /** Kills the daemon, and forgets whatever those before it still wait for. */
     end: () => {
       kill()
       for (const stop of stops) stop.abort()
@@ -140,7 +118,7 @@ type Place = {
   readonly logged: string[]
 }
 
-function startDaemon(place: Place, onDeath: () => void): Daemon {
+function startDaemon(place: Place, onDeath: () => void) {
   const { ground, name } = place
   const life = createLife()
   let isAlive = true
@@ -166,7 +144,9 @@ function startDaemon(place: Place, onDeath: () => void): Daemon {
     if (!isAlive) return
     ground.story.violate(`the daemon of ${name} ended by itself: ${String(error)}`)
   })
-  return { kill: end, stop, ended: Promise.race([done, killed.promise]) }
+  /** Resolves when it has ended, however that came. */
+  const ended = Promise.race([done, killed.promise])
+  return { kill: end, stop, ended }
 }
 
 function depsOf(

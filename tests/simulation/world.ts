@@ -11,38 +11,13 @@ import {
   type SimulatedChain,
   usualChainHabits,
 } from './chain.ts'
-import { createDice, type Dice } from './dice.ts'
+import { createDice } from './dice.ts'
 import { createNetwork, type SimulatedNetwork } from './network.ts'
 import { type Habits, type SimulatedNode, startNode } from './node.ts'
-import { createWatchedStore, type WatchedStore } from './watched-store.ts'
+import { createWatchedStore } from './watched-store.ts'
 
 /** An ICL of several replicas with its nodes and clients, all on one virtual clock, made from a seed. */
-export type World = {
-  readonly clock: VirtualClock
-  readonly dice: Dice
-  readonly chain: SimulatedChain
-  readonly store: WatchedStore
-  readonly network: SimulatedNetwork
-  readonly nodes: SimulatedNode[]
-  /** The ICL as those outside see it: whichever replica a request meets. */
-  readonly icl: Outside
-  addReplica(): Promise<string>
-  /** Ends a replica as kill -9 does. */
-  killReplica(id: string): void
-  /** Freezes a replica until the function that this gives is called. */
-  freezeReplica(id: string): () => void
-  /** Freezes a replica for a while, with whatever it was about to do. */
-  pauseReplica(id: string, ms: number): Promise<void>
-  /** Stops a replica in order. */
-  stopReplica(id: string): Promise<void>
-  addNode(name: string, habits?: Partial<Habits>): Promise<SimulatedNode>
-  jobs(): Promise<readonly Job[]>
-  /** What all replicas logged that there ever were. */
-  logged(): readonly string[]
-  /** Every promise that was broken so far, in words. */
-  broken(): Promise<readonly string[]>
-  end(): Promise<void>
-}
+export type World = ReturnType<typeof createWorld>
 
 /** What a world is made with, if not with a clock and a store of its own. */
 type WorldParts = {
@@ -61,7 +36,7 @@ export function createWorld(
   /** What its replicas have otherwise than usual. */
   changes: Partial<Dependencies> = {},
   { clock = createVirtualClock(), base }: WorldParts = {},
-): World {
+) {
   const dice = createDice(seed)
   const chain = createSimulatedChain(clock, dice, habits)
   const store = createWatchedStore(clock, dice, base)
@@ -88,7 +63,7 @@ export function createWorld(
     if (!toKeep) network.replicas.delete(id)
     return replica
   }
-  const jobs = async () => {
+  const jobs = async (): Promise<readonly Job[]> => {
     const all: Job[] = []
     for await (const record of store.scan()) if (record.kind === 'job') all.push(record.job)
     return all
@@ -100,6 +75,7 @@ export function createWorld(
     store,
     network,
     nodes,
+    /** The ICL as those outside see it: whichever replica a request meets. */
     icl,
     addReplica: async () => {
       const id = `r${++count}`
@@ -116,17 +92,21 @@ export function createWorld(
       replicas.push(replica)
       return id
     },
-    killReplica: (id) => {
+    /** Ends a replica as kill -9 does. */
+    killReplica: (id: string) => {
       take(id).kill()
     },
-    freezeReplica: (id) => thawing(take(id, true).pause()),
-    pauseReplica: async (id, ms) => {
+    /** Freezes a replica until the function that this gives is called. */
+    freezeReplica: (id: string) => thawing(take(id, true).pause()),
+    /** Freezes a replica for a while, with whatever it was about to do. */
+    pauseReplica: async (id: string, ms: number) => {
       const goOn = thawing(take(id, true).pause())
       await clock.sleep(ms)
       goOn()
     },
-    stopReplica: (id) => take(id).drain(),
-    addNode: async (name, changes) => {
+    /** Stops a replica in order. */
+    stopReplica: (id: string) => take(id).drain(),
+    addNode: async (name: string, changes: Partial<Habits> = {}) => {
       const own = outsideOf(network.from(name, dice))
       const joined = await clock.until(joinNode(own, name))
       const node = startNode({ icl: own, clock, dice }, joined, { ...usualHabits, ...changes })
@@ -134,8 +114,10 @@ export function createWorld(
       return node
     },
     jobs,
+    /** What all replicas logged that there ever were. */
     logged: () => replicas.flatMap(({ logged }) => logged),
-    broken: async () => [
+    /** Every promise that was broken so far, in words. */
+    broken: async (): Promise<readonly string[]> => [
       ...store.broken,
       ...chain.conflicts.map((id) => `two results of job ${id} were sent`),
       ...brokenOnChain(chain),

@@ -21,18 +21,7 @@ export type Swtpm = {
 }
 
 /** A place for software TPMs whose endorsement keys one certificate authority of its own certifies. */
-export type SwtpmMaker = {
-  readonly folder: string
-  /** PEM file of the root and of the authority below it that certifies the keys. */
-  readonly rootsFile: string
-  readonly rootsPem: string
-  /** PEM of the root alone: endorsement keys lead to it only with the authority in between. */
-  readonly rootPem: string
-  readonly issuerPem: string
-  readonly start: (options?: SwtpmOptions) => Promise<Swtpm>
-  /** Stops every TPM and removes the folder. */
-  readonly stop: () => Promise<void>
-}
+export type SwtpmMaker = Awaited<ReturnType<typeof createSwtpmMaker>>
 
 type SwtpmOptions = {
   /** Certified unless false. */
@@ -58,7 +47,7 @@ function whyNot(programs: readonly string[], packages: string): string | undefin
 }
 
 /** Makes the authority, with everything in a folder of its own. */
-export async function createSwtpmMaker(): Promise<SwtpmMaker> {
+export async function createSwtpmMaker() {
   const folder = await mkdtemp(join(tmpdir(), 'swtpm-'))
   const authority = join(folder, 'ca')
   await mkdir(authority)
@@ -107,11 +96,13 @@ export async function createSwtpmMaker(): Promise<SwtpmMaker> {
     const first = join(folder, 'first')
     await mkdir(first)
     await setUp(folder, first, true)
+    // Endorsement keys lead to it only with the authority in between, which certifies them.
     const rootPem = await readFile(join(authority, 'swtpm-localca-rootca-cert.pem'), 'utf8')
     const issuerPem = await readFile(join(authority, 'issuercert.pem'), 'utf8')
     const rootsPem = `${rootPem}\n${issuerPem}`
     const rootsFile = join(folder, 'roots.pem')
     await writeFile(rootsFile, rootsPem)
+    /** `rootsFile` has both certificates as PEM. `stop` stops every TPM and removes the folder. */
     return { folder, rootsFile, rootsPem, rootPem, issuerPem, start, stop: remove }
   } catch (error) {
     await remove()

@@ -10,15 +10,7 @@ const root = resolve(import.meta.dirname, '..', '..', '..')
 const entry = join(import.meta.dirname, 'main.ts')
 
 /** A server in a process of its own. */
-export type ServerProcess = {
-  readonly port: number
-  /** The end of what it logged. */
-  readonly log: () => string
-  readonly call: <T>(name: string, input?: unknown) => Promise<T>
-  /** kill -9. */
-  readonly kill: () => Promise<void>
-  readonly stop: () => Promise<void>
-}
+export type ServerProcess = Awaited<ReturnType<typeof startServer>>
 
 const argumentsOf = (runtime: IclRuntime, flags: readonly string[]): string[] => {
   switch (runtime) {
@@ -36,7 +28,7 @@ export async function startServer(
   options: ServerOptions,
   runtime: IclRuntime = 'bun',
   flags: readonly string[] = [],
-): Promise<ServerProcess> {
+) {
   const program = programOf(runtime)
   if (program === undefined) throw new Error(`npm has not installed ${runtime}`)
   const child = spawn(program, argumentsOf(runtime, flags), {
@@ -86,6 +78,7 @@ export async function startServer(
     const port = await started.promise
     return {
       port,
+      /** The end of what it logged. */
       log: () => complaints,
       call: <T>(name: string, input: unknown = {}) => {
         const id = ++lastId
@@ -94,6 +87,7 @@ export async function startServer(
         child.stdin.write(`${JSON.stringify({ id, name, input })}\n`)
         return asked.promise as Promise<T>
       },
+      /** kill -9. */
       kill: () => end('SIGKILL'),
       stop: () => end(),
     }

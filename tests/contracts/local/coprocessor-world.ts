@@ -3,63 +3,33 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Hex, hexToBytes } from 'viem'
-import { privateKeyToAccount } from 'viem/accounts'
-import { type DeployedContracts, deployContracts } from '../../../contracts/deploy.ts'
-import { type Anvil, startAnvil } from '../../../contracts/local/anvil.ts'
+import { startAnvil } from '../../../contracts/local/anvil.ts'
 import { placeLocalTaskManager } from '../../../contracts/local/cofhe.ts'
 import { proofMetadata } from '../../../contracts/local/coprocessor/verifier.ts'
-import { type CoprocessorProcess, startCoprocessor } from '../../../demo/coprocessor-process.ts'
-import { createProcesses, type Processes } from '../../../demo/processes.ts'
-import { type ChainWriter, createChainWriter } from '../../../lib/chain/clients.ts'
+import { startCoprocessor } from '../../../demo/coprocessor-process.ts'
+import { createProcesses } from '../../../demo/processes.ts'
 import type { EncryptedInput } from '../../../lib/chain/encrypted-input.ts'
 import { localFheChainId } from '../../../lib/known-networks.ts'
 import { anAddress } from '../../branded.ts'
-import { MIN_STAKE } from '../test-chain.ts'
+import { deployTo, walletsOf } from '../test-chain.ts'
 
 /** A chain with the contracts and a coprocessor process of its own. */
-export type CoprocessorWorld = {
-  readonly anvil: Anvil
-  readonly contracts: DeployedContracts
-  readonly processes: Processes
-  readonly folder: string
-  coprocessor: CoprocessorProcess
-  wallet(index: number): ChainWriter
-  addressOf(index: number): Hex
-  stop(): Promise<void>
-}
+export type CoprocessorWorld = Awaited<ReturnType<typeof startCoprocessorWorld>>
 
-export const startCoprocessorWorld = async (): Promise<CoprocessorWorld> => {
+export const startCoprocessorWorld = async () => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-coprocessor-test-'))
   const processes = createProcesses(folder)
   const anvil = await startAnvil({ chainId: localFheChainId })
-  const { rpcUrl, chainId, accounts } = anvil
+  const { rpcUrl, chainId } = anvil
   const coprocessor = await startCoprocessor({ processes, rpcUrl, chainId, dataFolder: folder })
   await placeLocalTaskManager({ rpcUrl, chainId, verifier: coprocessor.verifier })
-  const wallets = accounts.map(({ privateKey }) =>
-    createChainWriter({ rpcUrl, chainId, account: privateKeyToAccount(privateKey) }),
-  )
-  const wallet = (index: number): ChainWriter => {
-    const found = wallets[index]
-    if (found === undefined) throw new Error(`no account ${index}`)
-    return found
-  }
-  const addressOf = (index: number) =>
-    wallet(index).walletClient.account.address.toLowerCase() as Hex
-  const contracts = await deployContracts({
-    rpcUrl,
-    chainId,
-    deployer: privateKeyToAccount(accounts[0].privateKey),
-    coordinator: addressOf(1),
-    arbiter: addressOf(2),
-    treasury: addressOf(3),
-    minStake: MIN_STAKE,
-  })
+  const contracts = await deployTo(anvil)
   const stop = async () => {
     await processes.close()
     await anvil.stop()
     await rm(folder, { recursive: true, force: true })
   }
-  return { anvil, contracts, processes, folder, coprocessor, wallet, addressOf, stop }
+  return { anvil, contracts, processes, folder, coprocessor, ...walletsOf(anvil), stop }
 }
 
 /** The answer of the coprocessor to a JSON body. */

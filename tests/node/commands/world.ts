@@ -1,10 +1,10 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createTestClient, type Hex, http, parseEther } from 'viem'
+import { createTestClient, http, parseEther } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { fundWallet } from '../../../demo/fund-wallet.ts'
-import { startWorld, type World } from '../../../demo/world.ts'
+import { startWorld } from '../../../demo/world.ts'
 import { createChainWriter } from '../../../lib/chain/clients.ts'
 import type { Address } from '../../../lib/codecs.ts'
 import { runCommand } from '../../../lib/host/run-command.ts'
@@ -14,38 +14,14 @@ const main = join(import.meta.dirname, '..', '..', '..', 'node', 'main.ts')
 const mockKey = '0123456789abcdef0123456789abcdef'
 const modelId = 'openai:gpt-4o-mini'
 
-/** How a command ended. */
-type Ended = {
-  readonly code: number | null
-  readonly out: string
-  readonly err: string
-}
-
 /** A node of its own: a folder, a wallet, an environment. */
-export type Operator = {
-  readonly folder: string
-  readonly address: Address
-  readonly privateKey: Hex
-  readonly env: Record<string, string>
-  /** Runs `svc-node` with these arguments; `changes` go into its environment. */
-  readonly run: (args: readonly string[], changes?: Record<string, string>) => Promise<Ended>
-}
+export type Operator = Awaited<ReturnType<CommandWorld['newOperator']>>
 
 /** A real chain, a real ICL and a stand-in for the provider, each a process, for commands to meet. */
-export type CommandWorld = {
-  readonly world: World
-  readonly newOperator: () => Promise<Operator>
-  readonly fund: (address: Address, ether: string) => Promise<void>
-  /** Moves the chain's time on. */
-  readonly pass: (seconds: number) => Promise<void>
-  readonly stop: () => Promise<void>
-}
+export type CommandWorld = Awaited<ReturnType<typeof startCommandWorld>>
 
 /** Runs a file with Bun to its end. */
-async function runNodeCommand(
-  args: readonly string[],
-  env: Record<string, string>,
-): Promise<Ended> {
+async function runNodeCommand(args: readonly string[], env: Record<string, string>) {
   const { code, stdout, stderr } = await runCommand([process.execPath, main, ...args], {
     env: { PATH: process.env.PATH, ...env },
     timeoutMs: 240_000,
@@ -53,7 +29,7 @@ async function runNodeCommand(
   return { code, out: stdout, err: stderr }
 }
 
-export async function startCommandWorld(): Promise<CommandWorld> {
+export async function startCommandWorld() {
   const world = await startWorld({
     models: [modelId],
     nodes: 0,
@@ -72,7 +48,7 @@ export async function startCommandWorld(): Promise<CommandWorld> {
       folders.push(folder)
       const privateKey = generatePrivateKey()
       const address = privateKeyToAccount(privateKey).address.toLowerCase() as Address
-      const env = {
+      const env: Record<string, string> = {
         HOME: folder,
         SVC_CONFIG_PATH: join(folder, 'config.json'),
         SVC_KEY_PASSWORD: 'a password that no line may show',
@@ -84,14 +60,16 @@ export async function startCommandWorld(): Promise<CommandWorld> {
         SVC_OPENAI_BASE_URL: world.standInUrl ?? '',
         OPENAI_API_KEY: 'stand-in-node-1',
       }
+      /** Runs `svc-node` with these arguments; `changes` go into its environment. */
       const run = (args: readonly string[], changes: Record<string, string> = {}) =>
         runNodeCommand(args, { ...env, ...changes })
       const made = await run(['init', '--scrypt-n', '4096', '--json'])
       if (made.code !== 0) throw new Error(made.err)
       return { folder, address, privateKey, env, run }
     },
-    fund: (to, ether) => fundWallet(writer, to, parseEther(ether)),
-    pass: async (seconds) => {
+    fund: (to: Address, ether: string): Promise<void> => fundWallet(writer, to, parseEther(ether)),
+    /** Moves the chain's time on. */
+    pass: async (seconds: number) => {
       await test.increaseTime({ seconds })
       await test.mine({ blocks: 1 })
     },
