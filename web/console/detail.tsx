@@ -20,7 +20,8 @@ export function Detail({ kind, name, back, children }: Props) {
         Close
       </a>
       <h2 id={id} tabIndex={-1} ref={title}>
-        {kind} <code>{short(name)}</code>
+        {`${kind} `}
+        <code>{short(name)}</code>
       </h2>
       {children}
     </section>
