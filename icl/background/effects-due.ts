@@ -109,10 +109,6 @@ export function createEffects(deps: Dependencies, leadership: Leadership) {
   }
   const unseenMs = (id: JobId): number =>
     elapsedSince(deps.clock, commits.lookedAt(id) ?? putOff.get(id))
-  const takeUpPutOff = () => {
-    const room = Math.max(0, maxUnderWay - chainWork.size)
-    for (const id of [...putOff.keys()].slice(0, room)) putOff.delete(id)
-  }
 
   return {
     /** Starts the effects that are due and do not run yet. */

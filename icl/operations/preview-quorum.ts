@@ -69,17 +69,19 @@ async function mostServedModel(deps: Dependencies, minTier: number): Promise<str
 export async function countModels(deps: Dependencies, minTier = 0) {
   const eligible = await loadEligible(deps, { minTier })
   const models = new Set(eligible.flatMap(({ node }) => node.modelIds))
-  return [...models].toSorted((a, b) => (a < b ? -1 : 1)).map((model_id) => {
-    const serving = eligible.filter(({ node }) => node.modelIds.includes(model_id))
-    const parts = serving.flatMap(({ node: { takes } }) => [
-      ...new Set(takesOf(takes, model_id)?.parts),
-    ])
-    const takes: Partial<Record<PromptPart, number>> = {}
-    for (const part of PromptPart.options) {
-      const count = parts.filter((name) => name === part).length
-      if (count > 0) takes[part] = count
-    }
-    const hasTakes = Object.keys(takes).length > 0
-    return { model_id, nodes: serving.length, ...(hasTakes && { takes }) }
-  })
+  return [...models]
+    .toSorted((a, b) => (a < b ? -1 : 1))
+    .map((model_id) => {
+      const serving = eligible.filter(({ node }) => node.modelIds.includes(model_id))
+      const parts = serving.flatMap(({ node: { takes } }) => [
+        ...new Set(takesOf(takes, model_id)?.parts),
+      ])
+      const takes: Partial<Record<PromptPart, number>> = {}
+      for (const part of PromptPart.options) {
+        const count = parts.filter((name) => name === part).length
+        if (count > 0) takes[part] = count
+      }
+      const hasTakes = Object.keys(takes).length > 0
+      return { model_id, nodes: serving.length, ...(hasTakes && { takes }) }
+    })
 }
