@@ -18,14 +18,17 @@ export async function keepPruned(
   await every(deps, lookMs, signal, 'pruning', async () => {
     const mayPrune = () => !signal.aborted && leadership.term() !== undefined
     if (!mayPrune() || elapsedSince(deps.clock, prunedAt) < hourMs) return
-    const pruned = await prune(deps, mayPrune)
+    const pruned = await pruneStore(deps, mayPrune)
+    // A store that failed is tried again at the next look. Kubo is asked once an hour, because it goes through all its pins.
     if (mayPrune()) prunedAt = deps.clock.monotonic()
-    if (pruned > 0) deps.log.info('pruned', { records: pruned })
+    const unpinned = await deps.blobs.prune(mayPrune)
+    const records = pruned + unpinned
+    if (records > 0) deps.log.info('pruned', { records })
   })
 }
 
 /** Prunes in small batches with pauses, so that nobody waits for it. */
-async function prune({ store, blobs, clock, network }: Dependencies, mayGoOn: () => boolean) {
+async function pruneStore({ store, clock, network }: Dependencies, mayGoOn: () => boolean) {
   let pruned = 0
   while (mayGoOn()) {
     const now = clock.now()
@@ -35,5 +38,5 @@ async function prune({ store, blobs, clock, network }: Dependencies, mayGoOn: ()
     pruned += count
     await clock.sleep(restMs)
   }
-  return pruned + (await blobs.prune(mayGoOn))
+  return pruned
 }

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { createStoredBlobs } from '../../../icl/blobs/stored.ts'
 import type { Store } from '../../../icl/store/store.ts'
 import { useReplicas } from '../replica-set.ts'
 import { createShared } from '../test-icl.ts'
@@ -26,4 +27,20 @@ it('what is over is forgotten a minute after a store that was away is back, and 
   expect(await has(store, 'old')).toBe(true)
   await clock.advance(70_000)
   expect(await has(store, 'old')).toBe(false)
+})
+
+it('blobs that are refused are tried again an hour later, because that goes through all of them', async () => {
+  const shared = createShared()
+  let asked = 0
+  const { store, clock } = shared
+  const blobs = createStoredBlobs(store, 1_024, clock)
+  const prune = async () => {
+    asked += 1
+    throw new Error('Kubo refused')
+  }
+  await start(shared, 'a', { blobs: { ...blobs, prune } })
+  await clock.advance(1_800_000)
+  expect(asked).toBe(1)
+  await clock.advance(3_600_000)
+  expect(asked).toBe(2)
 })
