@@ -16,8 +16,20 @@ export function callerAddress(
   return networkOf(hop ?? '') ?? socket
 }
 
-/** An IPv4 address, or the /64 network of an IPv6 address, which one caller has to itself. Undefined for anything else. */
+// Parsed addresses are kept, because the same callers come again.
+const mostKnown = 4_096
+const known = new Map<string, string | undefined>()
+
 function networkOf(text: string): string | undefined {
+  if (!known.has(text)) {
+    if (known.size >= mostKnown) known.clear()
+    known.set(text, parsedNetwork(text))
+  }
+  return known.get(text)
+}
+
+/** An IPv4 address, or the /64 network of an IPv6 address, which one caller has to itself. Undefined for anything else. */
+function parsedNetwork(text: string): string | undefined {
   const address = parseIpAddress(text.replace(/%.*$/, ''))
   if (address === undefined || !('parts' in address)) return address?.toString()
   if (address.isIPv4MappedAddress()) return address.toIPv4Address().toString()

@@ -68,20 +68,23 @@ async function mostServedModel(deps: Dependencies, minTier: number): Promise<str
 /** Returns the models served now, by name, with the number of nodes that serve each. */
 export async function countModels(deps: Dependencies, minTier = 0) {
   const eligible = await loadEligible(deps, { minTier })
-  const models = new Set(eligible.flatMap(({ node }) => node.modelIds))
-  return [...models]
-    .toSorted((a, b) => (a < b ? -1 : 1))
-    .map((model_id) => {
-      const serving = eligible.filter(({ node }) => node.modelIds.includes(model_id))
-      const parts = serving.flatMap(({ node: { takes } }) => [
-        ...new Set(takesOf(takes, model_id)?.parts),
-      ])
-      const takes: Partial<Record<PromptPart, number>> = {}
-      for (const part of PromptPart.options) {
-        const count = parts.filter((name) => name === part).length
-        if (count > 0) takes[part] = count
+  const counts = new Map<string, { nodes: number; takes: Partial<Record<PromptPart, number>> }>()
+  for (const { node } of eligible) {
+    for (const id of new Set(node.modelIds)) {
+      const count = counts.get(id) ?? { nodes: 0, takes: {} }
+      count.nodes += 1
+      const names = takesOf(node.takes, id)?.parts ?? []
+      for (const part of PromptPart.options.filter((known) => names.includes(known))) {
+        count.takes[part] = (count.takes[part] ?? 0) + 1
       }
-      const hasTakes = Object.keys(takes).length > 0
-      return { model_id, nodes: serving.length, ...(hasTakes && { takes }) }
-    })
+      counts.set(id, count)
+    }
+  }
+  return [...counts]
+    .map(([model_id, { nodes, takes }]) => ({
+      model_id,
+      nodes,
+      ...(Object.keys(takes).length > 0 && { takes }),
+    }))
+    .sort((a, b) => (a.model_id < b.model_id ? -1 : 1))
 }
