@@ -50,7 +50,7 @@ async function* eventChunks(
   const { clock, notifier } = deps
   let seen = lastSeq
   let quietSince = clock.monotonic()
-  while (!signal.aborted && !notifier.closed) {
+  while (!signal.aborted) {
     const looked = new AbortController()
     const leftMs = Math.max(pingMs - elapsedSince(clock, quietSince), 0)
     // The wait starts before the look, so that no news in between is missed.
@@ -63,7 +63,8 @@ async function* eventChunks(
         seen = event.seq
         quietSince = clock.monotonic()
       }
-      if (hasEnded(job)) return
+      // The last look comes after the notifier closed, so that what it told of is sent.
+      if (hasEnded(job) || notifier.closed) return
       await news
     } finally {
       looked.abort(over)

@@ -7,7 +7,6 @@ import type { Dependencies } from '../dependencies.ts'
 import type { Fault } from '../rules/fault.ts'
 import { type Job, mayShowAnswers } from '../rules/job.ts'
 import type { PostedStatement } from '../rules/posted.ts'
-import { signedOf } from '../rules/posted.ts'
 
 /** The proof of a fault, for readers who do not trust this ICL; undefined once it is dropped. */
 export function faultEvidenceOf(
@@ -24,12 +23,21 @@ export function faultEvidenceOf(
     jobId: job.id,
     fence,
     address: node,
-    statements: statements.map(signedStatement),
+    statements: statements.map(statementIn),
   }
 }
 
-const signedStatement = (posted: PostedStatement): FaultEvidence['statements'][number] =>
-  signedOf<PostedStatement['body']>(posted) as FaultEvidence['statements'][number]
+function statementIn(posted: PostedStatement): FaultEvidence['statements'][number] {
+  const { signature, session, body } = posted
+  switch (body.statement) {
+    case 'svc-answer-v2':
+      return { body, signature, session }
+    case 'svc-delivery-v2':
+      return { body, signature, session }
+    case 'svc-verdict-v2':
+      return { body, signature, session }
+  }
+}
 
 /** The id of a fault on chain. */
 export const faultIdIn = (job: Job, { kind, node, fence }: Fault): Hash32 =>
