@@ -18,9 +18,10 @@ export async function keepPruned(
   await every(deps, lookMs, signal, 'pruning', async () => {
     const mayPrune = () => !signal.aborted && leadership.term() !== undefined
     if (!mayPrune() || elapsedSince(deps.clock, prunedAt) < hourMs) return
+    const startedAt = deps.clock.monotonic()
     const pruned = await pruneStore(deps, mayPrune)
     // A store that failed is tried again at the next look. Kubo is asked once an hour, because it goes through all its pins.
-    if (mayPrune()) prunedAt = deps.clock.monotonic()
+    if (mayPrune()) prunedAt = startedAt
     const unpinned = await deps.blobs.prune(mayPrune)
     const records = pruned + unpinned
     if (records > 0) deps.log.info('pruned', { records })

@@ -87,14 +87,18 @@ async function findSent(
   sentTx: Hash32 | undefined,
 ): Promise<Found | undefined> {
   if (sentTx === undefined) return undefined
-  // Without a receipt the event is searched for.
-  const sent = await publicClient.getTransactionReceipt({ hash: sentTx }).catch(() => undefined)
-  if (sent?.status !== 'success') return undefined
-  const { logs } = sent
-  return foundIn(
-    parseEventLogs({ abi: resultRegistryAbi, eventName: 'ResultCommitted', logs }),
-    result,
-  )
+  // A receipt that cannot be read is as good as none: the event is searched for.
+  const logs = await publicClient
+    .getTransactionReceipt({ hash: sentTx })
+    .then((sent) =>
+      parseEventLogs({
+        abi: resultRegistryAbi,
+        eventName: 'ResultCommitted',
+        logs: sent.status === 'success' ? sent.logs : [],
+      }),
+    )
+    .catch(() => [])
+  return foundIn(logs, result)
 }
 
 type ResultLog = {
