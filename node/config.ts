@@ -95,7 +95,7 @@ const fields = {
 }
 
 /** The fields that the environment may give. */
-const environmentFields: readonly (keyof typeof fields)[] = [
+export const environmentFields: readonly (keyof typeof fields)[] = [
   'icl_endpoint',
   'ipfs_gateway',
   'cofhe_endpoint',

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { Settings } from '../../icl/start/settings.ts'
 import { endpoints } from '../../lib/endpoints.ts'
 import { baseUrlVariable, builtInNames, defaultKeyVariable } from '../../lib/providers.ts'
+import { environmentFields, variableOf } from '../../node/config.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const read = (...path: readonly string[]) => readFileSync(join(root, ...path), 'utf8')
@@ -37,9 +38,10 @@ describe('the files that install the service', () => {
   })
 
   it('name only settings that the node reads', () => {
-    const sources = ['node/config.ts', 'node/config-file.ts', 'lib/host/password.ts']
+    const sources = ['node/config-file.ts', 'lib/host/password.ts']
     const known = new Set([
       ...namesIn(sources.map((file) => read(file)).join('\n'), nodeSetting),
+      ...environmentFields.map(variableOf),
       ...builtInNames.flatMap((name) => [defaultKeyVariable(name), baseUrlVariable(name)]),
     ])
     const unknown = files.flatMap(({ name, text }) =>
