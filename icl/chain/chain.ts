@@ -62,7 +62,7 @@ export interface Chain {
   nodeOf(address: Address): Promise<ChainNode>
   /** The same for many nodes. With `now` it does not use the cache. */
   nodesOf(addresses: readonly Address[], when?: 'now'): Promise<ReadonlyMap<Address, ChainNode>>
-  /** An output key by its events, from a block on; undefined when the two handles are not an output key. */
+  /** An output key by its events in the day from a block on; undefined when the two handles are not an output key. */
   outputKeyOf(high: bigint, low: bigint, fromBlock: bigint): Promise<OutputKey | undefined>
   /** The key whose KeyStored event is in this block of the canonical chain; undefined when there is none. Cached for 2 s, except with `now`. */
   storedKeyAt(

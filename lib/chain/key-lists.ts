@@ -15,7 +15,7 @@ import {
 } from './key-store-call.ts'
 import { type StoredKey, storedKeyOf } from './prompt-key-store.ts'
 import { reading } from './reading.ts'
-import { searchBlocks } from './search-blocks.ts'
+import { type BlockRange, searchBlocks } from './search-blocks.ts'
 
 /** A stored key of PromptKeyStore, and the wallet that calls. */
 type KeyCall = ChainWriter & {
@@ -108,13 +108,15 @@ export async function firstReaders(
   contract: Hex,
   [highHandle, lowHandle]: readonly [bigint, bigint],
   fromBlock: bigint,
+  signal?: AbortSignal,
 ): Promise<number | undefined> {
-  const committed = await searchBlocks(chain, fromBlock, async (range) => {
+  const search = async (range: BlockRange) => {
     const [event] = await chain.publicClient.getContractEvents({
       ...{ address: contract, abi: promptKeyStoreAbi, eventName: 'ListCommitted', ...range },
       ...{ args: { highHandle }, strict: true },
     })
     return event
-  })
+  }
+  const committed = await searchBlocks(chain, fromBlock, search, signal)
   return committed?.args.lowHandle === lowHandle ? committed.args.mask : undefined
 }

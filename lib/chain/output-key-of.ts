@@ -2,7 +2,7 @@ import type { Hex } from 'viem'
 import { promptKeyStoreAbi } from '../abi/prompt-key-store.ts'
 import { Address } from '../codecs.ts'
 import type { ChainReader } from './clients.ts'
-import { searchBlocks } from './search-blocks.ts'
+import { type BlockRange, searchBlocks } from './search-blocks.ts'
 
 /** An output key's origin and readers. */
 export type OutputKey = {
@@ -20,8 +20,9 @@ export const outputKeyOf = (
   promptKeyStore: Hex,
   [highHandle, lowHandle]: readonly [bigint, bigint],
   fromBlock: bigint,
-): Promise<OutputKey | undefined> =>
-  searchBlocks(chain, fromBlock, async (range) => {
+  signal?: AbortSignal,
+): Promise<OutputKey | undefined> => {
+  const search = async (range: BlockRange) => {
     const { publicClient } = chain
     const about = {
       ...{ address: promptKeyStore, abi: promptKeyStoreAbi, args: { highHandle } },
@@ -38,4 +39,6 @@ export const outputKeyOf = (
       self: stored.args.self,
       readers: granted.map(({ args }) => Address.parse(args.reader)),
     }
-  })
+  }
+  return searchBlocks(chain, fromBlock, search, signal)
+}

@@ -5,31 +5,38 @@ import type { ChainReader } from './clients.ts'
 const mostBlocks = 5_000n
 // What belongs to a job happens within the hour in which its key was stored.
 const searchedSeconds = 86_400n
+const mostRounds = 2_000
+const aboutRange = /range|blocks|results|logs|too (large|wide|many)|limited to/i
 
 /** Blocks, both ends included. */
 export type BlockRange = { readonly fromBlock: bigint; readonly toBlock: bigint | 'latest' }
 
 /**
  * Searches the blocks of a day from `first` on, the oldest first, until something is found. RPC servers limit how many blocks they search
- * at once: a range that is refused is halved. Throws what `search` and viem throw.
+ * at once: a range that is refused is halved. Gives up after 2,000 ranges. Throws what `search` and viem throw, and the signal's reason.
  */
 export async function searchBlocks<T>(
   { publicClient }: ChainReader,
   first: bigint,
   search: (range: BlockRange) => Promise<T | undefined>,
+  signal?: AbortSignal,
 ): Promise<T | undefined> {
   const latest = await publicClient.getBlockNumber({ cacheTime: 0 })
   const timeOf = async (blockNumber: bigint) =>
     (await publicClient.getBlock({ blockNumber })).timestamp
   let endsAt: bigint | undefined
   let size = mostBlocks
-  for (let fromBlock = first; ; ) {
+  let fromBlock = first
+  let refusal: unknown
+  for (let round = 0; round < mostRounds; round++) {
+    signal?.throwIfAborted()
     const last = fromBlock + size - 1n
     try {
       const found = await search({ fromBlock, toBlock: last < latest ? last : 'latest' })
       if (found !== undefined || last >= latest) return found
     } catch (error) {
       if (size === 1n || !isRefused(error)) throw error
+      refusal = error
       size /= 2n
       continue
     }
@@ -37,12 +44,13 @@ export async function searchBlocks<T>(
     if ((await timeOf(last)) > endsAt) return undefined
     fromBlock = last + 1n
   }
+  throw refusal
 }
 
-/** Whether the RPC answered that it does not do what it was asked. */
+/** Whether the RPC answered that it does not search so many blocks. */
 const isRefused = (error: unknown): boolean =>
   causesOf(error).some(
     (cause) =>
-      cause instanceof RpcRequestError ||
+      (cause instanceof RpcRequestError && aboutRange.test(cause.details)) ||
       (cause instanceof HttpRequestError && !isRateLimited(cause) && (cause.status ?? 500) < 500),
   )

@@ -60,7 +60,7 @@ export interface ClientChain {
     lowHandle: bigint,
     signal?: AbortSignal,
   ): Promise<{ readonly commitment: Hash32; readonly used: number } | undefined>
-  /** The mask of members whom the owner let read a key when it committed to the list, from an event in `fromBlock` or later; undefined without one. */
+  /** The mask of members whom the owner let read a key when it committed to the list, from an event in the day from `fromBlock` on; undefined without one. */
   firstReaders(
     highHandle: bigint,
     lowHandle: bigint,
@@ -74,7 +74,7 @@ export interface ClientChain {
     block: bigint,
     signal?: AbortSignal,
   ): Promise<StoredKey | undefined>
-  /** An output key with every reader that events from `fromBlock` on name; undefined when there is no such key. */
+  /** An output key with every reader that events in the day from `fromBlock` on name; undefined when there is no such key. */
   outputKeyOf(
     highHandle: bigint,
     lowHandle: bigint,
@@ -144,7 +144,7 @@ export function createClientChain(options: {
     firstReaders: (highHandle, lowHandle, fromBlock, signal) =>
       reading(
         'reading the first readers of a key',
-        firstReaders(chain, contract, [highHandle, lowHandle], fromBlock),
+        firstReaders(chain, contract, [highHandle, lowHandle], fromBlock, signal),
         signal,
       ),
     storedKeyAt: (highHandle, lowHandle, block, signal) =>
@@ -156,7 +156,7 @@ export function createClientChain(options: {
     outputKeyOf: (highHandle, lowHandle, fromBlock, signal) =>
       reading(
         'reading the readers of the output',
-        outputKeyOf(chain, contract, [highHandle, lowHandle], fromBlock),
+        outputKeyOf(chain, contract, [highHandle, lowHandle], fromBlock, signal),
         signal,
       ),
     receiptHashIn: async (tx, jobId, signal) => {
