@@ -172,7 +172,7 @@ function userName(): string {
 function explain(error: unknown, { complain }: AdminTerminal): number {
   if (error instanceof SvcError) {
     complain(`error: ${printableLine(error.message)}`)
-    complain(`hint: ${error.hint}`)
+    complain(`hint: ${printableLine(error.hint)}`)
     return error.code === 'usage' ? 2 : 1
   }
   complain(`error: ${printableLine(errorMessage(error))}`)

@@ -95,7 +95,6 @@ const unfinished = (file: string, cause: unknown): SvcError =>
     `The database may hold only a part of the backup ${file}: ${errorMessage(cause)}`,
     {
       hint: 'Do not start the ICL. Restore again into an empty database, or with --merge once the cause has gone.',
-      retryable: cause instanceof SvcError && cause.retryable,
       cause,
     },
   )

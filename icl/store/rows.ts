@@ -23,7 +23,7 @@ export type Row = Readonly<Record<string, unknown>>
 /** Returns the error for a record that this store did not write. */
 export const corrupt = (what: string, cause?: unknown): SvcError =>
   new SvcError('store-corrupt', `The database holds ${what} that cannot be read`, {
-    hint: 'Stop the ICL, keep a copy of its database, and restore the last backup.',
+    hint: 'Another program wrote to it, or it is damaged. Stop the ICL, keep a copy of its database, and restore the last backup.',
     cause,
   })
 
@@ -40,7 +40,10 @@ const Bytes = z.instanceof(Uint8Array)
 const Uploader = z.enum(['wallet', 'node', 'icl'])
 
 /** Returns a text column. */
-export const textOf = (row: Row, column: string): string => parsed(Text, row, column)
+export const textOf = (row: Row, column: string): string => {
+  const value = row[column]
+  return typeof value === 'string' ? value : parsed(Text, row, column)
+}
 
 /** Returns a number column. */
 export const numberOf = (row: Row, column: string): number => parsed(Numeric, row, column)
