@@ -20,6 +20,7 @@ function jobReads({ records, active, occupied, changes }: MemoryState) {
     },
     listDue: async (what, now, limit) =>
       activeJobs()
+        .filter(({ outbox }) => what === 'tick' || outbox.length > 0)
         .map((job) => ({ id: job.id, at: dueAt(job, what) }))
         .filter(({ at }) => at <= now)
         .sort(byTime)

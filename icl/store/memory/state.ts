@@ -54,8 +54,11 @@ export function put(state: MemoryState, record: StoreRecord, writeId?: string): 
 /** Replaces a job in the slots of nodes; a settled job occupies none. */
 function occupy({ records, occupied }: MemoryState, job: Job): void {
   const former = records.job.get(job.id)?.job
-  for (const { node } of former ? indexOfJob(former).occupied : [])
-    occupied.get(node)?.delete(job.id)
+  for (const { node } of former ? indexOfJob(former).occupied : []) {
+    const jobs = occupied.get(node)
+    jobs?.delete(job.id)
+    if (jobs?.size === 0) occupied.delete(node)
+  }
   for (const { node } of indexOfJob(job).occupied) {
     const jobs = occupied.get(node) ?? new Map<string, Job>()
     occupied.set(node, jobs.set(job.id, job))
