@@ -2,7 +2,7 @@
 // environment there. As root, it has Debian's package manager install the software TPM, Chromium and a C compiler: node
 // scripts/install-tools.mjs [ferretdb|kubo|python|swtpm|chromium|cc ...]
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { runProcess } from './run-process.mjs'
 import { ferretDb, kubo, pythonClient } from './tools.mjs'
@@ -22,7 +22,9 @@ const installTool = async ({ name, folder, path }, how, build) => {
     try {
       const code = await build(building)
       if (code !== 0) return code
-      renameSync(building, folder)
+      // Other users may share the folder of tools, and another process may have installed this one meanwhile.
+      chmodSync(building, 0o755)
+      if (!existsSync(path)) renameSync(building, folder)
     } finally {
       rmSync(building, { recursive: true, force: true })
     }

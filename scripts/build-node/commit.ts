@@ -16,7 +16,8 @@ export async function commitOf(root: string): Promise<string> {
   const git = gitIn(root)
   try {
     const head = await git('rev-parse', 'HEAD')
-    const changed = await git('status', '--porcelain', '--', ...sourceFolders, ...sourceFiles)
+    const status = git('status', '--porcelain', '--', ...sourceFolders, ...sourceFiles)
+    const changed = await status.catch(() => 'not known')
     return changed === '' ? head : `${head}-dirty`
   } catch {
     return 'unknown'
