@@ -86,8 +86,11 @@ export function promptOf(
   const parsed = PromptDocument.safeParse({
     version: 1,
     messages,
-    ...(tools?.length && { tools: tools.map(withoutNull), ...(choice && { tool_choice: choice }) }),
-    ...(format && format.type !== 'text' && { response_format: withoutNull(format) }),
+    ...(tools?.length && {
+      tools: tools.map(withoutEmpty),
+      ...(choice && { tool_choice: choice }),
+    }),
+    ...(format && format.type !== 'text' && { response_format: withoutEmpty(format) }),
     ...(stop?.length && { stop }),
     ...(typeof seed === 'number' && { seed }),
   })
@@ -98,7 +101,9 @@ export function promptOf(
   throw badRequest(`${paramOf(path)}: ${issue?.message}`, param, 'invalid_value')
 }
 
-const withoutNull = (given: object): object =>
+const withoutEmpty = (given: object): object =>
   Object.fromEntries(
-    Object.entries(given).filter(([, value]) => value !== null && value !== undefined),
+    Object.entries(given).filter(
+      ([, value]) => value !== null && value !== undefined && value !== '',
+    ),
   )

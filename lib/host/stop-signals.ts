@@ -1,6 +1,5 @@
-import { readFileSync } from 'node:fs'
 import { SvcError } from '../svc-error.ts'
-import { signalExitCodes } from './end-by-signals.ts'
+import { isHangupIgnored, signalExitCodes } from './end-by-signals.ts'
 
 /** What signals ask of a service: `stop` at the first SIGINT, SIGTERM or SIGHUP, `abandon` at the second SIGINT or SIGTERM (spec 3.2). */
 export type StopSignals = {
@@ -36,17 +35,6 @@ export function listenForStop({ endsAtThird = false } = {}): StopSignals {
     process.off('SIGHUP', onHangup)
   }
   return { stop: stop.signal, abandon: abandon.signal, release }
-}
-
-/** True when this process ignores SIGHUP. Only Linux shows that. */
-function isHangupIgnored(): boolean {
-  try {
-    const status = readFileSync('/proc/self/status', 'utf8')
-    const [, mask] = /^SigIgn:\s*([0-9a-fA-F]+)$/m.exec(status) ?? []
-    return mask !== undefined && (BigInt(`0x${mask}`) & 1n) === 1n
-  } catch {
-    return false
-  }
 }
 
 /** A command was stopped from outside; has its exit code for that. */

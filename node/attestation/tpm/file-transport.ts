@@ -13,7 +13,11 @@ export async function openTpmFile(path: string): Promise<TpmTransport> {
     throw cannotOpen(path, error)
   })
   // A command would overwrite any other file, such as a keystore.
-  if (!(await file.stat()).isCharacterDevice()) {
+  const isDevice = await file.stat().then(
+    (found) => found.isCharacterDevice(),
+    () => false,
+  )
+  if (!isDevice) {
     await file.close()
     throw cannotOpen(path, 'it is no device')
   }

@@ -250,6 +250,11 @@ describe('a TPM at a file', () => {
     if (process.getuid?.() !== 0) expect(await open(path)).toBe('tpm-permission')
   })
 
+  it('that answers nothing is no TPM', async () => {
+    const options = { device: findTpm('/dev/null'), clock: systemClock, random: systemRandom }
+    expect(await codeOf(withTpm(options, forever, pcrs))).toBe('tpm-unreachable')
+  })
+
   it('that is no device is no TPM, and keeps its content', async () => {
     const path = join(folder, 'keystore.json')
     const content = 'a key that SVC_TPM names by mistake'
