@@ -2,7 +2,7 @@ import type { JobPhase } from '../../../lib/schemas/jobs.ts'
 import { isSettled, type Job } from '../../rules/job.ts'
 import { countSlots, indexOfJob } from '../job-index.ts'
 import type { Position, Store, StoreStats } from '../store.ts'
-import type { MemoryState } from './state.ts'
+import { byTime, type MemoryState } from './state.ts'
 
 /** Every read of the store. */
 export const createMemoryReads = (state: MemoryState) => ({
@@ -61,11 +61,14 @@ function otherReads({ records, eventsByNode }: MemoryState) {
       const found = records.client.get(address)
       return found && { document: found.client, version: found.version }
     },
-    listReputationEvents: async (node, { before, since = 0, limit }) =>
-      (eventsByNode.get(node) ?? [])
-        .filter((event) => event.at >= since && isBefore(event, before))
-        .sort((a, b) => byTime(b, a))
-        .slice(0, limit),
+    listReputationEvents: async (node, { before, since = 0, limit }) => {
+      const events = eventsByNode.get(node) ?? []
+      const end = before
+        ? events.findLastIndex((event) => byTime(event, before) < 0) + 1
+        : events.length
+      const first = events.findLastIndex(({ at }) => at < since) + 1
+      return events.slice(Math.max(first, end - limit), end).toReversed()
+    },
     findKey: async (key, now) => {
       const held = records.key.get(key)
       return held && held.expiresAt > now ? held.value : undefined
@@ -84,10 +87,6 @@ function otherReads({ records, eventsByNode }: MemoryState) {
 }
 
 const positionOf = ({ createdAt, id }: Job): Position => ({ at: createdAt, id })
-
-/** Orders by time, then by id. */
-const byTime = (a: Position, b: Position): number =>
-  a.at - b.at || (a.id < b.id ? -1 : Number(a.id > b.id))
 
 const isBefore = (position: Position, limit: Position | undefined): boolean =>
   limit === undefined || byTime(position, limit) < 0

@@ -2,7 +2,7 @@ import type { Address } from '../../../lib/codecs.ts'
 import type { ReputationEvent } from '../../../lib/reputation.ts'
 import { isSettled, type Job } from '../../rules/job.ts'
 import { indexOfJob, offeredIn } from '../job-index.ts'
-import { idOf, type JobChange, type StoreRecord } from '../store.ts'
+import { idOf, type JobChange, type Position, type StoreRecord } from '../store.ts'
 
 type RecordsOf<Kind extends StoreRecord['kind']> = Map<string, Extract<StoreRecord, { kind: Kind }>>
 
@@ -21,6 +21,7 @@ export const emptyState = () => ({
   active: new Map<string, Job>(),
   /** The jobs in which a node occupies a slot. Every poll asks for those of its node. */
   occupied: new Map<Address, Map<string, Job>>(),
+  /** In order of time, then of id. */
   eventsByNode: new Map<Address, ReputationEvent[]>(),
   /** The ids of the saves that made the records. */
   writeIds: new WeakMap<StoreRecord, string>(),
@@ -29,6 +30,10 @@ export const emptyState = () => ({
 
 /** Everything that a store in memory holds. */
 export type MemoryState = ReturnType<typeof emptyState>
+
+/** Orders by time, then by id. */
+export const byTime = (a: Position, b: Position): number =>
+  a.at - b.at || (a.id < b.id ? -1 : Number(a.id > b.id))
 
 /** Stores a record, and replaces the one with its id. */
 export function put(state: MemoryState, record: StoreRecord, writeId?: string): void {
@@ -40,7 +45,9 @@ export function put(state: MemoryState, record: StoreRecord, writeId?: string): 
   if (record.kind === 'event') {
     const { event } = record
     const known = eventsByNode.get(event.node) ?? []
-    known.push(event)
+    // Almost all come in order.
+    const earlier = known.findLastIndex((each) => byTime(each, event) < 0)
+    known.splice(earlier + 1, 0, event)
     eventsByNode.set(event.node, known)
   }
   if (record.kind === 'job') {
