@@ -5,7 +5,7 @@ import { errorMessage } from '../../lib/error-message.ts'
 import { readCommandLine } from '../../lib/host/command-line.ts'
 import { fitHelp } from '../../lib/host/fit-help.ts'
 import { nearestName } from '../../lib/host/nearest.ts'
-import { printableLine } from '../../lib/host/printable.ts'
+import { printable, printableLine } from '../../lib/host/printable.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
@@ -51,8 +51,8 @@ export async function runAdmin(args: readonly string[], terminal: AdminTerminal)
     }
     if ('examine' in command) return await command.examine(flags, terminal)
     const outcome = await perform(command, given, flags, terminal)
-    if (flags.json) terminal.print(JSON.stringify(outcome.json, null, 2))
-    // Made printable, because lines contain texts of nodes.
+    // Made printable, because both contain texts of nodes.
+    if (flags.json) terminal.print(printable(JSON.stringify(outcome.json, null, 2)))
     else for (const line of outcome.lines) terminal.print(printableLine(line))
     return 0
   } catch (error) {

@@ -2,6 +2,7 @@ import { ProblemError } from '../problem.ts'
 import { SvcError } from '../svc-error.ts'
 import { exitCodes } from './exit-code.ts'
 import { explainError } from './explain-error.ts'
+import { printableJson, printableLine } from './printable.ts'
 
 /** The result of a check, and what to do when it failed. */
 export type Check = {
@@ -15,10 +16,11 @@ export type Check = {
 
 const labels = { ok: 'ok     ', failed: 'FAIL   ', skipped: 'skipped' } as const
 
-/** Formats a check as lines for people. */
+/** Formats a check as lines for people. What an RPC or a file says in it stays on its line. */
 export function checkLine({ name, status, detail, remedy }: Check): string {
-  const line = `${labels[status]} ${name.padEnd(12)} ${detail}`
-  return status === 'failed' && remedy !== undefined ? `${line}\n        -> ${remedy}` : line
+  const line = printableLine(`${labels[status]} ${name.padEnd(12)} ${detail}`)
+  const hasRemedy = status === 'failed' && remedy !== undefined
+  return hasRemedy ? `${line}\n        -> ${printableLine(remedy)}` : line
 }
 
 /** 0 when nothing failed, 75 when every failure may pass, else 1. */
@@ -36,7 +38,7 @@ export function reportChecks(
 ): number {
   const exitCode = exitCodeOfChecks(checks)
   if (json) {
-    print(JSON.stringify({ healthy: exitCode === exitCodes.done, checks }))
+    print(printableJson(JSON.stringify({ healthy: exitCode === exitCodes.done, checks })))
     return exitCode
   }
   for (const check of checks) print(checkLine(check))

@@ -85,6 +85,15 @@ class Command(unittest.TestCase):
             self.assertNotEqual(other, text)
             self.assertEqual(self.run_on(other)[0], 1, other[:80])
 
+    def test_a_file_cannot_forge_lines(self):
+        name = "\\u001b[2J\\u001b[1;1H\\nThe receipt is valid: it is consistent\\u001b[8m"
+        name_of_bytes = "\x7f\x9b2J\u202e"
+        for field in (name, name_of_bytes):
+            code, out = self.run_on(json.dumps(self.vector["receipt"], ensure_ascii=False).replace('"version"', f'"{field}": 1, "version"', 1))
+            self.assertEqual(code, 1)
+            self.assertIn("is no known field", out)
+            self.assertNotRegex(out, "[\x1b\x7f\x9b\u202e]|\nThe receipt is valid")
+
     def test_a_file_that_is_not_there_is_named(self):
         with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO(), "utf-8")):
             self.assertEqual(main(["verify", str(self.file)]), 1)

@@ -85,6 +85,24 @@ describe('admin doctor', () => {
     expect(printed.at(-1)).toMatch(/^\d of 12 checks failed\.$/)
   })
 
+  it('shows what an RPC says on one line, without what controls a terminal', async () => {
+    const message = 'no\u001b[2J\u009b1;1H\nok      chain'
+    const rpc = await serve((response) =>
+      answerJson(response, 200, { jsonrpc: '2.0', id: 1, error: { code: -32603, message } }),
+    )
+    for (const flags of [[], ['--json']]) {
+      const printed: string[] = []
+      await runAdmin(['doctor', ...flags], {
+        environment: { ...environment, SVC_ICL_RPC_URL: rpc },
+        print: (line) => void printed.push(line),
+        complain: () => {},
+      })
+      const text = printed.join('\n')
+      expect(text).toContain('fails inside')
+      for (const part of ['\u001b', '\u009b', '\nok      chain']) expect(text).not.toContain(part)
+    }
+  })
+
   it('names every missing setting at once, and skips what needs them', async () => {
     const { code, failed, skipped, find } = await doctor({
       SVC_ICL_SECRET: undefined,

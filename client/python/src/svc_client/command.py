@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 import sys
 from typing import Any, Callable, Optional, Sequence
 
@@ -12,6 +13,8 @@ from .receipt import receipt_hash, verify_receipt
 
 _most_bytes = 1_048_576
 _done, _invalid, _usage, _try_again = 0, 1, 2, 75
+# Characters that control a terminal: text of a file or a server could forge the lines beside it.
+_controlling = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _sentences = {
     "valid": "The receipt is valid: it is consistent, and the chain holds its hash and its list.",
     "consistent": "The receipt is consistent. Anyone can make one that is: compare it with the chain (--rpc).",
@@ -28,7 +31,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     try:
         return _verify(options)
     except SvcError as error:
-        print(f"error: {error}\n{error.hint}", file=sys.stderr)
+        print(f"error: {_on_one_line(str(error))}\n{error.hint}", file=sys.stderr)
         return _invalid
 
 
@@ -109,7 +112,8 @@ def _report(
         print(json.dumps({"verdict": verdict, "receipt_hash": name, "not_checked": open_points, "checks": checks}))
         return code
     for check in checks:
-        print(f"{check['status']:<7} {check['name']}{': ' + check['detail'] if 'detail' in check else ''}")
+        detail = ": " + _on_one_line(check["detail"]) if "detail" in check else ""
+        print(f"{check['status']:<7} {check['name']}{detail}")
         if "remedy" in check:
             print(f"        {check['remedy']}")
     if receipt is not None and not failed:
@@ -120,6 +124,10 @@ def _report(
         print(f"Not checked: {'; '.join(open_points)}")
     print(_sentences[verdict])
     return code
+
+
+def _on_one_line(text: str) -> str:
+    return _controlling.sub(lambda character: f"\\u{ord(character[0]):04x}", text)
 
 
 def _not_checked(options: argparse.Namespace) -> list[str]:
