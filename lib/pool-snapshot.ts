@@ -14,6 +14,7 @@ const leafHeader = 'svc-pool-v2'
 const branchHeader = 'svc-pool-branch-v2'
 const maxLeafNodes = 64
 const addressDigits = 40
+const maxBranches = 16
 const maxNodes = 100_000
 const maxParts = 50_000
 
@@ -82,9 +83,10 @@ export async function readPool(
       return lines.map(nodeOf)
     }
     if (header !== branchHeader) throw invalid(`${cid} is no part of a pool`)
+    // One for each hex digit. Few downloads at a time: blob servers limit requests, and a hostile pool could fill the memory.
+    if (lines.length > maxBranches) throw invalid('it has too many parts')
     const parts = lines.map(cidIn)
-    // Few downloads at a time, because blob servers limit the rate of requests.
-    if (depth > 0) return (await Promise.all(parts.map((part) => read(part, depth + 1)))).flat()
+    if (depth === 1) return (await Promise.all(parts.map((part) => read(part, 2)))).flat()
     const nodes: PoolNode[] = []
     for (const part of parts) nodes.push(...(await read(part, depth + 1)))
     return nodes

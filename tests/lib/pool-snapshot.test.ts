@@ -64,6 +64,36 @@ describe('a pool snapshot', () => {
     }
   })
 
+  it('makes its reader load few parts at a time, whoever wrote it', async () => {
+    const branchOf = (cids: readonly string[]) => utf8(['svc-pool-branch-v2', ...cids].join('\n'))
+    for (const widths of [
+      [1, 1_000],
+      [16, 16, 16, 16],
+    ]) {
+      const parts = new Map<string, Uint8Array<ArrayBuffer>>()
+      const put = async (bytes: Uint8Array<ArrayBuffer>) => {
+        const cid = await cidOf(bytes)
+        parts.set(cid, bytes)
+        return cid
+      }
+      let level = [await put(utf8('svc-pool-v2'))]
+      for (const width of widths.toReversed()) {
+        level = [await put(branchOf(Array.from({ length: width }, () => level[0]!)))]
+      }
+      let loading = 0
+      let most = 0
+      const load = async (cid: string) => {
+        loading += 1
+        most = Math.max(most, loading)
+        await new Promise((resolve) => setImmediate(resolve))
+        loading -= 1
+        return parts.get(cid)!
+      }
+      await readPool(level[0]!, load).catch(() => {})
+      expect(most).toBeLessThanOrEqual(16)
+    }
+  })
+
   it('has what each model takes, in one spelling', async () => {
     const [node] = poolOf(1)
     const models = ['openai:a', 'openai:b', 'openai:c', 'openai:d']

@@ -120,6 +120,7 @@ def read_pool(root: str, load: Callable[[str], bytes]) -> list[PoolNode]:
             nodes.extend(map(_node_of, lines))
         else:
             _check(header == "svc-pool-branch-v2", f"{cid} is no part of a pool")
+            _check(len(lines) <= 16, "it has too many parts")
             for line in lines:
                 _check(re.fullmatch("bafkrei[a-z2-7]{52}", line) is not None, f"{line[:80]!r} is no part")
                 read(line, depth + 1)
