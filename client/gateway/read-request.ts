@@ -58,16 +58,15 @@ const isHonoured = (
   return Object.hasOwn(only, name) && only[name]?.safeParse(value).success === true
 }
 
-/** Reads a body without the members that the schema does not know, such as a message's `cache_control`, and names these. */
+/** Reads a body, removes the members that the schema does not know, such as a message's `cache_control`, and names these. */
 function readKnown<T>(whole: z.ZodType<T>, body: Readonly<Record<string, unknown>>) {
   const parsed = whole.safeParse(body)
   const unknown = (parsed.error?.issues ?? []).flatMap((issue) =>
     issue.code === 'unrecognized_keys' ? issue.keys.map((key) => [...issue.path, key]) : [],
   )
   if (unknown.length === 0) return { parsed, dropped: [] }
-  const copy = structuredClone(body)
-  for (const path of unknown) removeAt(copy, path)
-  return { parsed: whole.safeParse(copy), dropped: unknown.map(paramOf) }
+  for (const path of unknown) removeAt(body, path)
+  return { parsed: whole.safeParse(body), dropped: unknown.map(paramOf) }
 }
 
 function removeAt(body: object, path: readonly PropertyKey[]): void {

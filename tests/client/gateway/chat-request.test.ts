@@ -177,6 +177,15 @@ describe('a request for a completion', () => {
     }
   })
 
+  it('leaves out an unknown member of a message, however deep it is', () => {
+    const depth = 60_000
+    const deep: unknown = JSON.parse(`${'['.repeat(depth)}${']'.repeat(depth)}`)
+    const messages = [{ role: 'user', content: 'Who?', cache_control: deep }]
+    const { prompt, ignored } = read({ model: 'a:b', messages }, false)
+    expect(prompt.messages).toEqual([{ role: 'user', content: 'Who?' }])
+    expect(ignored).toEqual(['messages[0].cache_control'])
+  })
+
   it('is taken without what cannot be honoured, unless the gateway is strict', () => {
     const asked = {
       ...{ temperature: 0.7, n: 2, top_p: 1, logprobs: true, constructor: 1, seed: 3, user: 'u' },
