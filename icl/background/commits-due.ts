@@ -2,6 +2,7 @@ import type { MonotonicMs } from '../../lib/clock.ts'
 import type { Hash32, JobId } from '../../lib/codecs.ts'
 import { keccak256Hex, utf8 } from '../../lib/digest.ts'
 import { errorMessage } from '../../lib/error-message.ts'
+import { SvcError } from '../../lib/svc-error.ts'
 import { atMost } from '../async/at-most.ts'
 import { createWork } from '../async/work.ts'
 import type { ChainResult, Commitment } from '../chain/chain.ts'
@@ -134,7 +135,7 @@ async function send(
 
 async function note(deps: Dependencies, { job, waiting, ...looked }: Looked): Promise<void> {
   const news = newsOf(looked)
-  if (news.type === 'effect-tried' && !news.tried.done) {
+  if (news.type === 'effect-tried') {
     const { error } = news.tried
     deps.log.warn('effect failed', { jobId: job.id, effect: 'commit-result', error })
   }
@@ -148,7 +149,9 @@ async function note(deps: Dependencies, { job, waiting, ...looked }: Looked): Pr
 
 function newsOf({ found, sentTx }: Pick<Looked, 'found' | 'sentTx'>): EffectNews {
   if (found instanceof Error) {
-    return { type: 'effect-tried', tried: { done: false, error: errorMessage(found) } }
+    // The contract never changes a result: with another one of a job, which a restored backup can lead to, all tries would fail.
+    const done = found instanceof SvcError && found.code === 'chain-conflict'
+    return { type: 'effect-tried', tried: { done, error: errorMessage(found) } }
   }
   return found.state === 'deep'
     ? { type: 'commit-seen', tx: found.tx, isDeep: true }

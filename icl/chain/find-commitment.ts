@@ -26,13 +26,18 @@ export async function findCommitment(
   const doing = `reading ResultRegistry at ${resultRegistry}`
   const [recorded, committedAt] = await readResult(publicClient, resultRegistry, result)
   if (committedAt === 0n) return { state: 'absent' }
+  const latest = await reading(doing, () => publicClient.getBlockNumber())
+  const isShallow = (block: bigint) => latest - block + 1n < BigInt(confirmations)
   if (recorded.receiptHash !== result.receiptHash) {
+    const block = await reading(doing, () =>
+      firstBlockSince(publicClient, committedAt + 1n, latest),
+    )
+    if (isShallow(block)) return { state: 'shallow' }
     const hint =
-      'Two coordinators settled one job differently. Keep both logs and ask the operator.'
+      'The job was settled before with another receipt, for example before a backup was restored. Nothing changes a result on chain.'
     const message = `${doing}: it holds another result of job ${result.jobId}`
     throw new SvcError('chain-conflict', message, { hint })
   }
-  const latest = await reading(doing, () => publicClient.getBlockNumber())
   const found =
     (await findSent(publicClient, result, sentTx)) ??
     (await findEvent(publicClient, resultRegistry, result, committedAt, latest))
@@ -40,8 +45,7 @@ export async function findCommitment(
     const message = `${doing}: the result of job ${result.jobId} stands there, but not its event`
     throw new SvcError('chain-event-missing', message, missingEvent)
   }
-  if (latest - found.block + 1n < BigInt(confirmations)) return { state: 'shallow' }
-  return { state: 'deep', tx: found.tx }
+  return isShallow(found.block) ? { state: 'shallow' } : { state: 'deep', tx: found.tx }
 }
 
 /** What to do about an event that an RPC server does not show. */

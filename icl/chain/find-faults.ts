@@ -22,6 +22,7 @@ export async function findFaults(
   const coordinator = walletClient.account.address
   return reading('checking the contracts', async () => {
     const faults = await Promise.all([
+      chainFault(publicClient),
       faultOf(publicClient, 'NodeRegistry', nodeRegistry, nodeRegistryAbi, coordinator),
       faultOf(publicClient, 'PromptKeyStore', promptKeyStore),
       faultOf(publicClient, 'ResultRegistry', resultRegistry, resultRegistryAbi, coordinator),
@@ -29,6 +30,13 @@ export async function findFaults(
     ])
     return faults.flatMap((fault) => fault ?? [])
   })
+}
+
+async function chainFault(publicClient: PublicClient) {
+  const [actual, expected] = [await publicClient.getChainId(), publicClient.chain?.id]
+  return actual === expected
+    ? undefined
+    : `the RPC serves chain ${actual}, and the settings say ${expected}`
 }
 
 async function absenceOf(publicClient: PublicClient, name: string, address: Address) {

@@ -44,7 +44,8 @@ export type Finding = Seat &
 
 /** The result of trying an effect: it is done, or has to be tried again. */
 export type Tried =
-  | { readonly done: true }
+  /** With an error it is given up: no other try could succeed. */
+  | { readonly done: true; readonly error?: string }
   | {
       readonly done: false
       /** In milliseconds. When left out, the wait grows from one try to the next. */

@@ -62,7 +62,7 @@ const backoffMs = ({ attempts }: PendingEffect): number =>
 
 /** Records for the client why the job's result is not on chain. */
 const withError = (job: Job, { effect }: PendingEffect, news: Tried): Job =>
-  effect.type === 'commit-result' && !news.done && news.error !== undefined
+  effect.type === 'commit-result' && news.error !== undefined
     ? { ...job, commitError: news.error }
     : job
 

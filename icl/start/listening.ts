@@ -19,7 +19,7 @@ export type Listen = (app: Served, address: ListenAddress) => Listening | Promis
 
 const remedies: Readonly<Record<string, string>> = {
   EADDRINUSE:
-    'Another program has this port: stop it, or set SVC_ICL_PORT to another one. `ss -ltnp` shows which it is.',
+    'Another program has this port: stop it, or set SVC_ICL_PORT to another one. `ss -ltnp` shows which it is. If none has it, SVC_ICL_HOST is a name without an address here.',
   EACCES: 'Set SVC_ICL_PORT to 1024 or above, or give the process the right to lower ports.',
   EADDRNOTAVAIL:
     'Set SVC_ICL_HOST to an address of this machine, or to 0.0.0.0 or :: for all of them.',

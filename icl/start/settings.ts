@@ -152,7 +152,7 @@ export const Settings = z.object({
     'The highest tier that each attestation backend may serve. mock stays at 0',
   ),
   SVC_ICL_DEFAULT_COMPARATOR: ComparatorId.default(defaultComparator).describe(
-    'Comparator of jobs that name none: exact or similar/2',
+    'Comparator of jobs that name none: exact, similar/2 or structured/1',
   ),
   SVC_ICL_CLIENT_ALLOW_LIST: optionalText(
     'Clients that may submit: addresses with commas, or a file with one a line',
@@ -224,7 +224,7 @@ export function parseSettings(
   const parsed = Settings.safeParse(given)
   if (parsed.success) return parsed.data
   const mistakes = parsed.error.issues.map(({ path, message }) => {
-    const name = path.join('.')
+    const name = String(path[0])
     return given[name] === undefined ? `  ${name} is missing` : `  ${name} ${message}`
   })
   throw new SvcError('settings-invalid', `The settings are not usable:\n${mistakes.join('\n')}`, {

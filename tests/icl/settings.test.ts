@@ -48,6 +48,19 @@ describe('the settings of the ICL', () => {
     expect(text).toContain('SVC_ICL_CONSOLE must be one of: public, token, off')
   })
 
+  it('are refused by the name of the whole setting when a part of it is wrong', () => {
+    const text = mistakesIn({
+      ...good,
+      SVC_ICL_TIERS: 'tpm=300',
+      SVC_ICL_BLOBS: 'kubo:http://u:p@127.0.0.1:1',
+      SVC_ICL_COFHE_URLS: 'x',
+    })
+    expect(text.match(/SVC_ICL_\w+ (?!is missing)/g)).toEqual(
+      expect.arrayContaining(['SVC_ICL_TIERS ', 'SVC_ICL_BLOBS ', 'SVC_ICL_COFHE_URLS ']),
+    )
+    expect(text).not.toContain('is missing')
+  })
+
   it('refuse plain http to an RPC in a public network', () => {
     const rpc = (url: string) => mistakesIn({ ...good, SVC_ICL_RPC_URL: url })
     expect(rpc('http://rpc.example.org')).toContain('SVC_ICL_RPC_URL must be https')

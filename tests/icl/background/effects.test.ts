@@ -208,6 +208,21 @@ describe('what is done outside', () => {
     expect([chain.committed.length, (await view()).commit_tx]).toEqual([1, expect.any(String)])
   })
 
+  it('is given up when the chain has another result of the job, which nothing changes', async () => {
+    const { a, clock, chain, nodes } = await pair()
+    let looks = 0
+    chain.findCommitment = async () => {
+      looks++
+      throw new SvcError('chain-conflict', 'it holds another result', { hint: '' })
+    }
+    const { jobId, view } = await runJob(a, nodes, ['yes', 'yes', 'yes'])
+    await clock.advance(60_000)
+    expect(looks).toBe(1)
+    expect((await view()).commit_error).toBe('it holds another result')
+    expect((await a.deps.store.findJob(jobId))?.document.outbox).toEqual([])
+    expect((await a.api().getReadiness()).reasons.join()).not.toContain('another result')
+  })
+
   it('is what the operator is told of when the contracts are wrong', async () => {
     const { a, chain } = await pair()
     chain.findFaults = async () => ['ResultRegistry: there is no contract at 0xde']

@@ -325,6 +325,12 @@ describe('what the operator is told', () => {
     expect(await newChain().findFaults()).toEqual([])
   })
 
+  it('that the RPC serves another chain', async () => {
+    expect(await newChain({ chainId: 5 }).findFaults()).toEqual([
+      `the RPC serves chain ${chain.anvil.chainId}, and the settings say 5`,
+    ])
+  })
+
   it('a wrong address, another contract, a missing role, an empty account', async () => {
     const nowhere = `0x${'de'.repeat(20)}` as const
     expect(await newChain({ resultRegistry: anAddress(nowhere) }).findFaults()).toEqual([

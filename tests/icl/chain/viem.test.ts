@@ -90,6 +90,13 @@ describe('committing a result', () => {
     })
   })
 
+  it('says nothing of another result that a reorganisation may still remove', async () => {
+    const result = resultOf()
+    await adapter().commitResults([result])
+    const found = adapter({ confirmations: 3 }).findCommitment
+    expect(await found(resultOf({ jobId: result.jobId }), undefined)).toEqual({ state: 'shallow' })
+  })
+
   it('names the address when no contract is there, and the role when it is missing', async () => {
     const nowhere = anAddress(`0x${'de'.repeat(20)}`)
     await expect(
