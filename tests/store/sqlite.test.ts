@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 // biome-ignore lint/correctness/noUnresolvedImports: Biome does not know this module yet.
-import { DatabaseSync } from 'node:sqlite'
+import * as sqlite from 'node:sqlite'
 import { afterAll, describe, expect, it, vi } from 'vitest'
 import { createOutages } from '../../icl/records/outages.ts'
 import { createDocuments } from '../../icl/store/sqlite/documents.ts'
@@ -51,6 +51,25 @@ describe('a sqlite file', () => {
     expect(String(refusal)).toContain(file)
     await store.close()
     await (await openSqliteStore(file)).close()
+  })
+
+  it('closes, frees its lock and keeps all in its log when the disk has no room for the database', async () => {
+    const file = newFile()
+    const full = { code: 'ERR_SQLITE_ERROR', errcode: 13 }
+    class Full extends sqlite.DatabaseSync {
+      override exec(sql: string): void {
+        if (/wal_checkpoint/.test(sql)) throw Object.assign(new Error('planted'), full)
+        super.exec(sql)
+      }
+    }
+    const store = await openSqliteStore(file, {
+      load: async () => ({ ...sqlite, DatabaseSync: Full }),
+    })
+    await insert(store, '1')
+    await store.close()
+    const again = await openSqliteStore(file)
+    expect(await again.findJob(jobOf('1').id)).toBeDefined()
+    await again.close()
   })
 
   it('takes the small changes of a guest while an ICL has it', async () => {
@@ -171,7 +190,7 @@ describe('a sqlite file', () => {
     const store = await openSqliteStore(file)
     await insert(store, '1')
     await store.close()
-    const db = new DatabaseSync(file)
+    const db = new sqlite.DatabaseSync(file)
     const row = db.prepare("SELECT rootpage AS page FROM sqlite_schema WHERE name = 'jobs'").get()
     db.close()
     const bytes = readFileSync(file)
@@ -251,7 +270,7 @@ describe('a sqlite file', () => {
   it('answers every frequent question from an index', async () => {
     const file = newFile()
     await (await openSqliteStore(file)).close()
-    const db = new DatabaseSync(file)
+    const db = new sqlite.DatabaseSync(file)
     const plans = Object.entries(queries).map(([name, sql]) => {
       const steps = db
         .prepare(`EXPLAIN QUERY PLAN ${sql}`)
@@ -290,7 +309,7 @@ describe('a sqlite file', () => {
 })
 
 function change(file: string, sql: string): void {
-  const db = new DatabaseSync(file)
+  const db = new sqlite.DatabaseSync(file)
   db.exec(sql)
   db.close()
 }

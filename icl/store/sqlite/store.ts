@@ -9,7 +9,7 @@ import {
 } from '../store.ts'
 import { createUnreadable, type Unreadable } from '../unreadable.ts'
 import { createCommits, type SqliteCommits } from './commits.ts'
-import { asStoreError, type SqliteDatabase } from './database.ts'
+import { asStoreError, failureCode, type SqliteDatabase } from './database.ts'
 import { createDocuments } from './documents.ts'
 import { wholeJob } from './job-parts.ts'
 import { createSqliteReads, wholeEvent } from './reads.ts'
@@ -71,9 +71,15 @@ export function createSqliteStore(
       if (!isOpen) return
       commits.close()
       isOpen = false
-      // Leaves no log to replay at the next start, so that the file alone is a complete copy.
-      if (commits.trouble() === undefined) db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
-      host.close()
+      try {
+        // Leaves no log to replay at the next start, so that the file alone is a complete copy.
+        if (commits.trouble() === undefined) db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+      } catch (error) {
+        // The log keeps everything, for example when the disk is full.
+        if (failureCode(error) === undefined) throw error
+      } finally {
+        host.close()
+      }
     },
     save: (write, writeId) => commits.run(() => writes.save(write, writeId)),
     saveAll: (all, writeId) => commits.run(() => writes.saveAll(all, writeId)),
