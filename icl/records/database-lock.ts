@@ -81,7 +81,7 @@ export async function breakDatabaseLock(store: Keys, now: number): Promise<strin
   const running = replicas.find((one) => isLive(one, now))
   if (running) {
     throw new SvcError('store-in-use', `An ICL (${running.id}) uses the database`, {
-      hint: 'Stop it. A stop gives its lock back.',
+      hint: 'Stop it. A stop gives its lock back. One that was killed counts for 15 s.',
     })
   }
   const value = await store.findKey(key, now)

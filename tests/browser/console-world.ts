@@ -1,4 +1,5 @@
 import { createApp } from '../../icl/app.ts'
+import { openAccess } from '../../icl/rules/access.ts'
 import { attestedNode, type Node } from '../../icl/rules/eligibility.ts'
 import type { Job } from '../../icl/rules/job.ts'
 import { assignmentOf, isSettled, recorded } from '../../icl/rules/job.ts'
@@ -159,8 +160,8 @@ function answeredBy(
 }
 
 /** An ICL over HTTP with 50 nodes and 500 jobs, on a clock that a test moves. */
-export async function startConsoleWorld({ nodes = 50, jobs = 500 } = {}) {
-  const icl = await createTestIcl()
+export async function startConsoleWorld({ nodes = 50, jobs = 500, access = openAccess } = {}) {
+  const icl = await createTestIcl({ access })
   const { store } = icl.deps
   const now = icl.clock.now()
   for (let index = 0; index < nodes; index++) {

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { Browser, Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect } from 'vitest'
+import { openAccess } from '../../icl/rules/access.ts'
 import { sampleJob } from '../icl/rules/sample-job.ts'
 import { browserNote, itInBrowser, startChromium } from './chromium.ts'
 import { idAt, nodeAt, seededJob, startConsoleWorld } from './console-world.ts'
@@ -250,5 +251,28 @@ itInBrowser(
     expect(await isWithin()).toBe(true)
     expect(problems).toEqual([])
     await close()
+  },
+)
+
+itInBrowser(
+  `the console of an operator with a token${browserNote} says when a token is wrong`,
+  async () => {
+    const access = { ...openAccess, console: 'token', metricsToken: 'right-token-12345' } as const
+    const { origin, stop } = await startConsoleWorld({ nodes: 0, jobs: 0, access })
+    const context = await browser!.newContext()
+    const page = await context.newPage()
+    await page.goto(`${origin}/console`)
+    const give = async (token: string) => {
+      await page.getByLabel('Token', { exact: true }).fill(token)
+      await page.getByRole('button', { name: 'Show the console' }).click()
+    }
+    await page.getByLabel('Token', { exact: true }).waitFor()
+    expect(await page.getByRole('alert').count()).toBe(0)
+    await give('wrong')
+    await page.getByRole('alert').filter({ hasText: 'refuses this token' }).waitFor()
+    await give('right-token-12345')
+    await page.getByText('live', { exact: true }).waitFor()
+    await context.close()
+    await stop()
   },
 )

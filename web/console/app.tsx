@@ -1,5 +1,5 @@
 import { span } from './format.ts'
-import { setToken } from './icl.ts'
+import { hasToken, setToken } from './icl.ts'
 import { Jobs } from './jobs.tsx'
 import type { Liveness } from './live.ts'
 import { Mark, type Tone } from './marks.tsx'
@@ -115,6 +115,11 @@ function TokenForm({ onToken }: { onToken: () => void }) {
         </label>
         <button type="submit">Show the console</button>
       </form>
+      {hasToken() && (
+        <p class="note bad" role="alert">
+          The ICL refuses this token. It is SVC_ICL_METRICS_TOKEN of its settings.
+        </p>
+      )}
     </section>
   )
 }

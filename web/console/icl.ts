@@ -33,6 +33,8 @@ export const setToken = (given: string): void => {
   token = given
 }
 
+export const hasToken = (): boolean => token !== undefined
+
 /** Sends a request to the ICL that served this page; throws IclError. */
 export async function ask(
   path: string,
