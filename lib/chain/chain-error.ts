@@ -134,12 +134,20 @@ const codeOf = (error: unknown): ChainErrorCode => {
   return isRevert(error) ? 'chain-reverted' : 'chain-unavailable'
 }
 
+/** What an RPC responded that is no JSON-RPC, such as another server or one that refuses a key; without its text, which may show its address. */
+const strangeAnswerOf = (error: unknown): string | undefined => {
+  const failed = causesOf(error).find((cause) => cause instanceof HttpRequestError)
+  if (failed?.status !== undefined) return `the chain RPC responds with HTTP ${failed.status}`
+  return failed?.cause instanceof SyntaxError ? 'the chain RPC responds with no JSON' : undefined
+}
+
 /** What a failed request to the chain becomes: an SvcError `chain-...` of the table of causes, retryable (spec 7). */
 export const toChainError = (error: unknown, doing: string): SvcError => {
   if (error instanceof SvcError) return error
   const code = codeOf(error)
   const isNamed = code !== 'chain-unavailable' || isUnreachable(error)
-  const why = isNamed ? whatOf(code) : shortMessageOf(error).replace(/\s+/g, ' ')
+  const named = (code === 'chain-unavailable' && strangeAnswerOf(error)) || whatOf(code)
+  const why = isNamed ? named : shortMessageOf(error).replace(/\s+/g, ' ')
   const said = isUnreachable(error) ? '' : detailsOf(error, why)
   return new SvcError(code, `${doing}: ${why}${said}`, {
     // The error itself goes to the user of this RPC.

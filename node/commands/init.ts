@@ -51,8 +51,18 @@ export async function initialise(flags: Flags, context: CommandContext): Promise
   const tpm = await tpmOf(config, configPath, context)
   report({ ...made, tpm, keys: keysToSet(config, context) }, cost, flags, context)
   if (prompts && 'value' in cost) {
-    await offerToRegister(prompts, made.address, cost.value, { config, password }, context)
+    await offerToRegister(prompts, made.address, cost.value, { config, password }, context).catch(
+      notRegistered,
+    )
   }
+}
+
+/** Ctrl-C leaves a node that `init` refuses to make again. */
+function notRegistered(error: unknown): never {
+  if (!(error instanceof SvcError) || error.code !== 'interrupted') throw error
+  throw new SvcError(error.code, 'interrupted before registering', {
+    hint: 'Configuration and keystore are kept. Go on with `svc-node register`.',
+  })
 }
 
 /** Returns the given password, or one typed twice, as the input is hidden. Throws SvcError `password-missing` or `password-too-short`. */

@@ -3,10 +3,10 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { afterEach, describe, expect, it } from 'vitest'
 import { promptKeyStoreAbi } from '../../../lib/abi/prompt-key-store.ts'
 import { isRevert, revertNameOf, toChainError } from '../../../lib/chain/chain-error.ts'
-import { createChainWriter } from '../../../lib/chain/clients.ts'
+import { createChainReader, createChainWriter } from '../../../lib/chain/clients.ts'
 import { sendCall } from '../../../lib/chain/send.ts'
 import { isAllowed } from '../../../lib/chain/task-manager.ts'
-import type { LocalServer } from '../../local-server.ts'
+import { type LocalServer, startServer } from '../../local-server.ts'
 import { type RpcAnswer, startRpcStandIn } from './rpc-stand-in.ts'
 
 const contract = `0x${'0c'.repeat(20)}` as const
@@ -65,6 +65,20 @@ describe('a failure of the chain RPC inside (-32603)', () => {
     expect([reverted, (error as { code: string }).code]).toEqual([true, 'chain-reverted'])
   })
 })
+
+it.each([
+  [401, '{"error":"Must be authenticated!"}', /^looking: the chain RPC responds with HTTP 401$/],
+  [200, '<html>Log in</html>', /^looking: the chain RPC responds with no JSON$/],
+])(
+  'a server that is no RPC, or refuses the key, is not said to be silent: HTTP %d',
+  async (status, body, words) => {
+    rpc = await startServer((response) => void response.writeHead(status).end(body))
+    const reader = createChainReader({ rpcUrl: rpc.url, chainId: 31_337 })
+    const error = toChainError(await failureOf(reader.publicClient.getChainId()), 'looking')
+    expect(error).toMatchObject({ code: 'chain-unavailable', retryable: true })
+    expect(error.message).toMatch(words)
+  },
+)
 
 it.each([
   [-32_003, 'Insufficient funds for gas * price + value', 'chain-wallet-empty', /cannot pay/],

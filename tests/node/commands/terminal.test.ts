@@ -244,6 +244,7 @@ describe('registering from init', () => {
     await terminal.answer('Register now', 'y')
     await terminal.answer('Send 1.0', ctrlC)
     expect(await terminal.exited).toBe(1)
+    expect(terminal.screen()).toContain('Go on with `svc-node register`')
     expect((await readdir(folder())).toSorted()).toEqual([
       'config.json',
       'keystore.json',
