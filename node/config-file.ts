@@ -2,7 +2,7 @@ import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { readJson } from '../lib/host/private-files.ts'
 import { SvcError } from '../lib/svc-error.ts'
-import { type Config, parseConfig } from './config.ts'
+import { type Config, correctFile, parseConfig } from './config.ts'
 import { withDeployment } from './deployment.ts'
 import type { Environment } from './environment.ts'
 
@@ -24,7 +24,7 @@ export const keystorePathOf = (configPath: string, configured: string | undefine
 
 /** Reads the JSON of a configuration, undefined when there is no file. Throws SvcError `file-unreadable`. */
 export const readConfigFile = (configPath: string): Promise<unknown> =>
-  readJson(configPath, 'Correct the file, or make a new one with `svc-node init --force`.')
+  readJson(configPath, correctFile)
 
 /**
  * Reads and checks the configuration and the address file that it may name. An unknown field is an error, because it may be a misspelt

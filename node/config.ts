@@ -139,6 +139,10 @@ function modelMistake(
   return `${name}: ${unknownProviderText(provider, configured)}`
 }
 
+/** What to do about a file that is no configuration. */
+export const correctFile =
+  'Correct the file. `svc-node init --force` makes a new one, but with a new wallet.'
+
 /** Everything the operator configures (spec 2.4). */
 export type Config = z.output<typeof Config>
 
@@ -154,7 +158,7 @@ export function parseConfig(
 ): Config {
   if (typeof file !== 'object' || file === null || Array.isArray(file)) {
     throw new SvcError('config-invalid', `${path} does not hold a JSON object`, {
-      hint: 'Correct the file, or make a new one with `svc-node init --force`.',
+      hint: correctFile,
     })
   }
   const fromEnvironment = environmentFields.flatMap((field) => {

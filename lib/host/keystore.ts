@@ -156,9 +156,10 @@ async function readSealed(path: string): Promise<z.output<typeof Web3SecretStora
   }
   const parsed = Web3SecretStorage.safeParse(await readJson(path, restore))
   if (parsed.success) return parsed.data
+  const wrong = parsed.error.issues.map((issue) => issue.path.join('.')).filter((at) => at !== '')
   throw new SvcError(
     'keystore-invalid',
-    `${path} is no Web3 Secret Storage v3 keystore with scrypt: ${z.prettifyError(parsed.error)}`,
+    `${path} is no Web3 Secret Storage v3 keystore with scrypt. Wrong or missing: ${wrong.join(', ') || 'all of it'}`,
     { hint: restore },
   )
 }

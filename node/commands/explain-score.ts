@@ -75,7 +75,7 @@ async function lookOnce(
       computed === told ? [] : [`${name}: the events make ${computed}, the ICL says ${told}`],
     ),
   ]
-  const share = record.draw && shareText(record.draw)
+  const share = record.active && record.draw && shareText(record.draw)
   return { steps, standing, rows, faults, share, moves: weightMovesText(events, now) }
 }
 

@@ -71,7 +71,7 @@ function rowsOf(seen: Surroundings, icl: string, eligible: boolean | null): read
         `${tasks_completed} completed, ${tasks_accepted} accepted, ${tasks_rejected} rejected`,
       ],
       ['Reputation', `${reputation_score} of at most 1000`],
-      ...(draw ? [['Share of draws', shareText(draw)] as const] : []),
+      ...(draw && known.active ? [['Share of draws', shareText(draw)] as const] : []),
       ...('value' in moves ? [['Weight moved', moves.value ?? manyEvents] as const] : []),
       ['Heartbeat', heartbeatText(metrics.last_heartbeat, now)],
     )

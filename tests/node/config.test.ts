@@ -258,6 +258,13 @@ describe('the configuration', () => {
     expect(mistakeOf({ OPENAI_API_KEY: 'x' })).toContain('OPENAI_API_KEY: unknown field')
   })
 
+  it('says that a new file by init brings a new wallet', () => {
+    const work = () => parseConfig([], {}, '/x.json')
+    expect(work).toThrow(
+      expect.objectContaining({ hint: expect.stringContaining('but with a new wallet') }),
+    )
+  })
+
   for (const notAnObject of [[], 'text', null, 3]) {
     it(`refuses ${JSON.stringify(notAnObject)} as a file`, () => {
       expect(() => parseConfig(notAnObject, {}, '/x.json')).toThrow('does not hold a JSON object')

@@ -96,7 +96,10 @@ describe('the keystore', () => {
   it('says what is wrong with a file that is no keystore', async () => {
     const broken = join(folder, 'broken.json')
     await writeFile(broken, '{"version":3}')
-    await expect(readKeystore(broken, password)).rejects.toMatchObject({ code: 'keystore-invalid' })
+    await expect(readKeystore(broken, password)).rejects.toMatchObject({
+      code: 'keystore-invalid',
+      message: expect.stringMatching(/with scrypt\. Wrong or missing: id, crypto$/),
+    })
     await writeFile(broken, 'not json')
     await expect(readKeystore(broken, password)).rejects.toMatchObject({ code: 'file-unreadable' })
     await expect(readKeystore(join(folder, 'none'), password)).rejects.toMatchObject({

@@ -61,6 +61,11 @@ describe('svc-node jobs --explain', () => {
     expect(sum).toBe(last.score)
   })
 
+  it('names no share of draws for a node that is not drawn', async () => {
+    const { told } = await explain((_, text) => text.replace('"active":true', '"active":false'))
+    expect([told.holds, told.share]).toEqual([true, undefined])
+  })
+
   it('prints each event with what it adds, for people', async () => {
     const context = { ...quietContext({}), fetch: icl.fetch, clock: icl.clock }
     const work = explainScore(nodes[1]!.address, origin, {}, context)
