@@ -23,8 +23,8 @@ export function diagnoseNode(seen: Surroundings): {
   readonly eligible: boolean | null
   readonly troubles: readonly Trouble[]
 } {
-  const { network, record, chain, disk } = seen
-  const troubles = [network, record, disk].flatMap((answer) => unreached(answer))
+  const { network, record, chain, disk, journal } = seen
+  const troubles = [network, record, disk, journal].flatMap((answer) => unreached(answer))
   troubles.push(...unreached(chain, 'icl-needed'))
   if (seen.certificate === undefined) troubles.push(notAttested)
   troubles.push(...poverty(seen), ...missingKeys(seen), ...unanswered(seen))

@@ -18,6 +18,7 @@ import type { Config } from '../config.ts'
 import type { LoadedConfig } from '../config-file.ts'
 import { findProvider, keyOf, type ProviderSettings } from '../inference/providers.ts'
 import { checkDisk } from '../journal/check-disk.ts'
+import { checkJournal, journalPathOf } from '../journal/read-journal.ts'
 import type { CommandContext } from './context.ts'
 import { askIcl, networkOf, registryEndpoint, rpcName, withTimeout } from './reach.ts'
 import { readSignedEvents } from './signed-events.ts'
@@ -50,6 +51,7 @@ export type Surroundings = {
   readonly models: readonly ModelKey[]
   /** Whether files can be written in the journal's folder. */
   readonly disk: Answer<void>
+  readonly journal: Answer<void>
 }
 
 /** Returns the value of a part, undefined without it. */
@@ -101,6 +103,7 @@ export async function lookAround(
     accusations: isAccused ? await answer(accusationsOf()) : { value: [] },
     models: modelKeys(config, context),
     disk: await answer(checkDisk(dirname(configPath))),
+    journal: await answer((async () => checkJournal(journalPathOf(configPath)))()),
   }
 }
 

@@ -4,6 +4,7 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { readText } from './json-lines.ts'
 import { stepIn } from './step-lines.ts'
 import type { JournalStep } from './steps.ts'
+import { orUnwritable } from './write-journal.ts'
 
 /** Returns the path of the journal, beside the configuration. */
 export const journalPathOf = (configPath: string): string =>
@@ -51,6 +52,13 @@ export function checkWhole(path: string, { damaged }: JournalContent): void {
     },
   )
 }
+
+/** Throws SvcError `journal-unwritable` or `journal-damaged` when `run` could not use the journal. */
+export const checkJournal = (path: string): void =>
+  checkWhole(
+    path,
+    orUnwritable(path, () => readJournal(path)),
+  )
 
 /** Returns the assignments that are still legible in damaged lines. */
 export const assignmentIdsIn = (damaged: readonly DamagedLine[]): readonly AssignmentId[] =>

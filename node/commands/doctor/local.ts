@@ -12,7 +12,7 @@ import { readRecord } from '../../attestation/record.ts'
 import { inspectTpm, tpmText } from '../../attestation/tpm/inspect-tpm.ts'
 import type { LoadedConfig } from '../../config-file.ts'
 import { checkDisk } from '../../journal/check-disk.ts'
-import { checkWhole, journalPathOf, readJournal } from '../../journal/read-journal.ts'
+import { checkJournal as checkJournalAt, journalPathOf } from '../../journal/read-journal.ts'
 import { openWallet } from '../../wallet.ts'
 import { durationText } from '../amounts.ts'
 import type { CommandContext } from '../context.ts'
@@ -51,7 +51,7 @@ export const checkFolder = ({ configPath }: LoadedConfig): Promise<Check> =>
 export const checkJournal = ({ configPath }: LoadedConfig): Promise<Check> =>
   checking('journal', async () => {
     const path = journalPathOf(configPath)
-    checkWhole(path, readJournal(path))
+    checkJournalAt(path)
     return ok('journal', path)
   })
 

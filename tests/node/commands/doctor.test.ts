@@ -1,4 +1,4 @@
-import { chmod, cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import type { ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -137,6 +137,17 @@ describe('svc-node doctor', () => {
     const { code, failed, find } = await doctor(env)
     expect([code, failed]).toEqual([1, ['journal']])
     expect(find('journal')?.remedy).toContain('svc-node repair')
+    expect(await operator.run(['status'], env)).toMatchObject({
+      code: 1,
+      out: expect.stringContaining('journal.jsonl is damaged'),
+    })
+  })
+
+  it('journal: says what to do when it cannot be read', async () => {
+    const { folder, env } = await copyOfNode()
+    await rm(join(folder, 'journal.jsonl'), { force: true })
+    await mkdir(join(folder, 'journal.jsonl'))
+    expect((await doctor(env)).find('journal')?.remedy).toContain('who owns the folder')
   })
 
   it('keystore: missing, or open to others', async () => {
