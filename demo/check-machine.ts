@@ -1,4 +1,5 @@
 import { statfs } from 'node:fs/promises'
+import { errorMessage } from '../lib/error-message.ts'
 import { SvcError } from '../lib/svc-error.ts'
 import { isFree } from './free-port.ts'
 
@@ -6,9 +7,13 @@ import { isFree } from './free-port.ts'
 const neededBytes = 64 * 1024 * 1024
 const mebibytes = (bytes: number): string => `${Math.floor(bytes / 1024 / 1024)} MiB`
 
-/** Throws SvcError `disk-full` when the folder's disk has too little room to start the service. */
+/** Throws SvcError when there is no such folder, or its disk has too little room to start the service (`disk-full`). */
 export async function checkDisk(folder: string, needed = neededBytes): Promise<void> {
-  const { bavail, bsize } = await statfs(folder)
+  const { bavail, bsize } = await statfs(folder).catch((error: unknown) => {
+    throw new SvcError('folder-unusable', errorMessage(error), {
+      hint: 'Set TMPDIR to a folder that exists.',
+    })
+  })
   const free = bavail * bsize
   if (free >= needed) return
   throw new SvcError(

@@ -94,6 +94,9 @@ describe('npm run dev', () => {
   it('names a disk without room', async () => {
     await checkDisk(tmpdir(), 1)
     await expect(checkDisk(tmpdir(), Number.MAX_SAFE_INTEGER)).rejects.toThrow(/MiB are needed/)
+    await expect(checkDisk('/no/such/folder')).rejects.toMatchObject({
+      hint: expect.stringContaining('TMPDIR'),
+    })
   })
 
   it(
