@@ -52,8 +52,7 @@ function commandLineOf(program: string, commands: readonly CommandSpec[]): CAC {
       body: fitHelp(body)
         // The name is two letters shorter. The columns after it stay in place.
         .replaceAll(/<verify>(.*?)( {2,})/g, 'verify$1  $2')
-        .replaceAll('<verify>', 'verify')
-        .replaceAll(/ +$/gm, ''),
+        .replaceAll('<verify>', 'verify'),
     }))
     const head = [{ body: `${program} ${built}` }, ...(spec ? [{ body: spec.summary }] : [])]
     return [...head, ...rest, { title: 'Exit codes', body: exitCodeHelp }]

@@ -1,7 +1,11 @@
 const widest = 100
 
-/** Breaks help lines over 100 columns. A list entry continues below its description. */
-export const fitHelp = (text: string): string => text.split('\n').map(fitLine).join('\n')
+/** Breaks help lines over 100 columns, without spaces at their ends. A list entry continues below its description. */
+export const fitHelp = (text: string): string =>
+  text
+    .split('\n')
+    .map((line) => fitLine(line.trimEnd()))
+    .join('\n')
 
 function fitLine(line: string): string {
   const [lead = ''] = /^ *\S.*? {2,}(?=\S)/.exec(line) ?? /^ */.exec(line) ?? []

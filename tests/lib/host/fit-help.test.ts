@@ -7,6 +7,8 @@ describe('a help text', () => {
   it('stays as it is up to 100 columns', () => {
     const text = `Usage: x\n\n  --flag  ${'y'.repeat(90)}\n`
     expect(fitHelp(text)).toBe(text)
+    const full = 'y'.repeat(100)
+    expect(fitHelp(`${full} `)).toBe(full)
   })
 
   it('goes on below what a list says of an entry, in lines of 100 columns at most', () => {
