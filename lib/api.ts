@@ -4,6 +4,7 @@ import { type Clock, elapsedSince } from './clock.ts'
 import { withDeadline } from './deadline.ts'
 import { type Endpoint, type Input, isRawAnswer, type Output, rawBytes } from './endpoint.ts'
 import { endpoints, maxBlobBytes, type OperationId } from './endpoints.ts'
+import { errorMessage } from './error-message.ts'
 import { parseJson } from './parse-json.ts'
 import { isProblemCode, Problem, ProblemError } from './problem.ts'
 import type { ProblemCode } from './problem-codes.ts'
@@ -139,7 +140,7 @@ function createCaller({ baseUrl, fetch, clock, random, signer }: ApiOptions) {
             if (signal.aborted) throw signal.reason
             if (error instanceof ProblemError || error instanceof SvcError) throw error
             if (error instanceof z.core.$ZodError) throw unfit(endpoint, error)
-            throw unreachable(baseUrl, 'failed', error)
+            throw unreachable(baseUrl, `failed (${whyOf(error)})`, error)
           }),
       )
     }
@@ -275,6 +276,12 @@ const unsigned = (): SvcError =>
   new SvcError('wallet-silent', 'The wallet did not sign a request in time', {
     hint: 'Try again, and approve the request in the wallet within a minute.',
   })
+
+// Some runtimes say only `fetch failed`, and the reason in its cause. Bun's hints for programmers follow its first sentence.
+const whyOf = (error: unknown): string =>
+  errorMessage(error instanceof Error && error.cause instanceof Error ? error.cause : error)
+    .split('. ', 1)
+    .join('')
 
 const unreachable = (baseUrl: string, how: string, cause?: unknown): SvcError =>
   new SvcError('icl-unreachable', `The call to the ICL at ${baseUrl} ${how}`, {

@@ -45,7 +45,7 @@ export const callFaults: readonly CallFault[] = [
     fault: 'an ICL that cuts the connection',
     icl: (response) => response.destroy(),
     code: 'icl-unreachable',
-    said: 'The call to the ICL at URL failed',
+    said: 'The call to the ICL at URL failed (ECONNRESET: The socket connection was closed unexpectedly)',
   },
   {
     fault: 'a balancer without an ICL behind it',

@@ -295,12 +295,12 @@ describe('an answer of another form', () => {
 
 describe('an ICL that does not answer', () => {
   it('is unreachable, which may pass', async () => {
-    const cause = new TypeError('refused')
+    const cause = new TypeError('fetch failed', { cause: new Error('self signed certificate') })
     const { api, requests } = apiOf([cause])
     const error = await failureOf(api.getModels())
     expect(error).toMatchObject({
       ...{ code: 'icl-unreachable', retryable: true, cause },
-      message: 'The call to the ICL at https://icl.test/ failed',
+      message: 'The call to the ICL at https://icl.test/ failed (self signed certificate)',
       hint: 'Check the network and the ICL address (SVC_ICL_ENDPOINT).',
     })
     expect(requests).toHaveLength(1)
