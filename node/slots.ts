@@ -6,6 +6,8 @@ export type Slots = {
   free(): number
   /** Jobs that have not ended, including those that wait for other nodes. */
   running(): readonly Promise<void>[]
+  /** Aborts when a job frees its slot or ends. */
+  news(): AbortSignal
   /** True for an assignment that the node works on or has tried. */
   isTaken(id: AssignmentId): boolean
   /** Starts a job. The job holds a slot until it frees it or ends. */
@@ -22,10 +24,16 @@ export function createSlots(count: number): Slots {
   const holding = new Set<symbol>()
   const running = new Set<Promise<void>>()
   const taken = new Set<string>()
+  let next = new AbortController()
+  const tell = () => {
+    next.abort()
+    next = new AbortController()
+  }
   return {
     // More jobs may be resumed than there are slots.
     free: () => Math.max(0, Math.min(count - holding.size, mostUnended - running.size)),
     running: () => [...running],
+    news: () => next.signal,
     isTaken: (id) => taken.has(nameOf(id)),
     start(id, job) {
       const slot = Symbol(nameOf(id))
@@ -33,9 +41,13 @@ export function createSlots(count: number): Slots {
       taken.add(nameOf(id))
       const [oldest] = taken
       if (taken.size > rememberedAssignments && oldest !== undefined) taken.delete(oldest)
-      const work = job(() => void holding.delete(slot)).finally(() => {
+      const work = job(() => {
+        holding.delete(slot)
+        tell()
+      }).finally(() => {
         holding.delete(slot)
         running.delete(work)
+        tell()
       })
       running.add(work)
     },

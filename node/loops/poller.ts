@@ -91,6 +91,7 @@ export async function pollAssignments(options: PollerOptions, signal: AbortSigna
 
   while (!signal.aborted) {
     const startedAt = clock.monotonic()
+    const news = slots.news()
     let waitMs = pollPeriodMs
     try {
       if (options.mayWork() && (await pass()) === 'more') waitMs = 0
@@ -105,7 +106,9 @@ export async function pollAssignments(options: PollerOptions, signal: AbortSigna
       failures += 1
       continue
     }
-    await clock.sleep(Math.max(0, waitMs - elapsedSince(clock, startedAt)), signal).catch(() => {})
+    const restMs = Math.max(0, waitMs - elapsedSince(clock, startedAt))
+    // A full node polls as soon as a slot is free.
+    await clock.sleep(restMs, AbortSignal.any([signal, news])).catch(() => {})
   }
 }
 

@@ -5,7 +5,7 @@ import { pollAssignments } from '../../../node/loops/poller.ts'
 import { createSlots } from '../../../node/slots.ts'
 import { createDice } from '../../simulation/dice.ts'
 import { createVirtualClock } from '../../virtual-clock.ts'
-import { nodeAddress } from '../fakes.ts'
+import { jobId, nodeAddress } from '../fakes.ts'
 
 const quiet = {
   debug: () => {},
@@ -113,5 +113,41 @@ describe('after an ICL was away', () => {
     await pool.pass(45_000)
     expect(pool.back.size).toBe(1)
     pool.stop()
+  })
+})
+
+describe('a node without a free slot', () => {
+  it('polls as soon as a job has freed its slot', async () => {
+    const clock = createVirtualClock(1_800_000_000_000, 1)
+    const slots = createSlots(1)
+    const job = Promise.withResolvers<void>()
+    slots.start({ jobId, fence: 1 }, (freeSlot) => {
+      void clock.sleep(stepMs).then(freeSlot)
+      return job.promise
+    })
+    const stop = new AbortController()
+    const asked: [afterMs: number, wait: number | undefined][] = []
+    const since = clock.now()
+    void pollAssignments(
+      {
+        api: {
+          getAssignments: async ({ query }) => {
+            asked.push([clock.now() - since, query?.wait])
+            if (query?.wait) await clock.sleep(holdMs, stop.signal)
+            return { assignments: [] }
+          },
+        },
+        ...{ address: nodeAddress, slots, clock, random: createDice(1), log: quiet },
+        ...{ spawn: async () => {}, onBack: () => {}, mayWork: () => true },
+      },
+      stop.signal,
+    )
+    await clock.advance(2 * stepMs)
+    expect(asked).toEqual([
+      [0, 0],
+      [stepMs, 20],
+    ])
+    stop.abort()
+    job.resolve()
   })
 })
