@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { PromptMessage } from '../../lib/schemas/prompt.ts'
 
 /** A text; the prompt's own schema looks closer. */
-export const Text = z.string().max(1_048_576)
+export const Text = z.string()
 
 const Part = z.object({ type: z.literal('text'), text: Text })
 

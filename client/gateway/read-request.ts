@@ -98,7 +98,7 @@ function refusal(
     return badRequest(message, param, 'unsupported_value')
   }
   if (name === conversation && path.length > 1) {
-    const message = `${param}: images, audio and files cannot be sent, only texts of system, developer, user, assistant and tool, and calls of functions`
+    const message = `${param}: ${issue?.message}; images, audio and files cannot be sent, only texts of system, developer, user, assistant and tool, and calls of functions`
     return badRequest(message, param, 'unsupported_value')
   }
   return badRequest(`${param}: ${issue?.message ?? 'it is not valid'}`, param, 'invalid_value')

@@ -6,14 +6,8 @@ import { isJson } from '../is-json.ts'
  * under OpenAI's names. The length of the answer is a parameter of the job, since the receipt shows it.
  */
 
-// As many as a blob has bytes, so that too long a prompt is refused by its bytes.
-const maxTextChars = 1_048_576
-
-// Canonical JSON has no lone surrogates.
-const Text = z
-  .string()
-  .max(maxTextChars)
-  .regex(/^\P{Surrogate}*$/u, 'holds half a surrogate pair')
+// Canonical JSON has no lone surrogates. Too long a prompt is refused by its bytes.
+const Text = z.string().regex(/^\P{Surrogate}*$/u, 'holds half a surrogate pair')
 const Said = Text.min(1)
 
 /** The name of a tool, of a speaker or of a schema. */

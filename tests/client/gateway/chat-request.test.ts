@@ -233,6 +233,14 @@ describe('a request for a completion', () => {
     }
     expect(refusalOf(messages(image))).toEqual(['messages[0].content', 'unsupported_value'])
     expect(() => read(messages(image))).toThrow(/images, audio and files cannot be sent/)
+    const unnamed = { role: 'assistant', tool_calls: [{ type: 'function', function: {} }] }
+    expect(() => read(messages(user, unnamed))).toThrow(/\.id: .*expected string/)
+  })
+
+  it('is not refused for a long text, which its bytes decide on', () => {
+    const content = 'a'.repeat(1_100_000)
+    const { prompt } = read(question({ messages: [{ role: 'user', content }] }))
+    expect(prompt).toEqual(promptOfText(content))
   })
 
   it('asks for no longer answer than the service gives', () => {
