@@ -12,7 +12,9 @@ export async function readSecretFile(path: string, what: string, setting: string
       hint: `Correct ${setting}, or the owner and the mode of the file.`,
     })
   try {
-    const { mode, size } = await stat(path)
+    const stats = await stat(path)
+    const { mode, size } = stats
+    if (stats.isDirectory()) throw unreadable('it is a folder')
     if (size > maxFileBytes) throw unreadable('it is too large for keys')
     // Anyone who can read the key can spend its money.
     if ((mode & 0o077) !== 0 && process.platform !== 'win32') {

@@ -110,6 +110,9 @@ describe("a client's key file", () => {
     ])
     expect(await codeOf(await keyFile('f'.repeat(270_000)))).toBe('client-key-unreadable')
     expect(await codeOf(parseClientSettings(needed))).toBe('client-key-unreadable')
+    // Its mode is not to be changed.
+    const ofFolder = { ...parseClientSettings(needed), SVC_CLIENT_KEY_FILE: tmpdir() }
+    expect(await codeOf(ofFolder)).toBe('client-key-unreadable')
     if (process.platform === 'win32') return
     const exposed = await errorOf(async () => readClientKey(await keyFile(key, 0o644), () => {}))
     expect(exposed.code).toBe('client-key-exposed')
