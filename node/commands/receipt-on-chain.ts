@@ -36,7 +36,7 @@ export async function contractsFor(
   }
 }
 
-/** Reads from the receipt's chain. Throws SvcErrors when the RPC is for another one. */
+/** Reads from the receipt's chain. Throws an SvcError when the RPC is for another one. */
 const fromChain = <T>(
   { chain_id: chainId }: Receipt,
   rpcUrl: string,
@@ -44,9 +44,16 @@ const fromChain = <T>(
   read: (reader: ChainReader, signal: AbortSignal) => Promise<T>,
 ): Promise<T> =>
   withTimeout(context, rpcName(rpcUrl), async (signal) => {
-    await checkEndpoint({ rpcUrl, chainId }, signal)
+    await checkEndpoint({ rpcUrl, chainId }, signal).catch(askAnother)
     return await read(createChainReader({ rpcUrl, chainId }), signal)
   })
+
+/** Makes the error of an RPC for another chain say nothing of the receipt. */
+function askAnother(error: unknown): never {
+  if (!(error instanceof SvcError) || error.retryable) throw error
+  const hint = "Give --rpc an RPC of the receipt's chain."
+  throw new SvcError(error.code, error.message, { hint, retryable: true })
+}
 
 /** The first fact that does not hold, in words. */
 const firstWrong = (facts: readonly (readonly [holds: boolean, otherwise: string])[]) =>

@@ -126,3 +126,8 @@ class Ask(unittest.TestCase):
             self.assertEqual(refused.exception.code, "needs-gateway")
             self.assertIn("gateway", refused.exception.hint)
         self.assertEqual(set(self.asked), {"/v1/network", "eth_chainId"})
+
+    def test_an_empty_prompt_is_not_paid_for(self):
+        with self.assertRaises(SvcError) as refused:
+            ask(self.url, self.url, Wallet("0x" + "11" * 32), "openai:test", " \n")
+        self.assertEqual((refused.exception.code, self.asked), ("prompt-empty", []))

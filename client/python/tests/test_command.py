@@ -62,6 +62,15 @@ class Command(unittest.TestCase):
             self.assertNotIn("invalid", out)
             self.assertIn("acknowledgement", err.getvalue())
 
+    def test_a_mistake_in_an_option_says_nothing_of_the_receipt(self):
+        text = json.dumps(self.vector["receipt"])
+        contracts = "--result-registry", f"0x{'1' * 40}", "--prompt-key-store", f"0x{'2' * 40}"
+        code, out = self.run_on(text, *contracts, "--rpc", "here")
+        self.assertEqual((code, "invalid" in out), (75, False))
+        with contextlib.redirect_stderr(io.StringIO()), self.assertRaises(SystemExit) as ended:
+            self.run_on(text, "--rpc", "https://rpc.test", "--result-registry", "0x12")
+        self.assertEqual(ended.exception.code, 2)
+
     def test_anything_else_in_the_file_is_refused(self):
         text = json.dumps(self.vector["receipt"])
         others = [

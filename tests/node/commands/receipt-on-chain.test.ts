@@ -21,6 +21,7 @@ import { createKeyActions } from '../../contracts/stored-keys.ts'
 import { send, startTestChain } from '../../contracts/test-chain.ts'
 import { nodeAddress } from '../../icl/rules/sample-job.ts'
 import { makeReceipt, sampleList } from '../../lib/make-receipt.ts'
+import { startStubChain } from '../stub-chain.ts'
 import { quietContext } from './context.ts'
 
 const clientIndex = 2
@@ -147,6 +148,17 @@ describe('svc-node receipt verify --rpc', () => {
     const away = await verify(receipt, { rpc: 'http://127.0.0.1:9' })
     expect(away).toMatchObject({ code: 75, verdict: 'unknown', draw: { status: 'skipped' } })
     expect([away.chain?.status, away.list?.status]).toEqual(['failed', 'failed'])
+  })
+
+  it('is not known of the RPC of another chain', async () => {
+    const other = await startStubChain(5)
+    try {
+      const asked = await verify(receipt, { rpc: other.url })
+      expect(asked).toMatchObject({ code: 75, verdict: 'unknown' })
+      expect(asked.chain?.remedy).toContain('--rpc')
+    } finally {
+      await other.close()
+    }
   })
 
   it('says what it did not check without a gateway, or with the contracts of the ICL', async () => {

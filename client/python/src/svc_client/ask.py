@@ -52,6 +52,8 @@ def ask(
     on_view: Callable[[dict[str, Any]], None] = lambda view: None,
 ) -> Answer:
     """Returns the checked answer that three nodes agree on by `exact`. Raises SvcErrors, elsewhere `needs-gateway`."""
+    if not text.strip():
+        raise SvcError("prompt-empty", "The prompt is empty", "Write what to ask.")
     service = _Service(icl.rstrip("/"), rpc_url, wallet)
     prompt = canonical_json({"messages": [{"content": text, "role": "user"}], "version": 1}).decode()
     if len(prompt.encode()) > _most_bytes:

@@ -15,6 +15,8 @@ _most_bytes = 1_048_576
 _done, _invalid, _usage, _try_again = 0, 1, 2, 75
 # Characters that control a terminal: text of a file or a server could forge the lines beside it.
 _controlling = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+# Such errors say nothing of the receipt.
+_of_servers = "usage", "http-refused", "chain-not-local", "chain-id-differs"
 _sentences = {
     "valid": "The receipt is valid: it is consistent, and the chain holds its hash and its list.",
     "consistent": "The receipt is consistent. Anyone can make one that is: compare it with the chain (--rpc).",
@@ -59,13 +61,19 @@ def _parser() -> argparse.ArgumentParser:
     verify = actions.add_parser("verify", help="check a receipt by itself, and with --rpc against the chain")
     verify.add_argument("file", metavar="FILE")
     verify.add_argument("--rpc", metavar="URL", help="the chain's JSON-RPC")
-    verify.add_argument("--result-registry", metavar="ADDRESS", help="else the receipt's ICL is asked")
-    verify.add_argument("--prompt-key-store", metavar="ADDRESS", help="else the receipt's ICL is asked")
+    verify.add_argument("--result-registry", metavar="ADDRESS", type=_address, help="else the receipt's ICL is asked")
+    verify.add_argument("--prompt-key-store", metavar="ADDRESS", type=_address, help="else the receipt's ICL is asked")
     verify.add_argument("--gateway", metavar="URL", help="an IPFS gateway: draw the list again from its pool")
     verify.add_argument("--icl-key", metavar="KEY", help="the key that has to have signed the tally: --icl-key=KEY if it begins with -")
     verify.add_argument("--with", dest="acks", metavar="FILE", help="acknowledgements of the ICL, as a node keeps them")
     verify.add_argument("--json", action="store_true", help="print one JSON object")
     return parser
+
+
+def _address(text: str) -> str:
+    if not re.fullmatch("0x[0-9a-fA-F]{40}", text):
+        raise argparse.ArgumentTypeError("write it as 0x and 40 hex digits")
+    return text
 
 
 def _read(options: argparse.Namespace) -> dict[str, Any]:
@@ -102,7 +110,7 @@ def _report(
     failed = [check for check in checks if check["status"] == "failed"]
     if not failed:
         verdict, code = ("consistent" if options.rpc is None else "valid"), _done
-    elif all(check["retryable"] for check in failed):
+    elif all(check["retryable"] or check["code"] in _of_servers for check in failed):
         verdict, code = "unknown", _try_again
     else:
         verdict, code = "invalid", _invalid
