@@ -62,7 +62,7 @@ export type Client = {
   readonly context: ClientContext
   /**
    * Answers a prompt. A text is one message of the user. It uses a key that was stored ahead for exactly these terms, or stores a new one.
-   * The answer must be a text: where a model calls a tool instead, the job fails with `prompt-not-supported`.
+   * Where the prompt has tools or asks for JSON, the answer is an answer document (docs/protocol.md).
    */
   readonly infer: (prompt: string | PromptDocument, options: InferOptions) => Promise<Inference>
   /**

@@ -25,7 +25,7 @@ import { encryptKey, storePromptKey } from './prompt-key.ts'
 import { checkPrompt, type SealedPrompt, sealPrompt } from './prompt-text.ts'
 import { createStepRunner, type StepNews, type StepRunner } from './steps.ts'
 import type { JobWish } from './submit-job.ts'
-import { nameJob } from './submit-job.ts'
+import { checkWish, nameJob } from './submit-job.ts'
 import type { QueuePlace, Turns } from './turns.ts'
 
 /** How to run one inference. */
@@ -88,6 +88,7 @@ export async function infer(
   { keys, turns }: { readonly keys?: Pick<KeysAhead, 'take'>; readonly turns?: Turns } = {},
 ): Promise<Inference> {
   const document = checkPrompt(prompt, context.network.limits.prompt_bytes)
+  checkWish(options)
   const { model, parameters, webhook } = options
   const comparator = options.comparator ?? (isStructured(document) ? 'structured/1' : undefined)
   const run: Run = {

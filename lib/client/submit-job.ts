@@ -1,11 +1,11 @@
 import { bytesToBigInt } from 'viem'
-import type { z } from 'zod'
+import { z } from 'zod'
 import { cidOf } from '../cid.ts'
 import type { JobId } from '../codecs.ts'
 import { type JobIdentity, jobIdOf } from '../job-id.ts'
 import { maskOf } from '../list.ts'
 import type { ListTerms } from '../list-commitment.ts'
-import type { Parameters, SubmitJob, SubmittedJob } from '../schemas/jobs.ts'
+import { type Parameters, SubmitJob, type SubmittedJob } from '../schemas/jobs.ts'
 import { SvcError } from '../svc-error.ts'
 import type { QuorumWish } from './choose-terms.ts'
 import { type ClientContext, patient } from './context.ts'
@@ -16,6 +16,21 @@ export type JobWish = QuorumWish & {
   readonly parameters?: Parameters | undefined
   /** A server that the ICL notifies once the job has settled. */
   readonly webhook?: SubmitJob['webhook']
+}
+
+const Wished = SubmitJob.pick({ model_id: true, parameters: true, webhook: true })
+
+/** Refuses what no submission may hold, before anything is paid. Throws SvcError `request-invalid`. */
+export function checkWish({
+  model,
+  parameters,
+  webhook,
+}: Pick<JobWish, 'model' | 'parameters' | 'webhook'>): void {
+  const { error } = Wished.safeParse({ model_id: model, parameters, webhook })
+  if (error === undefined) return
+  throw new SvcError('request-invalid', `The job cannot be run: ${z.prettifyError(error)}`, {
+    hint: 'Correct what was given.',
+  })
 }
 
 /** Submits a job with its list. Throws SvcError `job-id-wrong` when the ICL answers about another job. */

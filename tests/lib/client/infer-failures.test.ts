@@ -56,6 +56,18 @@ describe('a job that could not be submitted', () => {
   })
 })
 
+it.each([
+  { model: 'nope' as never },
+  { model, parameters: { max_output_tokens: 0 } },
+  { model, parameters: { max_output_tokens: 8_193 } },
+  { model, webhook: { url: 'here' } },
+])('a job that no submission may hold is refused before anything is paid: %o', async (options) => {
+  const { context, callsOf } = await createFakeWorld()
+  const failure = await infer(context, 'Why?', options).catch((reason: unknown) => reason)
+  expect(failure).toMatchObject({ name: 'SvcError', code: 'request-invalid' })
+  expect(callsOf('previewQuorum')).toEqual([])
+})
+
 it.each(['disputed', 'expired', 'cancelled'] as const)(
   'a job that ended without an answer is told as %s, with its token and no output',
   async (status) => {
