@@ -17,6 +17,7 @@ import type { Fetch } from '../api.ts'
 import { localFheChainId } from '../known-networks.ts'
 import { readLimited } from '../read-limited.ts'
 import { redirectOf } from '../redirect.ts'
+import { abortable } from './abortable.ts'
 import { isWalletAccount, type WalletAccount } from './wallet-account.ts'
 
 // These chains make a block for each transaction at once, and polling them costs nothing.
@@ -53,13 +54,15 @@ const maxAnswerBytes = 10_485_760
 const wholeAnswers =
   (rpcFetch: Fetch = (request) => fetch(request)) =>
   async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
-    const response = await rpcFetch(new Request(input, { ...init, redirect: 'manual' }))
+    // Node 20 may collect the request, and with it the link from its signal to the call and its body.
+    const inTime = <T>(work: Promise<T>) => abortable(work, init?.signal ?? undefined)
+    const response = await inTime(rpcFetch(new Request(input, { ...init, redirect: 'manual' })))
     const redirect = redirectOf(response)
     if (redirect !== undefined) {
       await response.body?.cancel()
       throw new TypeError(`The chain RPC ${redirect}`)
     }
-    const bytes = await readLimited(response, maxAnswerBytes)
+    const bytes = await inTime(readLimited(response, maxAnswerBytes))
     if (bytes === undefined) throw new TypeError(`The answer has more than ${maxAnswerBytes} bytes`)
     const { status, statusText, headers } = response
     return new Response(bytes.length > 0 ? bytes : null, { status, statusText, headers })

@@ -28,6 +28,14 @@ it('an answer of a chain RPC that does not end is given up when its time is over
   await expect(blockNumber(50)).rejects.toThrow('took too long')
 })
 
+it('a chain RPC that does not answer is given up even where the request cannot be stopped', async () => {
+  const { publicClient } = createChainReader({
+    ...{ rpcUrl: server.url, chainId: 31_337, timeoutMs: 50 },
+    rpcFetch: () => new Promise(() => {}),
+  })
+  await expect(publicClient.getBlockNumber()).rejects.toThrow('took too long')
+})
+
 it('an answer of a chain RPC is not read without end', async () => {
   answer = (response) => {
     const more = () => {
