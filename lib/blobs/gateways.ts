@@ -18,7 +18,7 @@ export type GatewayOptions = {
   readonly clock: Clock
   /** The time limit of one download. */
   readonly attemptMs?: number
-  /** How many times each gateway is asked. */
+  /** How many times each gateway is asked, not counting responses with Retry-After. */
   readonly rounds?: number
   readonly firstBackoffMs?: number
 }
@@ -28,6 +28,8 @@ type Attempt =
   | { readonly problem: string; readonly isUseless: boolean; readonly retryAfterMs: number }
 
 const maxBackoffMs = 8_000
+/** How long a download waits in all for gateways that respond with Retry-After. Half a node's lease. */
+const limitedMs = 60_000
 
 /** Downloads blobs through IPFS gateways. Only bytes that hash to the CID are taken. */
 export function createGatewayBlobs(options: GatewayOptions): Blobs {
@@ -36,19 +38,27 @@ export function createGatewayBlobs(options: GatewayOptions): Blobs {
     async download(cid, signal) {
       let gateways = [...new Set(options.gateways.map((url) => url.replace(/\/+$/, '')))]
       const problems = new Map<string, string>()
-      for (let round = 1; gateways.length > 0; round++) {
+      let failedRounds = 0
+      let patienceMs = limitedMs
+      while (gateways.length > 0) {
         const useless = new Set<string>()
-        let waitMs = Math.min(firstBackoffMs * 2 ** (round - 1), maxBackoffMs)
+        let retryAfterMs = 0
         for (const gateway of gateways) {
           const attempt = await fetchBlob(options, gateway, cid, attemptMs, signal)
           if ('bytes' in attempt) return attempt.bytes
           problems.set(gateway, attempt.problem)
           if (attempt.isUseless) useless.add(gateway)
-          waitMs = Math.max(waitMs, Math.min(attempt.retryAfterMs, maxBackoffMs))
+          retryAfterMs = Math.max(retryAfterMs, Math.min(attempt.retryAfterMs, maxBackoffMs))
         }
         gateways = gateways.filter((gateway) => !useless.has(gateway))
-        if (round >= rounds || gateways.length === 0) break
-        await clock.sleep(waitMs, signal)
+        // Limited is not failed: a job that is paid for waits its turn at a busy gateway.
+        const isLimited = retryAfterMs > 0 && patienceMs > 0
+        if (!isLimited) failedRounds++
+        if (failedRounds >= rounds) break
+        const backoffMs = Math.min(firstBackoffMs * 2 ** (failedRounds - 1), maxBackoffMs)
+        const waitMs = Math.max(backoffMs, retryAfterMs)
+        if (isLimited) patienceMs -= waitMs
+        if (gateways.length > 0) await clock.sleep(waitMs, signal)
       }
       throw unavailable(cid, problems)
     },

@@ -87,12 +87,16 @@ describe('a download through gateways', () => {
     expect(late.waits).toEqual([500, 1_000])
   })
 
-  it('waits as long as a gateway asks for, but no longer than 8 s', async () => {
-    const limited = (after: string) =>
-      download({ [one]: [status(429, { 'retry-after': after })] }, { rounds: 2 })
-    expect((await limited('3')).waits).toEqual([3_000])
-    expect((await limited('100')).waits).toEqual([8_000])
+  it('waits as long as a gateway asks for, 8 s at once and a minute in all, and loses no round by it', async () => {
+    const limitedBy = (after: string) => status(429, { 'retry-after': after })
+    const limited = (after: string) => download({ [one]: [limitedBy(after)] }, { rounds: 2 })
+    expect((await limited('3')).waits).toEqual(Array(21).fill(3_000))
+    expect((await limited('100')).waits).toEqual(Array(9).fill(8_000))
     expect((await limited('0')).waits).toEqual([500])
+    const answers = [...Array(30).fill(limitedBy('1')), status(404), good]
+    const late = await download({ [one]: answers, [two]: [status(404)] }, { rounds: 2 })
+    expect(late.result).toEqual(blob)
+    expect(late.waits).toEqual([...Array(30).fill(1_000), 500])
   })
 
   it('asks no more of a gateway that sends what cannot be right', async () => {
