@@ -111,6 +111,13 @@ type Parts = {
   nodes: readonly LocalNode[]
 }
 
+/** Ten times the defaults: all clients and nodes share one address here. */
+const sharedAddressEnv = {
+  SVC_ICL_RATE_ADDRESS: '6000/60',
+  SVC_ICL_RATE_PREVIEW: '3000/60',
+  SVC_ICL_RATE_UPLOAD: '6000/3600',
+}
+
 async function build(parts: Parts, options: WorldOptions): Promise<Pick<World, 'chain' | 'icl'>> {
   const { processes, folder, mockAttestationKey } = parts
   const { models, nodes: count = 3, iclEnv, signal, reporter = silentReporter } = options
@@ -126,7 +133,7 @@ async function build(parts: Parts, options: WorldOptions): Promise<Pick<World, '
       folder,
       chain,
       mockAttestationKey,
-      env: { ...coprocessorEnv, ...blobsEnv, ...playgroundEnv, ...iclEnv },
+      env: { ...sharedAddressEnv, ...coprocessorEnv, ...blobsEnv, ...playgroundEnv, ...iclEnv },
       runtime,
       signal,
     }),

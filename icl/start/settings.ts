@@ -170,7 +170,7 @@ export const Settings = z.object({
     .default(0)
     .describe('How many proxies in front add to X-Forwarded-For'),
   SVC_ICL_RATE_ADDRESS: rate('600/60', 'Unsigned and wallet-signed requests of one address'),
-  SVC_ICL_RATE_PREVIEW: rate('60/60', 'Previews and reputation lists of one address'),
+  SVC_ICL_RATE_PREVIEW: rate('300/60', 'Previews and reputation lists of one address'),
   SVC_ICL_RATE_ATTESTATION: rate('60/60', 'Challenges and attestations of one address'),
   SVC_ICL_RATE_UPLOAD: rate('600/3600', 'Sealed prompts that wallets upload from one address'),
   SVC_ICL_RATE_FAILURE: rate('60/60', 'Requests of one address whose signature or token fails'),
