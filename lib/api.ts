@@ -277,11 +277,13 @@ const unsigned = (): SvcError =>
     hint: 'Try again, and approve the request in the wallet within a minute.',
   })
 
-// Some runtimes say only `fetch failed`, and the reason in its cause. Bun's hints for programmers follow its first sentence.
-const whyOf = (error: unknown): string =>
-  errorMessage(error instanceof Error && error.cause instanceof Error ? error.cause : error)
-    .split('. ', 1)
-    .join('')
+// Some runtimes say only `fetch failed`, and the reason in its cause, which may have a code only. Bun's hints for programmers follow its
+// first sentence.
+function whyOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
+  const [why = ''] = errorMessage(cause).split('. ', 1)
+  return why || String((cause as { readonly code?: unknown }).code ?? 'without a reason')
+}
 
 const unreachable = (baseUrl: string, how: string, cause?: unknown): SvcError =>
   new SvcError('icl-unreachable', `The call to the ICL at ${baseUrl} ${how}`, {

@@ -6,7 +6,7 @@ export type Slots = {
   free(): number
   /** Jobs that have not ended, including those that wait for other nodes. */
   running(): readonly Promise<void>[]
-  /** Aborts when a job frees its slot or ends. */
+  /** Aborts when more slots are free than before. */
   news(): AbortSignal
   /** True for an assignment that the node works on or has tried. */
   isTaken(id: AssignmentId): boolean
@@ -25,13 +25,17 @@ export function createSlots(count: number): Slots {
   const running = new Set<Promise<void>>()
   const taken = new Set<string>()
   let next = new AbortController()
-  const tell = () => {
+  // More jobs may be resumed than there are slots.
+  const free = () => Math.max(0, Math.min(count - holding.size, mostUnended - running.size))
+  const tellIfFree = (change: () => void) => {
+    const before = free()
+    change()
+    if (free() <= before) return
     next.abort()
     next = new AbortController()
   }
   return {
-    // More jobs may be resumed than there are slots.
-    free: () => Math.max(0, Math.min(count - holding.size, mostUnended - running.size)),
+    free,
     running: () => [...running],
     news: () => next.signal,
     isTaken: (id) => taken.has(nameOf(id)),
@@ -41,14 +45,12 @@ export function createSlots(count: number): Slots {
       taken.add(nameOf(id))
       const [oldest] = taken
       if (taken.size > rememberedAssignments && oldest !== undefined) taken.delete(oldest)
-      const work = job(() => {
-        holding.delete(slot)
-        tell()
-      }).finally(() => {
-        holding.delete(slot)
-        running.delete(work)
-        tell()
-      })
+      const work = job(() => tellIfFree(() => holding.delete(slot))).finally(() =>
+        tellIfFree(() => {
+          holding.delete(slot)
+          running.delete(work)
+        }),
+      )
       running.add(work)
     },
   }

@@ -139,7 +139,10 @@ async function findUncommitted({ store }: Dependencies): Promise<readonly string
   for (let at = 0; at < ids.length; at += pageSize) {
     const page = ids.slice(at, at + pageSize)
     const jobs = await Promise.all(page.map((id) => store.findJob(id)))
-    const errors = jobs.flatMap((found) => found?.document.commitError ?? [])
+    const errors = jobs.flatMap((found) => {
+      const { outbox = [], commitError } = found?.document ?? {}
+      return outbox.some(({ effect }) => effect.type === 'commit-result') ? (commitError ?? []) : []
+    })
     const [error] = errors
     if (error !== undefined) {
       const count = `${errors.length}${ids.length < pageSize ? '' : ' or more'}`

@@ -10,7 +10,7 @@
  * - No try changes the phase, the assignments' statuses, the answers or the turns of a job.
  * - Only an accepted job has a receipt, and no receipt is replaced.
  *
- * Failure cases: after a failed try the effect stays in the outbox, with a growing wait and the error.
+ * Failure cases: after a failed try the effect stays in the outbox, with a growing wait and the error, unless no try can succeed.
  */
 
 import type { EffectCommand, Tried } from './commands.ts'

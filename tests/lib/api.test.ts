@@ -304,6 +304,10 @@ describe('an ICL that does not answer', () => {
       hint: 'Check the network and the ICL address (SVC_ICL_ENDPOINT).',
     })
     expect(requests).toHaveLength(1)
+    // What Node throws of a host with two addresses.
+    const refused = Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' })
+    const twice = apiOf([new TypeError('fetch failed', { cause: refused })])
+    expect((await failureOf(twice.api.getModels())).message).toMatch(/failed \(ECONNREFUSED\)$/)
   })
 
   it('is given 15 s, or what the call says, and a person time to sign', async () => {

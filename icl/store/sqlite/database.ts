@@ -56,6 +56,10 @@ export const isFatal = (error: unknown): boolean => fatalCodes.includes(failureC
 /** True when the file is corrupt or no SQLite database. */
 export const isDamaged = (error: unknown): boolean => [11, 26].includes(failureCode(error) ?? 0)
 
+/** True when the disk is full or the file read-only. */
+export const isWithoutRoom = (error: unknown): boolean =>
+  [8, full].includes(failureCode(error) ?? 0)
+
 /** Turns an error of SQLite into ProblemError `unavailable`, and returns other errors as they are. Names no file: clients see the text. */
 export function asStoreError(error: unknown): unknown {
   const code = failureCode(error)

@@ -9,7 +9,7 @@ import {
 } from '../store.ts'
 import { createUnreadable, type Unreadable } from '../unreadable.ts'
 import { createCommits, type SqliteCommits } from './commits.ts'
-import { asStoreError, failureCode, type SqliteDatabase } from './database.ts'
+import { asStoreError, isWithoutRoom, type SqliteDatabase } from './database.ts'
 import { createDocuments } from './documents.ts'
 import { wholeJob } from './job-parts.ts'
 import { createSqliteReads, wholeEvent } from './reads.ts'
@@ -75,8 +75,8 @@ export function createSqliteStore(
         // Leaves no log to replay at the next start, so that the file alone is a complete copy.
         if (commits.trouble() === undefined) db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
       } catch (error) {
-        // The log keeps everything, for example when the disk is full.
-        if (failureCode(error) === undefined) throw error
+        // On a full or read-only disk the log keeps everything.
+        if (!isWithoutRoom(error)) throw error
       } finally {
         host.close()
       }

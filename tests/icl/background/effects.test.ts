@@ -209,17 +209,26 @@ describe('what is done outside', () => {
   })
 
   it('is given up when the chain has another result of the job, which nothing changes', async () => {
-    const { a, clock, chain, nodes } = await pair()
+    const shared = createShared()
+    const refused = async () => ({ status: 500 })
+    const a = await start(shared, 'a', {
+      webhooks: { check: async () => {}, send: refused, post: refused },
+    })
+    const nodes = await joinNodes(a, 3)
     let looks = 0
-    chain.findCommitment = async () => {
+    shared.chain.findCommitment = async () => {
       looks++
       throw new SvcError('chain-conflict', 'it holds another result', { hint: '' })
     }
-    const { jobId, view } = await runJob(a, nodes, ['yes', 'yes', 'yes'])
-    await clock.advance(60_000)
+    const webhook = 'https://receiver.example/hook'
+    const { jobId, view } = await runJob(a, nodes, ['yes', 'yes', 'yes'], { webhook })
+    await shared.clock.advance(60_000)
     expect(looks).toBe(1)
     expect((await view()).commit_error).toBe('it holds another result')
-    expect((await a.deps.store.findJob(jobId))?.document.outbox).toEqual([])
+    const left = (await a.deps.store.findJob(jobId))?.document.outbox.map(
+      ({ effect }) => effect.type,
+    )
+    expect(left).toEqual(['send-webhook'])
     expect((await a.api().getReadiness()).reasons.join()).not.toContain('another result')
   })
 
