@@ -164,4 +164,6 @@ const networkOf = (
   client_allow_list: access.clients !== undefined,
   blob_retention_days: 30,
   slash_wei: settings.SVC_ICL_SLASH_WEI,
+  webhooks: settings.SVC_ICL_WEBHOOKS_ALLOW_PRIVATE ? 'http' : 'https',
+  ...(settings.SVC_ICL_WEBHOOKS === 'off' && { webhooks: 'off' }),
 })

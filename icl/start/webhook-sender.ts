@@ -7,8 +7,8 @@ import { withDeadline } from '../../lib/deadline.ts'
 import { hostOf, parseIpAddress } from '../../lib/ip-address.ts'
 import { systemClock } from '../../lib/system.ts'
 import { toSeconds } from '../../lib/time.ts'
+import { isPublicAddress, whyRefused } from '../../lib/webhook-url.ts'
 import { version } from '../version.ts'
-import { isPublicAddress, whyRefused } from '../webhooks/webhook-url.ts'
 import type { WebhookAnswer, WebhookMessage, Webhooks } from '../webhooks/webhooks.ts'
 
 const usualTimeoutMs = 10_000

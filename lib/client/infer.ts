@@ -88,7 +88,7 @@ export async function infer(
   { keys, turns }: { readonly keys?: Pick<KeysAhead, 'take'>; readonly turns?: Turns } = {},
 ): Promise<Inference> {
   const document = checkPrompt(prompt, context.network.limits.prompt_bytes)
-  checkWish(options)
+  checkWish(options, context.network)
   const { model, parameters, webhook } = options
   const comparator = options.comparator ?? (isStructured(document) ? 'structured/1' : undefined)
   const run: Run = {

@@ -6,7 +6,9 @@ import { type JobIdentity, jobIdOf } from '../job-id.ts'
 import { maskOf } from '../list.ts'
 import type { ListTerms } from '../list-commitment.ts'
 import { type Parameters, SubmitJob, type SubmittedJob } from '../schemas/jobs.ts'
+import type { Network } from '../schemas/network.ts'
 import { SvcError } from '../svc-error.ts'
+import { whyRefused } from '../webhook-url.ts'
 import type { QuorumWish } from './choose-terms.ts'
 import { type ClientContext, patient } from './context.ts'
 import type { JobList } from './own-list.ts'
@@ -20,17 +22,19 @@ export type JobWish = QuorumWish & {
 
 const Wished = SubmitJob.pick({ model_id: true, parameters: true, webhook: true })
 
-/** Refuses what no submission may hold, before anything is paid. Throws SvcError `request-invalid`. */
-export function checkWish({
-  model,
-  parameters,
-  webhook,
-}: Pick<JobWish, 'model' | 'parameters' | 'webhook'>): void {
+/** Refuses what no submission may hold, before anything is paid. Throws SvcError `request-invalid`, `webhooks-off` or `webhook-refused`. */
+export function checkWish(
+  { model, parameters, webhook }: Pick<JobWish, 'model' | 'parameters' | 'webhook'>,
+  { webhooks }: Pick<Network, 'webhooks'>,
+): void {
+  const refused = (code: string, why: string) =>
+    new SvcError(code, `The job cannot be run: ${why}`, { hint: 'Correct what was given.' })
   const { error } = Wished.safeParse({ model_id: model, parameters, webhook })
-  if (error === undefined) return
-  throw new SvcError('request-invalid', `The job cannot be run: ${z.prettifyError(error)}`, {
-    hint: 'Correct what was given.',
-  })
+  if (error) throw refused('request-invalid', z.prettifyError(error))
+  if (!webhook || !webhooks) return
+  if (webhooks === 'off') throw refused('webhooks-off', 'its ICL sends no webhooks')
+  const reason = whyRefused(webhook.url, webhooks === 'http')
+  if (reason) throw refused('webhook-refused', `the URL of its webhook: ${reason}`)
 }
 
 /** Submits a job with its list. Throws SvcError `job-id-wrong` when the ICL answers about another job. */

@@ -4,11 +4,8 @@ import { createMachine } from '../../../icl/start/machine.ts'
 import { parseSettings } from '../../../icl/start/settings.ts'
 import { sampleSettings } from '../../sample-settings.ts'
 
-const settings = parseSettings({
-  ...sampleSettings,
-  SVC_ICL_DATABASE_URL: 'memory:',
-  SVC_ICL_WEBHOOKS: 'on',
-})
+const whole = { ...sampleSettings, SVC_ICL_DATABASE_URL: 'memory:', SVC_ICL_WEBHOOKS: 'on' }
+const settings = parseSettings(whole)
 
 it('webhooks cannot be on where the host cannot judge addresses, which is said before a store is opened', async () => {
   const machine = createMachine(() => {})
@@ -22,5 +19,18 @@ it('webhooks cannot be on where the host cannot judge addresses, which is said b
   expect(opened).toBe(0)
   const deps = await createDependencies(settings, { ...machine, openStore })
   expect([deps.webhooks?.allowPrivate, opened]).toEqual([false, 1])
+  await deps.store.close()
+})
+
+it.each([
+  [{ SVC_ICL_WEBHOOKS: 'off' }, 'off'],
+  [{}, 'https'],
+  [{ SVC_ICL_WEBHOOKS_ALLOW_PRIVATE: 'true' }, 'http'],
+])('clients are told which webhooks are sent: %o', async (changes, told) => {
+  const deps = await createDependencies(
+    parseSettings({ ...whole, ...changes }),
+    createMachine(() => {}),
+  )
+  expect(deps.network.webhooks).toBe(told)
   await deps.store.close()
 })

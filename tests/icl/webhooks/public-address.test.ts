@@ -1,6 +1,6 @@
 import { BlockList } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { isPublicAddress, whyRefused } from '../../../icl/webhooks/webhook-url.ts'
+import { isPublicAddress, whyRefused } from '../../../lib/webhook-url.ts'
 
 /** The same list by another program's code. */
 const closed = new BlockList()

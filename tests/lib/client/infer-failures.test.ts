@@ -68,6 +68,22 @@ it.each([
   expect(callsOf('previewQuorum')).toEqual([])
 })
 
+it.each([
+  ['off', 'https://a.test', 'webhooks-off'],
+  ['https', 'http://a.test', 'webhook-refused'],
+  ['https', 'https://localhost', 'webhook-refused'],
+  ['http', 'ftp://a.test', 'webhook-refused'],
+] as const)(
+  'a webhook that its ICL (%s) does not send to %s is refused before anything is paid',
+  async (webhooks, url, code) => {
+    const { context, callsOf } = await createFakeWorld()
+    const network = { ...context.network, webhooks }
+    const failure = infer({ ...context, network }, 'Why?', { model, webhook: { url } })
+    await expect(failure).rejects.toMatchObject({ name: 'SvcError', code })
+    expect(callsOf('previewQuorum')).toEqual([])
+  },
+)
+
 it.each(['disputed', 'expired', 'cancelled'] as const)(
   'a job that ended without an answer is told as %s, with its token and no output',
   async (status) => {

@@ -1,5 +1,5 @@
 import ipaddr from 'ipaddr.js'
-import { hostOf, type IpAddress, parseIpAddress } from '../../lib/ip-address.ts'
+import { hostOf, type IpAddress, parseIpAddress } from './ip-address.ts'
 
 /** Returns why messages are not sent to a URL; undefined when its form is allowed. What its name resolves to is checked when it is used. */
 export function whyRefused(text: string, allowPrivate: boolean): string | undefined {
