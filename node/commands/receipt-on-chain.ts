@@ -1,5 +1,6 @@
 import { resultRegistryAbi } from '../../lib/abi/result-registry.ts'
 import { createGatewayBlobs } from '../../lib/blobs/gateways.ts'
+import { isUnreachable } from '../../lib/chain/chain-error.ts'
 import { type ChainReader, createChainReader } from '../../lib/chain/clients.ts'
 import { listOf } from '../../lib/chain/key-lists.ts'
 import { reading } from '../../lib/chain/reading.ts'
@@ -55,6 +56,15 @@ function askAnother(error: unknown): never {
   throw new SvcError(error.code, error.message, { hint, retryable: true })
 }
 
+/** Names the flag of a contract that answers as another one, or not at all. */
+const checkFlag =
+  (flag: string) =>
+  (error: unknown): never => {
+    const isOfCall = error instanceof SvcError && /^chain-(reverted|unavailable)$/.test(error.code)
+    if (!isOfCall || isUnreachable(error)) throw error
+    throw new SvcError(error.code, error.message, { hint: `Check ${flag}.`, retryable: true })
+  }
+
 /** The first fact that does not hold, in words. */
 const firstWrong = (facts: readonly (readonly [holds: boolean, otherwise: string])[]) =>
   facts.find(([holds]) => !holds)?.[1]
@@ -75,7 +85,7 @@ export async function compareWithChain(
       const read = publicClient.readContract({ ...call, args: [receipt.jobId] })
       return reading('reading ResultRegistry', read, signal)
     },
-  )
+  ).catch(checkFlag('--result-registry'))
   if (committedAt === 0n) throw notCommitted(address)
   const { group, deliverer } = receipt.tally.body
   const members = receipt.answers.flatMap(({ body }, place) =>
@@ -120,7 +130,7 @@ export async function compareListWithChain(
         ...(await listOf(reader, promptKeyStore, ...handles, signal)),
       }
     },
-  )
+  ).catch(checkFlag('--prompt-key-store'))
   const committed = listCommitment({ jobId, activator, until, list: members })
   const hash = await termsHash(list.terms)
   const wrong = firstWrong([
@@ -175,6 +185,6 @@ const differs = (why: string, suspicion: string): SvcError =>
 
 const notCommitted = (registry: Address): SvcError =>
   new SvcError('not-committed', `ResultRegistry ${registry} holds no result of this job`, {
-    hint: "It is committed soon after the job was accepted. If it does not appear, ask the ICL's operator.",
+    hint: "It is committed soon after the job was accepted. If it does not appear, check --result-registry and ask the ICL's operator.",
     retryable: true,
   })

@@ -150,6 +150,15 @@ describe('svc-node receipt verify --rpc', () => {
     expect([away.chain?.status, away.list?.status]).toEqual(['failed', 'failed'])
   })
 
+  it('is not known with an address of another contract, or of none, and its flag is named', async () => {
+    for (const wrong of [chain.promptKeyStore, `0x${'de'.repeat(20)}`]) {
+      const asked = await verify(receipt, { resultRegistry: wrong })
+      expect(asked).toMatchObject({ code: 75, chain: { remedy: 'Check --result-registry.' } })
+    }
+    const { list } = await verify(receipt, { promptKeyStore: chain.resultRegistry })
+    expect(list?.remedy).toBe('Check --prompt-key-store.')
+  })
+
   it('is not known of the RPC of another chain', async () => {
     const other = await startStubChain(5)
     try {
