@@ -15,6 +15,15 @@ it('a client does not speak plain http to a public network', async () => {
   }
 })
 
+it('a client names the address that is none, and does not show it', async () => {
+  const account = privateKeyToAccount(`0x${'11'.repeat(32)}`)
+  for (const wrong of ['secret', 'secret:8545', '']) {
+    const connecting = createClient({ icl: origin, rpcUrl: wrong, account })
+    const message = 'rpcUrl is no http or https URL'
+    await expect(connecting).rejects.toMatchObject({ code: 'url-invalid', message })
+  }
+})
+
 it('a client that was told its contracts does not use an ICL that names others', async () => {
   const icl = await createTestIcl()
   const { contracts } = icl.deps.network
@@ -28,7 +37,10 @@ it('a client that was told its contracts does not use an ICL that names others',
       fetch: icl.fetch,
     })
   const other = { ...contracts, prompt_key_store: anAddress(`0x${'e'.repeat(40)}`) }
-  await expect(connect(other)).rejects.toMatchObject({ code: 'contracts-wrong' })
+  const malformed = { ...contracts, prompt_key_store: '0x1' as never }
+  for (const wrong of [other, malformed]) {
+    await expect(connect(wrong)).rejects.toMatchObject({ code: 'contracts-wrong' })
+  }
   // With the right ones it goes on to the chain, which is not there.
   await expect(connect(contracts)).rejects.toMatchObject({ code: 'chain-unavailable' })
   await icl.stop()
