@@ -41,6 +41,19 @@ class Request(unittest.TestCase):
         self.assertEqual(refused.exception.code, "unreachable")
         self.assertLess(time.monotonic() - began, 10)
 
+    def test_a_wallet_without_funds_is_named_and_not_the_rpc(self):
+        def answer(error):
+            body = b'{"error": {"code": -32003, "message": "%s"}}' % error
+            return b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(body), body
+
+        place = rpc.Rpc.__new__(rpc.Rpc)
+        no_funds = b"Insufficient funds for gas * price + value"
+        for error, code in ((no_funds, "chain-wallet-empty"), (b"No", "answer-wrong")):
+            place.url = self.serve(answer(error))
+            with self.assertRaises(SvcError) as refused:
+                place.call("eth_sendTransaction", {})
+            self.assertEqual(refused.exception.code, code)
+
     def test_a_server_is_asked_again_when_it_says_and_no_later_than_in_a_minute(self):
         busy = b"HTTP/1.1 429 Busy\r\ncontent-length: 0\r\nretry-after: %s\r\n\r\n"
         for asked, waits in ((b"7", 7), (b"999999", 60), (b"soon", 1), (b"-1", 1)):

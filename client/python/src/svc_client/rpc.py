@@ -136,7 +136,11 @@ class Rpc:
                 return answer["result"]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise wrong_answer(f"the chain RPC at {host}", str(error)) from error
-        raise wrong_answer(f"the chain RPC at {host}", str(answer["error"])[:300])
+        why = str(answer["error"])[:300]
+        if "insufficient funds" in why.lower():
+            told = f"The wallet cannot pay for the gas: {why}"
+            raise SvcError("chain-wallet-empty", told, "Send gas money to the wallet.", retryable=True)
+        raise wrong_answer(f"the chain RPC at {host}", why)
 
     def read(self, contract: str, function: str, *arguments: Union[int, str]) -> list[int]:
         """Returns the words that a view function returns."""
