@@ -120,7 +120,7 @@ export async function answerRequest<A extends Asked>(
         const jobId = progress.jobId()
         return jobId === undefined ? '' : alive({ jobId, model }, created)
       },
-      failure: (error) => failure(explainFailure(error)),
+      failure: (error) => failure(explainFailure(error, new URL(request.url).pathname)),
       onLeave: () => left.abort(new DOMException('The caller has left', 'AbortError')),
     })
   }

@@ -41,8 +41,8 @@ const meanings: Readonly<Record<string, Meaning>> = {
   'timed-out': [504, 'server_error'],
 }
 
-/** Explains a failure to a caller of OpenAI's interface. Shows nothing of unknown errors. */
-export function explainFailure(error: unknown): OpenAiError {
+/** Explains a failure to a caller of OpenAI's interface at this path. Shows nothing of unknown errors. */
+export function explainFailure(error: unknown, path: string): OpenAiError {
   if (error instanceof OpenAiError) return error
   if (!(error instanceof SvcError)) {
     return new OpenAiError(500, 'server_error', 'The gateway failed. Its log says why', {
@@ -54,7 +54,7 @@ export function explainFailure(error: unknown): OpenAiError {
   const [status, type, { code, param, retry } = {}] = meanings[error.code] ?? usual
   return new OpenAiError(status, type, `${error.message}. ${hintOf(error)}`, {
     code: code ?? codeOf(error),
-    param,
+    param: param === 'messages' && path === '/v1/responses' ? 'input' : param,
     retryable: retry ?? false,
     retryAfterSeconds: retryAfterOf(error.cause),
   })

@@ -91,7 +91,7 @@ export function createGateway(options: GatewayOptions): Hono<Heard> {
   app.notFound((c) => errorResponse(unknownUrl(c.req.method, c.req.path.slice(0, 200))))
   app.onError((error, c) => {
     c.get('news').error = error
-    return errorResponse(explainFailure(error))
+    return errorResponse(explainFailure(error, c.req.path))
   })
   return app
 }

@@ -54,16 +54,31 @@ type PromptParameters = z.output<z.ZodObject<typeof promptParameters>>
 
 /** The prompt document of a request; throws OpenAiError 400 that names the parameter. */
 export function promptOfRequest(request: PromptParameters): PromptDocument {
-  const { messages, tools, tool_choice: choice, response_format: format, stop, seed } = request
-  return promptOf({
-    messages: messages.map(promptMessageOf),
-    tools: tools?.map((tool) => tool.function),
-    choice: typeof choice === 'string' ? choice : choice?.function,
-    format: format?.type === 'json_schema' ? { type: format.type, ...format.json_schema } : format,
-    stop: typeof stop === 'string' ? [stop] : stop,
-    seed,
-  })
+  const { tools, tool_choice: choice, response_format: format, stop, seed } = request
+  const messages = request.messages.map(promptMessageOf)
+  const said = messages.filter(saysSomething)
+  return promptOf(
+    {
+      messages: said,
+      tools: tools?.map((tool) => tool.function),
+      choice: typeof choice === 'string' ? choice : choice?.function,
+      format:
+        format?.type === 'json_schema' ? { type: format.type, ...format.json_schema } : format,
+      stop: typeof stop === 'string' ? [stop] : stop,
+      seed,
+    },
+    (path) => {
+      const message = path[0] === 'messages' && said[Number(path[1])]
+      return message ? ['messages', messages.indexOf(message), ...path.slice(2)] : path
+    },
+  )
 }
+
+/** False for the empty messages of system and assistant that some agents send. */
+const saysSomething = (message: PromptMessage): boolean =>
+  message.role === 'assistant'
+    ? message.content !== undefined || message.tool_calls !== undefined
+    : message.role !== 'system' || message.content !== ''
 
 /** The parts of a prompt as a request has them: null and what is left out say nothing. */
 type Parts = {
@@ -96,9 +111,8 @@ export function promptOf(
   })
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
-  const path = issue?.path ?? []
-  const param = paramOf(placeOf(path))
-  throw badRequest(`${paramOf(path)}: ${issue?.message}`, param, 'invalid_value')
+  const param = paramOf(placeOf(issue?.path ?? []))
+  throw badRequest(`${param}: ${issue?.message}`, param, 'invalid_value')
 }
 
 const withoutEmpty = (given: object): object =>

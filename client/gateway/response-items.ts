@@ -75,7 +75,8 @@ export function messagesOf(items: readonly InputItem[]): readonly PromptMessage[
       messages.push({ ...(isOfCalls && spoken), role: 'assistant', content })
     } else {
       const role = item.role === 'user' ? 'user' : 'system'
-      messages.push({ role, content: textOf(item.content) })
+      const content = textOf(item.content)
+      if (role === 'user' || content !== '') messages.push({ role, content })
     }
   }
   return messages

@@ -84,6 +84,12 @@ describe('the prompt of a conversation', () => {
     })
   })
 
+  it('leaves out empty messages of system and assistant', () => {
+    const user = { role: 'user', content: 'Who?' }
+    const empty = ['system', 'developer', 'assistant'].map((role) => ({ role, content: '' }))
+    expect(promptOf({ messages: [...empty, user] })).toEqual(promptOfText('Who?'))
+  })
+
   it('has the tools that the model may call, and which it has to', () => {
     const tools = [{ type: 'function', function: { name: 'look' } }]
     const named = { type: 'function', function: { name: 'look' } }
@@ -107,7 +113,17 @@ describe('the prompt of a conversation', () => {
         'messages[0].tool_call_id',
       ],
       [{ messages: [{ role: 'user', content: '' }] }, 'messages[0].content'],
-      [{ messages: [{ role: 'user', content: '\ud800' }] }, 'messages[0].content'],
+      // The empty message before it is left out.
+      [
+        {
+          messages: [
+            { role: 'system', content: '' },
+            { role: 'user', content: '\ud800' },
+          ],
+        },
+        'messages[1].content',
+      ],
+      [{ messages: [{ role: 'system', content: '' }] }, 'messages'],
       [{ messages: [{ ...user, name: 'a b' }] }, 'messages[0].name'],
       [{ stop: ['a', 'b', 'c', 'd', 'e'] }, 'stop'],
       [{ stop: '' }, 'stop[0]'],

@@ -31,6 +31,7 @@ describe('the prompt of a response', () => {
       instructions: 'Be short.',
       input: [
         { role: 'developer', content: [{ type: 'input_text', text: 'In English.' }] },
+        { role: 'system', content: '' },
         { type: 'message', role: 'user', content: 'Who?' },
         { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'xyz' },
         {
@@ -205,6 +206,13 @@ describe('a response', () => {
     expect(added.item).toMatchObject({ type: 'function_call', name: 'look', arguments: '' })
     const done = called.find(({ type }) => type === 'response.function_call_arguments.done')
     expect(done).toMatchObject({ item_id: added.item.id, arguments: '{"at":1}' })
+  })
+
+  it('that cannot be given names the parameter of responses', async () => {
+    const tooLong = new SvcError('prompt-too-long', 'Too long', { hint: 'Shorten it.' })
+    const response = await fakeGateway(() => Promise.reject(tooLong)).post(asked, {}, path)
+    const { error } = (await response.json()) as { error: Record<string, unknown> }
+    expect([error.code, error.param]).toEqual(['context_length_exceeded', 'input'])
   })
 
   it('that takes long has events before its answer, and ends with one when it fails', async () => {
