@@ -9,7 +9,7 @@ const remedies: Partial<Record<ProblemCode, string>> = {
   'attestation-backend-refused':
     "Set attestation_backend to one that the ICL lists in GET /v1/network, or ask the ICL's operator to accept this one.",
   'attestation-hmac-invalid':
-    "Check SVC_MOCK_ATTESTATION_KEY: it has to be the mock key that the ICL's operator gave out.",
+    "Check the mock attestation key (mock_attestation_key, SVC_MOCK_ATTESTATION_KEY): it has to be the one that the ICL's operator gave out.",
   'ek-chain-untrusted':
     "Ask the ICL's operator to trust this TPM's vendor. If the vendor has authorities in between, name their certificates in tpm_certificates (SVC_TPM_CERTIFICATES).",
   'tpm-model-refused': "Ask the ICL's operator which TPMs are accepted, or use another ICL.",

@@ -46,9 +46,9 @@ export async function attestOnce(flags: Flags, context: CommandContext): Promise
     const icl = new URL(public_url).origin
     const made = await attestWallet({ attestor, wallet, icl, chainId, sessionKey, note }, context)
     await writeRecord(loaded.attestationPath, made)
+    report(made, flags, context)
     // Only after the attestation: a key that the ICL refuses must not be kept.
     if (prompts && typedKey !== undefined) await offerToKeep(prompts, typedKey, loaded)
-    report(made, flags, context)
   })
 }
 

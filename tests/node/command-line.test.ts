@@ -272,7 +272,7 @@ describe('svc-node attest', () => {
     icl.answers.verify = verify
     expect(code).toBe(1)
     expect(err).toContain('attestation-hmac-invalid')
-    expect(err).toContain('hint: Check SVC_MOCK_ATTESTATION_KEY')
+    expect(err).toContain('hint: Check the mock attestation key (mock_attestation_key, SVC_M')
   })
 
   it('lets nobody write to the terminal through an error', async () => {

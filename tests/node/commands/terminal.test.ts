@@ -193,6 +193,14 @@ it('svc-node attest on a terminal asks for the mock key and keeps it if told so'
   // A key that was never of use is not kept.
   expect(await configOf()).not.toHaveProperty('mock_attestation_key')
 
+  const interrupted = open(['attest'])
+  await interrupted.answer('The mock attestation key', `${key}${enter}`)
+  await interrupted.answer('Keystore password', `${password}\r`)
+  await interrupted.answer('Keep the key in ', ctrlC)
+  expect(await interrupted.exited).toBe(1)
+  // It says that nothing more was done, so what was done must be there.
+  expect(interrupted.screen()).toContain('Attested 0x')
+
   const terminal = open(['attest'])
   await terminal.answer('The mock attestation key', `${key}${enter}`)
   await terminal.answer('Keystore password', 'wrong\r')
