@@ -60,7 +60,8 @@ export async function checkGateway(url: string, { fetch, clock }: CommandContext
       return failed(name, why, `${remedy} A proxy or a login page may answer in its place.`)
     }
     // A gateway need not serve inline blocks. An error that says so is a response, too.
-    return ok(name, `${host} responds`)
+    const doubt = status === 404 ? ', but with status 404: check that it is a gateway' : ''
+    return ok(name, `${host} responds${doubt}`)
   } catch (error) {
     const why = errorMessage(error)
     const remedy = 'Check ipfs_gateway (SVC_IPFS_GATEWAY) and the network, or use another gateway.'

@@ -280,6 +280,14 @@ describe('svc-node doctor', () => {
     }
   })
 
+  it('gateway: a server that may be another one is told apart from the ICL', async () => {
+    const gateway = await provider((response) => answerJson(response, 404, {}))
+    const { checks } = await doctor({ SVC_IPFS_GATEWAY: gateway })
+    const gateways = checks.filter(({ name }) => name === 'gateway')
+    const doubts = gateways.map(({ detail }) => detail.includes('check that it is a gateway'))
+    expect(doubts).toEqual([true, false])
+  })
+
   it('provider: no key, a refused key, an unknown model, a rate limit, away', async () => {
     const list = { data: [{ id: 'another' }] }
     const cases: readonly [Record<string, string>, number, string][] = [
