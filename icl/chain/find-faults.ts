@@ -1,5 +1,6 @@
-import { type Abi, type PublicClient, stringToHex } from 'viem'
+import { type Abi, type PublicClient, stringToHex, zeroHash } from 'viem'
 import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
+import { promptKeyStoreAbi } from '../../lib/abi/prompt-key-store.ts'
 import { resultRegistryAbi } from '../../lib/abi/result-registry.ts'
 import type { ChainWriter } from '../../lib/chain/clients.ts'
 import type { Address } from '../../lib/codecs.ts'
@@ -23,9 +24,9 @@ export async function findFaults(
   return reading('checking the contracts', async () => {
     const faults = await Promise.all([
       chainFault(publicClient),
-      faultOf(publicClient, 'NodeRegistry', nodeRegistry, nodeRegistryAbi, coordinator),
-      faultOf(publicClient, 'PromptKeyStore', promptKeyStore),
-      faultOf(publicClient, 'ResultRegistry', resultRegistry, resultRegistryAbi, coordinator),
+      faultOf(publicClient, kinds.nodeRegistry, nodeRegistry, coordinator),
+      faultOf(publicClient, kinds.promptKeyStore, promptKeyStore),
+      faultOf(publicClient, kinds.resultRegistry, resultRegistry, coordinator),
       fundsFault(publicClient, coordinator),
     ])
     return faults.flatMap((fault) => fault ?? [])
@@ -39,29 +40,37 @@ async function chainFault(publicClient: PublicClient) {
     : `the RPC serves chain ${actual}, and the settings say ${expected}`
 }
 
-async function absenceOf(publicClient: PublicClient, name: string, address: Address) {
-  const isAbsent = (await publicClient.getCode({ address })) === undefined
-  return isAbsent ? `${name}: there is no contract at ${address}` : undefined
+/** Returns what is wrong at an address that does not answer as the contract would. */
+export async function contractFault(client: PublicClient, name: string, address: Address) {
+  const isAbsent = (await client.getCode({ address })) === undefined
+  return isAbsent
+    ? `${name}: there is no contract at ${address}`
+    : `${name}: the contract at ${address} is another one, or reverts whatever it is asked`
 }
 
-/** Returns what is wrong at an address that does not answer as the contract would. */
-export const contractFault = async (client: PublicClient, name: string, address: Address) =>
-  (await absenceOf(client, name, address)) ??
-  `${name}: the contract at ${address} is another one, or reverts whatever it is asked`
+/** Each call is one that only this contract answers. */
+const kinds = {
+  nodeRegistry: { name: 'NodeRegistry', abi: nodeRegistryAbi, functionName: 'minStake' },
+  promptKeyStore: { name: 'PromptKeyStore', abi: promptKeyStoreAbi, functionName: 'MAX_LIST' },
+  resultRegistry: {
+    ...{ name: 'ResultRegistry', abi: resultRegistryAbi, functionName: 'resultOf' },
+    args: [zeroHash],
+  },
+} as const
 
 async function faultOf(
   publicClient: PublicClient,
-  name: string,
+  { name, ...own }: (typeof kinds)[keyof typeof kinds],
   address: Address,
-  abi?: Abi,
   coordinator?: string,
 ): Promise<string | undefined> {
-  if (!abi) return absenceOf(publicClient, name, address)
-  const holder = await publicClient
-    .readContract({ address, abi, functionName: 'holderOf', args: [coordinatorRole] })
-    .catch(() => undefined)
-  if (typeof holder !== 'string') return contractFault(publicClient, name, address)
-  if (holder.toLowerCase() === coordinator?.toLowerCase()) return undefined
+  const call: { abi: Abi; functionName: string } = own
+  const answer = await publicClient.readContract({ address, ...call }).catch(() => undefined)
+  if (answer === undefined) return contractFault(publicClient, name, address)
+  if (coordinator === undefined) return undefined
+  const role = { abi: nodeRegistryAbi, functionName: 'holderOf', args: [coordinatorRole] } as const
+  const holder = await publicClient.readContract({ address, ...role })
+  if (holder.toLowerCase() === coordinator.toLowerCase()) return undefined
   return `${name}: ${coordinator} does not have the coordinator role at ${address}`
 }
 

@@ -339,6 +339,16 @@ describe('what the operator is told', () => {
     expect(await newChain({ nodeRegistry: chain.promptKeyStore }).findFaults()).toEqual([
       `NodeRegistry: the contract at ${chain.promptKeyStore} is another one, or reverts whatever it is asked`,
     ])
+    // Both know roles.
+    for (const [name, set, address] of [
+      ['NodeRegistry', 'nodeRegistry', chain.resultRegistry],
+      ['PromptKeyStore', 'promptKeyStore', chain.resultRegistry],
+      ['ResultRegistry', 'resultRegistry', chain.nodeRegistry],
+    ] as const) {
+      expect(await newChain({ [set]: address }).findFaults()).toEqual([
+        `${name}: the contract at ${address} is another one, or reverts whatever it is asked`,
+      ])
+    }
     const poor = privateKeyToAccount(`0x${'77'.repeat(32)}`)
     const faults = await newChain({ account: poor }).findFaults()
     expect(faults.map((fault) => fault.replace(/0x\w+/g, '_'))).toEqual([
