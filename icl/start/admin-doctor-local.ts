@@ -77,7 +77,8 @@ export const checkDisk = ({ SVC_ICL_DATABASE_URL: url }: Settings): Promise<Chec
     const free = bavail * bsize
     const text = `${folder} has ${(free / leastRoomBytes).toFixed(1)} GiB of room`
     if (free >= leastRoomBytes) return ok(name, text)
-    const remedy = 'Make room. A full disk ends all saves. `admin prune` deletes settled jobs.'
+    const remedy =
+      'Make room before it is full: that ends all saves, also those of `admin prune`, which deletes settled jobs.'
     return failed(name, text, remedy)
   })
 

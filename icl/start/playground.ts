@@ -31,11 +31,10 @@ export type BuiltPlayground = {
   readonly settings: PlaygroundSettings
 }
 
-const unusable = (why: string, cause?: unknown): SvcError =>
-  new SvcError('settings-invalid', `The settings are not usable:\n  ${why}`, {
-    hint: 'Build the page with `npm run build:playground`, which fills dist/playground.',
-    cause,
-  })
+const buildIt = 'Build the page with `npm run build:playground`, which fills dist/playground.'
+
+const unusable = (why: string, hint = buildIt, cause?: unknown): SvcError =>
+  new SvcError('settings-invalid', `The settings are not usable:\n  ${why}`, { hint, cause })
 
 const extensionOf = (name: string): string => name.slice(name.lastIndexOf('.'))
 
@@ -44,7 +43,7 @@ function readFiles(folder: string, readFolder: ReadFolder): ReadonlyMap<string, 
   try {
     files = readFolder(folder, maxFileBytes)
   } catch (error) {
-    throw unusable(`SVC_ICL_PLAYGROUND cannot be read: ${String(error)}`, error)
+    throw unusable(`SVC_ICL_PLAYGROUND cannot be read: ${String(error)}`, buildIt, error)
   }
   return new Map(
     [...files].flatMap(([name, content]) => {
@@ -61,7 +60,9 @@ export function readPlayground(
   readFolder: ReadFolder,
 ): BuiltPlayground | undefined {
   if (folder === undefined) return undefined
-  if (rpcUrl === undefined) throw unusable('SVC_ICL_PLAYGROUND_RPC_URL is missing')
+  if (rpcUrl === undefined) {
+    throw unusable('SVC_ICL_PLAYGROUND_RPC_URL is missing', 'Set it to a chain RPC for browsers.')
+  }
   const files = readFiles(folder, readFolder)
   if (!files.has(pageName)) throw unusable(`SVC_ICL_PLAYGROUND has no ${pageName}`)
   return { files, settings: { rpc_url: rpcUrl, ...(coprocessor && { coprocessor }) } }

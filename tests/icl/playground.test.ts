@@ -140,7 +140,10 @@ describe('the settings of the playground', () => {
   it('need an RPC for everybody: that of the ICL may hold a secret', () => {
     const settings = settingsWith({ SVC_ICL_PLAYGROUND: 'anywhere' })
     expect(() => readPlayground(settings, undefined, readFolder)).toThrow(
-      /SVC_ICL_PLAYGROUND_RPC_URL is missing/,
+      expect.objectContaining({
+        message: expect.stringContaining('SVC_ICL_PLAYGROUND_RPC_URL is missing'),
+        hint: 'Set it to a chain RPC for browsers.',
+      }),
     )
   })
 
