@@ -58,7 +58,6 @@ function asPublished({ node, chain }: KnownNode): readonly PoolNode[] {
   const models = [...new Set(node.modelIds)].toSorted((a, b) => (a < b ? -1 : 1))
   const takes = models.flatMap((id) => publishedTakes(id, takesOf(node.takes, id)))
   const comparators = ComparatorId.options.filter((id) => names.includes(id)).toSorted()
-  if (comparators.length === 0) return []
   return [
     {
       address: node.address,

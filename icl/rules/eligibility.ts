@@ -1,4 +1,4 @@
-import type { Address, ComparatorId } from '../../lib/codecs.ts'
+import { type Address, ComparatorId } from '../../lib/codecs.ts'
 import { takesOf, unmetNeeds } from '../../lib/prompt-needs.ts'
 import { newcomer, type ReputationFold, type Standing } from '../../lib/reputation.ts'
 import type { AttestationBackend, IneligibleReason } from '../../lib/schemas/nodes.ts'
@@ -132,5 +132,9 @@ const lacksModel = ({ modelIds, takes }: Node, { modelId, needs }: Demand): bool
     ? modelIds.length === 0
     : !modelIds.includes(modelId) || unmetNeeds(takesOf(takes, modelId), needs).length > 0
 
-const lacksComparator = (node: Node, { comparator }: Demand): boolean =>
-  comparator !== undefined && !(node.comparators ?? defaultComparators).includes(comparator)
+const lacksComparator = (node: Node, { comparator }: Demand): boolean => {
+  const offered = node.comparators ?? defaultComparators
+  return comparator === undefined
+    ? !ComparatorId.options.some((id) => offered.includes(id))
+    : !offered.includes(comparator)
+}

@@ -92,7 +92,9 @@ describe('a node', () => {
     const by = (comparator: 'exact' | 'similar/2') => reasons({}, { ...demand, comparator })
     expect([by('exact'), by('similar/2')]).toEqual([[], []])
     expect(reasons({ comparators: ['similar/2'] })).toEqual(['no-comparator'])
-    expect(reasons({ comparators: [] }, { ...demand, comparator: undefined })).toEqual([])
+    const anyComparator = { ...demand, comparator: undefined }
+    expect(reasons({ comparators: ['similar/2'] }, anyComparator)).toEqual([])
+    expect(reasons({ comparators: ['newer/9'] }, anyComparator)).toEqual(['no-comparator'])
   })
 
   it('has the tiers that are both registered and allowed by its attestation', () => {
