@@ -228,7 +228,7 @@ describe('what is done outside', () => {
     const left = (await a.deps.store.findJob(jobId))?.document.outbox.map(
       ({ effect }) => effect.type,
     )
-    expect(left).toEqual(['send-webhook'])
+    expect(left).toEqual(['notify'])
     expect((await a.api().getReadiness()).reasons.join()).not.toContain('another result')
   })
 
