@@ -1,10 +1,20 @@
-import { createWalletClient, custom, type Hex, type LocalAccount, numberToHex } from 'viem'
+import {
+  createWalletClient,
+  custom,
+  type Hex,
+  hashMessage,
+  hashTypedData,
+  hexToBytes,
+  isHex,
+  type LocalAccount,
+  numberToHex,
+} from 'viem'
 import { toAccount } from 'viem/accounts'
 import { z } from 'zod'
-import { Address } from '../codecs.ts'
+import { Address, Hash32 } from '../codecs.ts'
 import { SvcError } from '../svc-error.ts'
+import { isSignedByWallet } from '../wallet-signature.ts'
 import { causesOf } from './chain-error.ts'
-import { chainHash } from './chain-hash.ts'
 
 /** A browser's wallet (EIP-1193). */
 export type WalletProvider = {
@@ -32,7 +42,8 @@ export type WalletAccount = LocalAccount & {
 export const isWalletAccount = (account: LocalAccount): account is WalletAccount =>
   'useChain' in account && 'send' in account
 
-const ChainId = z.string().regex(/^0x[0-9a-fA-F]{1,13}$/)
+// Hex, but some wallets tell a number.
+const ChainId = z.coerce.number().int().positive()
 const userRejected = 4001
 const notAuthorized = 4100
 
@@ -44,21 +55,36 @@ export function walletAccount(provider: WalletProvider, address: string): Wallet
   const wallet = createWalletClient({ account: own, transport })
   const account = toAccount({
     address: own,
-    signMessage: ({ message }) => asked(wallet.signMessage({ message }), 'sign a request'),
+    signMessage: ({ message }) =>
+      signed(wallet.signMessage({ message }), hashMessage(message), 'sign a request'),
     // viem passes the caller's types through.
     signTypedData: (typed) =>
-      asked(
+      signed(
         wallet.signTypedData(typed as Parameters<typeof wallet.signTypedData>[0]),
+        hashTypedData(typed),
         'sign a permit',
       ),
     signTransaction: async () => {
       throw failed('sign a transaction without sending it', new Error('wallets send it themselves'))
     },
   })
-  const chainId = async () =>
-    Number(
-      ChainId.parse(await asked(provider.request({ method: 'eth_chainId' }), 'tell its chain')),
-    )
+  const signed = async (work: Promise<Hex>, hash: Hex, toDo: string): Promise<Hex> => {
+    const given = await asked(work, toDo)
+    if (isHex(given) && (await isSignedByWallet(own, hash, hexToBytes(given)))) return given
+    throw new SvcError('wallet-failed', `The wallet gave no signature of ${own}`, {
+      hint: 'Choose that account in the wallet. An account that is a contract cannot be used.',
+    })
+  }
+  const given = async <T>(
+    call: Parameters<typeof provider.request>[0],
+    type: z.ZodType<T>,
+    toDo: string,
+  ) => {
+    const answer = type.safeParse(await asked(provider.request(call), toDo))
+    if (answer.success) return answer.data
+    throw failed(toDo, new Error('its answer makes no sense'))
+  }
+  const chainId = () => given({ method: 'eth_chainId' }, ChainId, 'tell its chain')
   const useChain = async (wanted: number): Promise<void> => {
     if ((await chainId()) === wanted) return
     const params = [{ chainId: numberToHex(wanted) }]
@@ -87,10 +113,7 @@ export function walletAccount(provider: WalletProvider, address: string): Wallet
         value: numberToHex(value),
       }
       const call = { method: 'eth_sendTransaction', params: [transaction] }
-      return chainHash(
-        await asked(provider.request(call), 'send a transaction'),
-        'sending a transaction',
-      )
+      return given(call, Hash32, 'send a transaction')
     },
   }
 }

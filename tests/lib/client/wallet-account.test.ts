@@ -101,6 +101,32 @@ describe('an account in a wallet', () => {
     })
   }
 
+  it('takes a chain id that is a number', async () => {
+    const { account } = wallet(({ method }) => (method === 'eth_chainId' ? 5 : undefined))
+    expect(await account.send(transaction)).toBe(`0x${'ab'.repeat(32)}`)
+  })
+
+  const contractSignature = `0x${'6492'.repeat(200)}`
+  const lies: readonly [string, unknown, string][] = [
+    ['eth_chainId', 'mainnet', 'tell its chain'],
+    ['eth_sendTransaction', '0x', 'send a transaction'],
+    ['personal_sign', null, own.address.toLowerCase()],
+    ['personal_sign', contractSignature, own.address.toLowerCase()],
+    ['personal_sign', `0x${'11'.repeat(64)}1b`, own.address.toLowerCase()],
+  ]
+  for (const [method, lie, named] of lies) {
+    it(`blames the wallet for ${String(lie).slice(0, 9)} as its answer to ${method}`, async () => {
+      const { account } = wallet((call) => (call.method === method ? lie : undefined))
+      const work: Promise<unknown> =
+        method === 'personal_sign'
+          ? account.signMessage({ message: { raw: '0x00' } })
+          : account.send(transaction)
+      const error = await errorOf(work)
+      expect(error.code).toBe('wallet-failed')
+      expect(error.message).toContain(named)
+    })
+  }
+
   it('never signs a transaction without sending it', async () => {
     const { account } = wallet()
     expect((await errorOf(account.signTransaction({ type: 'eip1559', chainId: 5 }))).code).toBe(
