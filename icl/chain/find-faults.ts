@@ -25,7 +25,7 @@ export async function findFaults(
     const faults = await Promise.all([
       chainFault(publicClient),
       faultOf(publicClient, kinds.nodeRegistry, nodeRegistry, coordinator),
-      faultOf(publicClient, kinds.promptKeyStore, promptKeyStore),
+      keyStoreFault(publicClient, promptKeyStore, nodeRegistry),
       faultOf(publicClient, kinds.resultRegistry, resultRegistry, coordinator),
       fundsFault(publicClient, coordinator),
     ])
@@ -51,7 +51,6 @@ export async function contractFault(client: PublicClient, name: string, address:
 /** Each call is one that only this contract answers. */
 const kinds = {
   nodeRegistry: { name: 'NodeRegistry', abi: nodeRegistryAbi, functionName: 'minStake' },
-  promptKeyStore: { name: 'PromptKeyStore', abi: promptKeyStoreAbi, functionName: 'MAX_LIST' },
   resultRegistry: {
     ...{ name: 'ResultRegistry', abi: resultRegistryAbi, functionName: 'resultOf' },
     args: [zeroHash],
@@ -62,16 +61,23 @@ async function faultOf(
   publicClient: PublicClient,
   { name, ...own }: (typeof kinds)[keyof typeof kinds],
   address: Address,
-  coordinator?: string,
+  coordinator: string,
 ): Promise<string | undefined> {
   const call: { abi: Abi; functionName: string } = own
   const answer = await publicClient.readContract({ address, ...call }).catch(() => undefined)
   if (answer === undefined) return contractFault(publicClient, name, address)
-  if (coordinator === undefined) return undefined
   const role = { abi: nodeRegistryAbi, functionName: 'holderOf', args: [coordinatorRole] } as const
   const holder = await publicClient.readContract({ address, ...role })
   if (holder.toLowerCase() === coordinator.toLowerCase()) return undefined
   return `${name}: ${coordinator} does not have the coordinator role at ${address}`
+}
+
+async function keyStoreFault(client: PublicClient, address: Address, nodeRegistry: Address) {
+  const [contract, functionName] = [{ address, abi: promptKeyStoreAbi }, 'nodeRegistry'] as const
+  const asked = await client.readContract({ ...contract, functionName }).catch(() => undefined)
+  if (asked === undefined) return contractFault(client, 'PromptKeyStore', address)
+  if (asked.toLowerCase() === nodeRegistry) return undefined
+  return `PromptKeyStore: the one at ${address} asks the NodeRegistry at ${asked.toLowerCase()}, and the settings name ${nodeRegistry}`
 }
 
 async function fundsFault(publicClient: PublicClient, address: Address | `0x${string}`) {
