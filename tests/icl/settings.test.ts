@@ -125,7 +125,7 @@ describe('the settings of the ICL', () => {
   it('say how much callers may ask', () => {
     const access = (changes: Record<string, string>) =>
       accessOf(parseSettings({ ...good, ...changes }), readFileText)
-    expect(access({}).rates.preview).toEqual({ requests: 60, seconds: 60 })
+    expect(access({}).rates.preview).toEqual({ requests: 300, seconds: 60 })
     const { rates, jobsPerDay } = access({
       SVC_ICL_RATE_NODE: 'off',
       SVC_ICL_RATE_PREVIEW: '5/10',

@@ -265,7 +265,11 @@ describe('a settled job', () => {
       })
     }
     for (let count = 0; count < 250; count++) await waiting(count, {})
-    await waiting(250, { commitError: 'the chain takes none' })
+    const dueAt = icl.clock.now() + 3_600_000
+    await waiting(250, {
+      commitError: 'the chain takes none',
+      outbox: [{ id: 0, effect: { type: 'commit-result' }, attempts: 3, dueAt }],
+    })
     const { reasons } = await icl.clock.until(icl.api().getReadiness())
     expect(reasons).toContain(
       'results that wait to be committed: 1 or more; last try: the chain takes none',
