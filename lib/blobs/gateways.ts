@@ -52,7 +52,7 @@ export function createGatewayBlobs(options: GatewayOptions): Blobs {
         }
         gateways = gateways.filter((gateway) => !useless.has(gateway))
         // Limited is not failed: a job that is paid for waits its turn at a busy gateway.
-        const isLimited = retryAfterMs > 0 && patienceMs > 0
+        const isLimited = retryAfterMs >= 1_000 && patienceMs > 0
         if (!isLimited) failedRounds++
         if (failedRounds >= rounds) break
         const backoffMs = Math.min(firstBackoffMs * 2 ** (failedRounds - 1), maxBackoffMs)
