@@ -35,5 +35,6 @@ export const sampleNetwork = (changes: Partial<Network> = {}): Network => ({
   },
   client_allow_list: false,
   blob_retention_days: 30,
+  webhooks: 'https',
   ...changes,
 })

@@ -31,7 +31,7 @@ export function checkWish(
     new SvcError(code, `The job cannot be run: ${why}`, { hint: 'Correct what was given.' })
   const { error } = Wished.safeParse({ model_id: model, parameters, webhook })
   if (error) throw refused('request-invalid', z.prettifyError(error))
-  if (!webhook || !webhooks) return
+  if (!webhook) return
   if (webhooks === 'off') throw refused('webhooks-off', 'its ICL sends no webhooks')
   const reason = whyRefused(webhook.url, webhooks === 'http')
   if (reason) throw refused('webhook-refused', `the URL of its webhook: ${reason}`)

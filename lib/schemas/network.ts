@@ -83,7 +83,7 @@ export const Network = named('Network', {
   /** What the ICL proposes to take of a stake for a fault; 0 or absent when it proposes nothing. */
   slash_wei: Uint256.optional(),
   /** Which URLs a webhook may have, by their scheme. */
-  webhooks: z.enum(['off', 'https', 'http']).optional(),
+  webhooks: z.enum(['off', 'https', 'http']),
 })
 export type Network = z.output<typeof Network>
 
