@@ -18,6 +18,7 @@ import { decryptKey } from './decrypt-key.ts'
 import { grantPatienceMs, type JobDeps } from './job-deps.ts'
 import type { LeftMs } from './lease.ts'
 import { noteAsked } from './note-asked.ts'
+import { waitOut } from './wait-out.ts'
 
 const slowInferenceMs = 30_000
 
@@ -45,7 +46,7 @@ export async function produceAnswer(
   inference: Inference,
 ): Promise<Answer> {
   const { jobId, comparator } = claim
-  const isCommitted = await checkList(deps, claim, signal)
+  const isCommitted = await waitOut(deps, jobId, signal, () => checkList(deps, claim, signal))
   const promptKey = await decryptPromptKey(deps, claim, signal)
   if (!isCommitted) throw untrusted('to which the client has not committed on chain')
   const prompt = await openPrompt(deps, claim, promptKey, signal)
@@ -89,21 +90,26 @@ async function decryptPromptKey(
   { jobId, kpHighHandle: high, kpLowHandle: low }: ClaimResult,
   signal: AbortSignal,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  const key = await decryptKey(deps, jobId, { high, low }, grantPatienceMs, signal)
+  const key = await waitOut(deps, jobId, signal, () =>
+    decryptKey(deps, jobId, { high, low }, grantPatienceMs, signal),
+  )
   deps.log.step(`Job ${jobId}: Decrypted prompt key`)
   return key
 }
 
 async function openPrompt(
-  { blobs, log }: JobDeps,
+  deps: JobDeps,
   { jobId, client, prompt_cid }: ClaimResult,
   key: Uint8Array<ArrayBuffer>,
   signal: AbortSignal,
 ): Promise<PromptDocument> {
-  const blob = await blobs.download(prompt_cid, signal).catch((error: unknown) => {
-    signal.throwIfAborted()
-    throw promptUnavailable(error)
-  })
+  const { blobs, log } = deps
+  const blob = await waitOut(deps, jobId, signal, () => blobs.download(prompt_cid, signal)).catch(
+    (error: unknown) => {
+      signal.throwIfAborted()
+      throw promptUnavailable(error)
+    },
+  )
   log.step(`Job ${jobId}: Downloaded prompt blob (${blob.length} bytes)`)
   const sealed = await unseal(blob, key, { kind: 'prompt', client })
   log.debug(`Job ${jobId}: prompt: ${sealed}`)

@@ -50,6 +50,33 @@ describe('a sealed prompt at a node', () => {
     expect(above).not.toContain('secret')
   })
 
+  it.each<readonly [string, number, readonly string[]]>([
+    ['chain', 30_000, []],
+    ['gateway', 30_000, []],
+    ['gateway', 90_000, ['prompt-unavailable']],
+  ])('whose %s is away for %d ms is waited for, for 40 s', async (away, ms, aborts) => {
+    const world = await createJobWorld('leader')
+    const backAt = world.clock.now() + ms
+    const during = async <T>(part: string, work: () => Promise<T>): Promise<T> => {
+      if (part !== away || world.clock.now() >= backAt) return await work()
+      throw new SvcError(`${part}-unavailable`, 'no answer', { hint: 'Wait.', retryable: true })
+    }
+    const { blobs, chain } = world.deps
+    const { download } = blobs
+    const { listCommitmentOf } = chain
+    world.deps = {
+      ...world.deps,
+      blobs: { download: (cid, signal) => during('gateway', () => download(cid, signal)) },
+      chain: {
+        ...chain,
+        listCommitmentOf: (...of) => during('chain', () => listCommitmentOf(...of)),
+      },
+    }
+    await run(world)
+    expect(abortsOf(world)).toEqual(aborts)
+    expect(world.complete).toHaveBeenCalledTimes(aborts.length === 0 ? 1 : 0)
+  })
+
   it('that the model cannot take is given back as prompt-not-supported', async () => {
     const world = await createJobWorld('leader')
     const hint = 'Leave it out.'
