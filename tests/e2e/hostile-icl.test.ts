@@ -294,7 +294,7 @@ it('an ICL that takes an answer, acknowledges it and calls its node late is beli
 
   /** `svc-node receipt verify`: the code that it ends with, and what it prints. */
   async function verify(receipt: string, ...more: readonly string[]) {
-    const args = ['receipt', 'verify', receipt, '--json', '--icl-key', tallyKey.publicKey]
+    const args = ['receipt', 'verify', receipt, '--json', `--icl-key=${tallyKey.publicKey}`]
     const run = spawn(process.execPath, [svcNode, ...args, ...more], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
