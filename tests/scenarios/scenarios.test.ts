@@ -64,7 +64,13 @@ describe('the service sees', () => {
       const { outcome, codes, phases } = await play(scenario)
       expect(codes).toContain(code)
       expect(outcome.jobs.some(isTurned)).toBe(true)
-      expect(phases).toEqual(new Set(['accepted']))
+      expect(phases).toContain('accepted')
+      // Draws differ from run to run, and may seat all three cheats in one job.
+      const cheats = new Set(cheatsOf(outcome).map(({ address }) => address))
+      const lost = outcome.jobs.filter(({ phase }) => phase !== 'accepted')
+      for (const { assignments } of lost) {
+        expect(assignments.filter(({ node }) => !cheats.has(node))).toEqual([])
+      }
     }, 600_000)
   }
 
