@@ -58,15 +58,27 @@ export type Run = {
   readonly step?: number
 }
 
-/** A token's probability after a context. Shorter contexts count the more, the more kinds of tokens follow the longer one. */
-function probabilityOf(model: NgramModel, before: readonly string[], token: string): number {
-  let probability = model.unseen
+/** What followed the end of a text, from no context to the longest that the model knows. */
+function followersOf(model: NgramModel, before: readonly string[]): readonly Followers[] {
+  const found: Followers[] = []
   for (let length = 0; length < model.order && length <= before.length; length++) {
     const followers = model.contexts.get(contextOf(before.slice(before.length - length)))
     if (!followers) break
-    const kinds = followers.counts.size
-    const seen = followers.counts.get(token) ?? 0
-    probability = (seen + kinds * probability) / (followers.total + kinds)
+    found.push(followers)
+  }
+  return found
+}
+
+/** A token's probability after contexts. Shorter ones count the more, the more kinds of tokens follow the longer one. */
+function probabilityOf(
+  { unseen }: NgramModel,
+  contexts: readonly Followers[],
+  token: string,
+): number {
+  let probability = unseen
+  for (const { counts, total } of contexts) {
+    const kinds = counts.size
+    probability = ((counts.get(token) ?? 0) + kinds * probability) / (total + kinds)
   }
   return probability
 }
@@ -87,9 +99,9 @@ function after(
   const last = answer.at(-1)
   const candidates = new Set(model.frequent)
   if (given !== undefined) candidates.add(given)
-  for (let length = 1; length <= before.length; length++) {
-    const followers = model.contexts.get(contextOf(before.slice(before.length - length)))
-    for (const token of followers?.counts.keys() ?? []) candidates.add(token)
+  const contexts = followersOf(model, before)
+  for (const { counts } of contexts.slice(1)) {
+    for (const token of counts.keys()) candidates.add(token)
   }
   const again = new Map<string, number>()
   for (const [at, token] of answer.entries()) {
@@ -98,7 +110,7 @@ function after(
   const seed = hashOf(`${name}\u0000${contextOf(before)}\u0000`)
   const told = [...candidates].map((token) => {
     const logprob =
-      Math.log(probabilityOf(model, before, token)) -
+      Math.log(probabilityOf(model, contexts, token)) -
       lessForEach * (again.get(token) ?? 0) +
       noise * (hashOf(token, seed) / 0x7fffffff - 1)
     const rounded = step === undefined ? logprob : Math.round(logprob / step) * step
