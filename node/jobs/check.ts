@@ -14,7 +14,7 @@
  * evidence (output-mismatch). Transient failures are retried every 2 s until the time is over.
  */
 
-import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
+import { elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import { comparators } from '../../lib/comparators/all.ts'
 import { withDeadline } from '../../lib/deadline.ts'
 import { errorText } from '../../lib/host/explain-error.ts'
@@ -26,13 +26,13 @@ import { SvcError } from '../../lib/svc-error.ts'
 import type { EvidenceSecrets } from './answer.ts'
 import { decryptKey } from './decrypt-key.ts'
 import type { JobDeps } from './job-deps.ts'
+import { repeatPassing } from './wait-out.ts'
 
 const grantPatienceMs = 20_000
 // Kept for posting the verdict, if the deadline allows it.
 const reserveSeconds = 10
 // If an output cannot be read in this time, the deliverer is at fault. In less, the checker may have lacked time.
 const fairTryMs = 10_000
-const againMs = 2_000
 
 /** This node's verdict on a delivery. */
 export type Verification = {
@@ -116,31 +116,13 @@ async function readOutput(
   signal: AbortSignal,
 ): Promise<string> {
   const handles = { high: outHighHandle, low: outLowHandle }
-  const retried = <T>(work: () => Promise<T>) => retryUntil(deps.clock, signal, onTrouble, work)
+  // A short outage must not cost the deliverer its answer.
+  const retried = <T>(work: () => Promise<T>) => repeatPassing(deps.clock, signal, onTrouble, work)
   const [blob, key] = await Promise.all([
     retried(() => deps.blobs.download(output_cid, signal)),
     retried(() => decryptKey(deps, jobId, handles, grantPatienceMs, signal)),
   ])
   return await unseal(blob, key, { kind: 'output', jobId })
-}
-
-/** Retries transient failures until `signal` aborts: a short outage must not cost the deliverer its answer. */
-async function retryUntil<T>(
-  clock: Clock,
-  signal: AbortSignal,
-  onTrouble: (error: SvcError) => void,
-  work: () => Promise<T>,
-): Promise<T> {
-  for (;;) {
-    try {
-      return await work()
-    } catch (error) {
-      signal.throwIfAborted()
-      if (!(error instanceof SvcError && error.retryable)) throw error
-      onTrouble(error)
-      await clock.sleep(againMs, signal)
-    }
-  }
 }
 
 const lateCode = 'output-late'
