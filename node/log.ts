@@ -1,7 +1,7 @@
 import { Logger } from 'tslog'
 import type { Clock } from '../lib/clock.ts'
 import type { Address } from '../lib/codecs.ts'
-import { printableJson, printableLine } from '../lib/host/printable.ts'
+import { printableJson, printableLine } from '../lib/printable.ts'
 import { utcText } from './utc.ts'
 
 /** The levels of log lines, from the most detailed (spec 6). */

@@ -1,5 +1,5 @@
 import { type InferenceStep, type StepNews, stepLabels } from '../../lib/client/steps.ts'
-import { printable } from '../../lib/host/printable.ts'
+import { printable } from '../../lib/printable.ts'
 
 /** Where text is shown. */
 export type Screen = {

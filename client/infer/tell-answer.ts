@@ -8,9 +8,9 @@ import type {
   UncommittedInference,
 } from '../../lib/client/inference.ts'
 import { explainError } from '../../lib/host/explain-error.ts'
-import { printable } from '../../lib/host/printable.ts'
 import { writePrivateJson } from '../../lib/host/private-files.ts'
 import { outputFailure } from '../../lib/host/stop-signals.ts'
+import { printable } from '../../lib/printable.ts'
 import { onlySamples } from '../../lib/providers.ts'
 import { Receipt } from '../../lib/schemas/receipt.ts'
 import { SvcError } from '../../lib/svc-error.ts'

@@ -1,8 +1,8 @@
+import { printableJson, printableLine } from '../printable.ts'
 import { ProblemError } from '../problem.ts'
 import { SvcError } from '../svc-error.ts'
 import { exitCodes } from './exit-code.ts'
 import { explainError } from './explain-error.ts'
-import { printableJson, printableLine } from './printable.ts'
 
 /** The result of a check, and what to do when it failed. */
 export type Check = {

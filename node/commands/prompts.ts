@@ -1,5 +1,5 @@
 import type { Terminal } from '../../lib/host/password.ts'
-import { printable } from '../../lib/host/printable.ts'
+import { printable } from '../../lib/printable.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { type CommandContext, isInteractive } from './context.ts'
 import type { Flags } from './flags.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { printable, printableJson, printableLine } from '../../../lib/host/printable.ts'
+import { printable, printableJson, printableLine } from '../../lib/printable.ts'
 
 describe('a text from elsewhere', () => {
   const text = 'a\tb\nc\r\u001b[2J\u009b\u2028\u2029\u202e\u2066\u061c\u200e\u200f日本'
