@@ -39,6 +39,12 @@ export const Uint256 = z.codec(
   { decode: (text) => BigInt(text), encode: (value) => value.toString() },
 )
 
+/** The number of a block, as Uint256 spells it. Chain RPCs fail for numbers that no chain reaches. */
+export const BlockNumber = Uint256.refine(
+  (number) => number <= BigInt(Number.MAX_SAFE_INTEGER),
+  'must be the number of a block',
+)
+
 /** A whole number of a query: digits without a sign or leading zeros in, a number out. */
 export const QueryInt = (min: number, max: number) =>
   z

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Cid, JobId, QueryInt, Uint256 } from '../codecs.ts'
+import { BlockNumber, Cid, JobId, QueryInt, Uint256 } from '../codecs.ts'
 import { eventStream, get, post, rawBytes } from '../endpoint.ts'
 import { JobList, JobListQuery, JobView, SubmitJob, SubmittedJob } from '../schemas/jobs.ts'
 import { ListRequest, QuorumPreview, QuorumPreviewQuery, SignedList } from '../schemas/list.ts'
@@ -11,7 +11,7 @@ import { bodyProblems, Cursor, JobPath, readerProblems, signatureProblems } from
 const BlobQuery = z.object({
   kpHighHandle: Uint256.optional().describe('With the next two: the stored key of the prompt'),
   kpLowHandle: Uint256.optional(),
-  block_number: Uint256.optional().describe('The block that stored the key'),
+  block_number: BlockNumber.optional().describe('The block that stored the key'),
   jobId: JobId.optional().describe('With fence: the turn to deliver of a node'),
   fence: QueryInt(1, 1_000_000).optional(),
 })

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import {
   Address,
+  BlockNumber,
   Cid,
   ComparatorId,
   Hash32,
@@ -70,7 +71,7 @@ export const ListMembers = z.array(Address).min(minListLength).max(maxListLength
 export const ListRequest = named('ListRequest', {
   kpHighHandle: Uint256,
   kpLowHandle: Uint256,
-  block_number: Uint256,
+  block_number: BlockNumber,
   terms: Terms,
   /** Seconds to hold the request until the draw has its turn. */
   wait: z.int().min(0).max(30).optional(),
