@@ -27,6 +27,7 @@ export async function findFaults(
       faultOf(publicClient, kinds.nodeRegistry, nodeRegistry, coordinator),
       keyStoreFault(publicClient, promptKeyStore, nodeRegistry),
       faultOf(publicClient, kinds.resultRegistry, resultRegistry, coordinator),
+      eventsFault(publicClient, promptKeyStore),
       fundsFault(publicClient, coordinator),
     ])
     return faults.flatMap((fault) => fault ?? [])
@@ -78,6 +79,16 @@ async function keyStoreFault(client: PublicClient, address: Address, nodeRegistr
   if (asked === undefined) return contractFault(client, 'PromptKeyStore', address)
   if (asked.toLowerCase() === nodeRegistry) return undefined
   return `PromptKeyStore: the one at ${address} asks the NodeRegistry at ${asked.toLowerCase()}, and the settings name ${nodeRegistry}`
+}
+
+/** Lists are drawn from the event that stored a key. Some providers answer all but `eth_getLogs`. */
+async function eventsFault(client: PublicClient, address: Address) {
+  const block = await client.getBlockNumber()
+  const asked = { address, fromBlock: block, toBlock: block }
+  return await client.getLogs(asked).then(
+    () => undefined,
+    () => 'the RPC fails eth_getLogs: no list can be drawn',
+  )
 }
 
 async function fundsFault(publicClient: PublicClient, address: Address | `0x${string}`) {

@@ -22,6 +22,7 @@ import type { Access } from '../rules/access.ts'
 import { defaultJobLimits, type JobLimits, jobMs } from '../rules/job.ts'
 import { instrumentedStore } from '../store/instrumented.ts'
 import { lasting } from '../store/store.ts'
+import { createFailures } from '../telemetry/failures.ts'
 import { instrumented } from '../telemetry/instrumented.ts'
 import type { Log } from '../telemetry/log.ts'
 import { version } from '../version.ts'
@@ -65,7 +66,12 @@ export async function createDependencies(settings: Settings, host: Host): Promis
       log.info('results sent', { tx, results, gas, gasPerResult: Math.round(gas / results) })
     },
   })
-  const chain = instrumented('chain', viemChain, metrics)
+  const chain = instrumented(
+    'chain',
+    viemChain,
+    metrics,
+    createFailures({ clock, log }, 'the chain fails'),
+  )
   const keys = await createKeyring({ store: lasting(store), clock }, settings.SVC_ICL_SECRET)
   // The ICL starts even while the database is away: the background refreshes again.
   await keys.refresh().catch(() => {})

@@ -1,14 +1,18 @@
 import { SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
 import { type Method, wrapped } from '../wrapped.ts'
+import { type createFailures, isPassing } from './failures.ts'
 import type { Metrics } from './metrics.ts'
 import { tracer } from './tracing.ts'
 
-/** Returns a port whose asynchronous methods are timed, and traced as spans of the request that they serve. */
+type Failures = ReturnType<typeof createFailures>
+
+/** Returns a port whose asynchronous methods are timed, and traced as spans of the request that they serve. Logs passing failures. */
 export const instrumented = <T extends object>(
   port: 'store' | 'chain',
   target: T,
   metrics: Metrics,
-): T => wrapped(target, (method, name) => timed(port, name, method, metrics))
+  failures?: Failures,
+): T => wrapped(target, (method, name) => timed(port, name, method, metrics, failures))
 
 /** Returns a method with timed and traced calls. */
 export function timed(
@@ -16,6 +20,7 @@ export function timed(
   name: string,
   method: Method,
   metrics: Metrics,
+  failures?: Failures,
 ): Method {
   return (...args) => {
     const startedAt = metrics.stopwatch()
@@ -36,8 +41,14 @@ export function timed(
         return result
       }
       result.then(
-        () => end('ok'),
-        () => end('error'),
+        () => {
+          end('ok')
+          failures?.passed(name)
+        },
+        (error: unknown) => {
+          end('error')
+          if (isPassing(error)) failures?.failed(name, error)
+        },
       )
       return result
     } catch (error) {

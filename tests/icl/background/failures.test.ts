@@ -1,5 +1,8 @@
 import { expect, it } from 'vitest'
 import { createWork } from '../../../icl/async/work.ts'
+import { createPrometheus } from '../../../icl/start/prometheus.ts'
+import { createFailures } from '../../../icl/telemetry/failures.ts'
+import { instrumented } from '../../../icl/telemetry/instrumented.ts'
 import type { Log } from '../../../icl/telemetry/log.ts'
 import { ProblemError } from '../../../lib/problem.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
@@ -13,8 +16,24 @@ function world() {
     (message, fields) =>
       void logged.push(`${level} ${message} ${JSON.stringify(fields)}`)
   const log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
-  return { clock, logged, work: createWork({ clock, log }) }
+  const failures = createFailures({ clock, log }, 'the chain fails')
+  return { clock, logged, failures, work: createWork({ clock, log }) }
 }
+
+it('calls of the chain that fail in passing are logged by method, and what it refuses is not', async () => {
+  const { logged, failures } = world()
+  const answers: (() => Promise<string>)[] = [
+    () => Promise.reject(new SvcError('chain-unavailable', 'away', { hint: '', retryable: true })),
+    () => Promise.reject(new TypeError('a mistake')),
+    async () => 'a block',
+  ]
+  const target = { read: () => answers.shift()!() }
+  const chain = instrumented('chain', target, createPrometheus(), failures)
+  for (let call = 0; call < 3; call++) await chain.read().catch(() => {})
+  expect(logged).toHaveLength(2)
+  expect(logged[0]).toMatch(/^warn the chain fails .*"work":"read"/)
+  expect(logged[1]).toMatch(/^info the chain fails: over/)
+})
 
 it('a store that is away for minutes is logged at its beginning, once a minute, and at its end, however much work waits', async () => {
   const { clock, logged, work } = world()

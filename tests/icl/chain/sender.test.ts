@@ -16,6 +16,7 @@ import { createCofheCoprocessor } from '../../../lib/coprocessor/cofhe.ts'
 import { systemClock, systemRandom } from '../../../lib/system.ts'
 import { aHash, aJobId, anAddress } from '../../branded.ts'
 import { deployTo, eventsOf, MIN_STAKE, send, startTestChain } from '../../contracts/test-chain.ts'
+import { startProxy } from '../../e2e/proxy.ts'
 import { until } from '../../eventually.ts'
 import { anvilClient } from './anvil-client.ts'
 
@@ -329,6 +330,19 @@ describe('what the operator is told', () => {
     expect(await newChain({ chainId: 5 }).findFaults()).toEqual([
       `the RPC serves chain ${chain.anvil.chainId}, and the settings say 5`,
     ])
+  })
+
+  it('an RPC that answers all but eth_getLogs, which lists are drawn from', async () => {
+    const proxy = await startProxy()
+    proxy.target = chain.anvil.rpcUrl
+    const error = { code: -32005, message: 'query returned more than 10000 results' }
+    proxy.decide = ({ body }) =>
+      body.includes('eth_getLogs')
+        ? { status: 200, json: { jsonrpc: '2.0', id: JSON.parse(body).id, error } }
+        : 'pass'
+    const faults = await newChain({ rpcUrl: proxy.url }).findFaults()
+    await proxy.stop()
+    expect(faults).toEqual(['the RPC fails eth_getLogs: no list can be drawn'])
   })
 
   it('a key store of another deployment, which would refuse every node', async () => {
