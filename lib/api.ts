@@ -29,6 +29,8 @@ type CallOptions = {
   readonly attempts?: number
   /** When set, the call waits while the ICL says that it has too much to do. Called for each such answer. These use up no attempts. */
   readonly onLoad?: ((problem: ProblemError) => void) | undefined
+  /** Called for each failure that another attempt may follow. */
+  readonly onRetry?: ((error: ProblemError | SvcError) => void) | undefined
 }
 
 type Query<E extends Endpoint> = E extends { readonly query: infer Q extends z.ZodObject }
@@ -159,7 +161,7 @@ function createCaller({ baseUrl, fetch, clock, random, signer }: ApiOptions) {
       clock,
       { attempts: options.attempts ?? 1, firstDelayMs: 250, maxDelayMs: 5_000 },
       options.signal,
-      retryAfterMsFor,
+      (error) => toldRetry(error, options.onRetry),
       onLoad ? () => patiently(clock, onLoad, options.signal, inTime) : inTime,
     )
   }
@@ -184,6 +186,12 @@ async function patiently<T>(
       await clock.sleep(Math.max(askedMs - waitedMs, 250), signal)
     }
   }
+}
+
+function toldRetry(error: unknown, onRetry: CallOptions['onRetry']): number | undefined {
+  const waitMs = retryAfterMsFor(error)
+  if (waitMs !== undefined) onRetry?.(error as ProblemError | SvcError)
+  return waitMs
 }
 
 /** Returns the milliseconds to wait before a retry; undefined when a retry is of no use. */

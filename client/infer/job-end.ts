@@ -10,13 +10,14 @@ const lookTimeoutMs = 5_000
 /** A job that the ICL has taken. */
 export type Job = { readonly jobId: JobId; readonly readToken?: string }
 
-/** How far a job is: not submitted, submitted, of an earlier command, accepted, or checked. */
-export type Stage = 'unsent' | 'sent' | 'earlier' | 'accepted' | 'checked'
+/** How far a job is: not submitted, its key stored, submitted, of an earlier command, accepted, or checked. */
+export type Stage = 'unsent' | 'keyed' | 'sent' | 'earlier' | 'accepted' | 'checked'
 
 /** Returns the stage after a step's news. */
 export function stageAfter(stage: Stage, { step, phase }: StepNews): Stage {
   if (step === 'commit') return 'checked'
   if (step === 'inference' && phase === 'end') return 'accepted'
+  if (step === 'list' && stage === 'unsent') return 'keyed'
   return step === 'submit' ? 'sent' : stage
 }
 
@@ -36,6 +37,7 @@ export async function endOf(
     ...(status === 'accepted' && { opens: opensWith(jobId) }),
   })
   if (stage === 'unsent') return unpaid('No job was submitted')
+  if (stage === 'keyed') return unpaid('No job was submitted. Only storing its key was paid for')
   if (job === undefined || client === undefined) {
     return unpaid('It is not known whether the job reached the ICL. The ICL was asked to cancel it')
   }
@@ -66,12 +68,12 @@ export function timedOut(
   const why = stage === 'sent' || detail === undefined ? '' : ` (${detail})`
   const message = isPaid
     ? `${words}, but its answer was not fetched within ${seconds} s${why}`
-    : `There was no answer within ${seconds} s. ${words}`
+    : `There was no answer within ${seconds} s. ${words}${stage === 'unsent' || stage === 'keyed' ? why : ''}`
   return new SvcError('timed-out', message, { hint: hintFor(stage, end), retryable: true })
 }
 
 function hintFor(stage: Stage, { isPaid, opens }: JobEnd): string {
-  if (stage === 'unsent') return 'Try again, or allow more with --timeout.'
+  if (stage === 'unsent' || stage === 'keyed') return 'Try again, or allow more with --timeout.'
   if (stage === 'earlier') return `Wait for it again: \`${opens}\` costs nothing.`
   const again = 'Another run pays again.'
   if (opens === undefined) return `${again} Allow more with --timeout.`

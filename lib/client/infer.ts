@@ -139,9 +139,12 @@ async function runJob(run: Run, prompt: PromptDocument) {
 /** Asks for the list of a stored key, which waits for the draw's turn. */
 function listOf({ context, options }: Run, chosen: ChosenTerms, stored: StoredPromptKey) {
   return async (progress: (detail: string) => void) =>
-    askForList(context, chosen, stored, options.signal, (place) => {
-      progress(describePlace(place))
-      options.onQueue?.(place)
+    askForList(context, chosen, stored, options.signal, {
+      onPlace: (place) => {
+        progress(describePlace(place))
+        options.onQueue?.(place)
+      },
+      onRetry: ({ message }) => progress(`the coordinator failed: ${message}`),
     })
 }
 

@@ -44,20 +44,26 @@ export type JobList = {
   readonly until: number
 }
 
+/** Told while a list is waited for: the draw's place in the queue, and failures of the ICL. */
+type ListNews = {
+  readonly onPlace?: (place: QueuePlace) => void
+  readonly onRetry?: (error: Error) => void
+}
+
 /** Returns the list of a stored key, as ICL and client draw it; throws SvcError `quorum-untrusted`, `block-differs` or `not-enough-nodes`. */
 export async function askForList(
   context: ClientContext,
   chosen: DrawnFrom,
   stored: StoredPromptKey,
   signal?: AbortSignal,
-  onPlace: (place: QueuePlace) => void = () => {},
+  news: ListNews = {},
 ): Promise<JobList> {
   const { chain, clock } = context
   const { quorum } = chosen.terms
   let { block } = stored
   for (let attempt = 1; ; attempt++) {
     let leaving: Address | undefined
-    const signed = await listFrom(context, chosen, { ...stored, block }, onPlace, signal)
+    const signed = await listFrom(context, chosen, { ...stored, block }, news, signal)
     const own = await chain.blockOf(stored.txHash, signal)
     // The block must still be that of the key when the client commits to the list.
     if (own && signed && isSame(own, block) && isSame(own, signed.body.block)) {
@@ -88,7 +94,7 @@ async function listFrom(
   { api }: ClientContext,
   { terms }: DrawnFrom,
   { highHandle, lowHandle, block }: StoredPromptKey,
-  onPlace: (place: QueuePlace) => void,
+  { onPlace, onRetry }: ListNews,
   signal: AbortSignal | undefined,
 ): Promise<SignedList | undefined> {
   const key = { kpHighHandle: highHandle, kpLowHandle: lowHandle, block_number: block.number }
@@ -99,7 +105,8 @@ async function listFrom(
         ...patient,
         signal,
         timeoutMs: turnSeconds * 1000 + 10_000,
-        onLoad: ({ queue }) => queue && onPlace({ at: 'icl', ...queue }),
+        onLoad: ({ queue }) => queue && onPlace?.({ at: 'icl', ...queue }),
+        onRetry,
       },
     )
   } catch (error) {

@@ -6,6 +6,7 @@ import { infer } from '../../../lib/client/infer.ts'
 import { openJob } from '../../../lib/client/open-job.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import { Interrupted } from '../../../lib/host/stop-signals.ts'
+import { ProblemError } from '../../../lib/problem.ts'
 import { createFakeWorld } from '../../lib/client/fake-world.ts'
 import { passing, worldWhere } from '../../lib/client/late-world.ts'
 
@@ -136,6 +137,22 @@ it('before a job was submitted the same may be tried again', async () => {
   const { code, stderr } = await run({ ...context, api: { ...context.api, previewQuorum } }, end)
   expect(stderr).toContain('no answer within 4444 s. No job was submitted')
   expect(stderr).toContain('hint: Try again')
+  expect(code).toBe(75)
+})
+
+it('says what the coordinator failed with while its list was waited for, and what was paid', async () => {
+  const end = limit()
+  const { context } = await createFakeWorld()
+  const drawList: typeof context.api.drawList = (_, options) => {
+    options?.onRetry?.(new ProblemError('chain-unavailable', 'The chain cannot be reached'))
+    end.pass()
+    return new Promise((_resolve, reject) => {
+      options?.signal?.addEventListener('abort', () => reject(options.signal?.reason))
+    })
+  }
+  const { code, stderr } = await run({ ...context, api: { ...context.api, drawList } }, end)
+  expect(stderr).toContain('No job was submitted. Only storing its key was paid for')
+  expect(stderr).toContain('(the coordinator failed: The chain cannot be reached)')
   expect(code).toBe(75)
 })
 
