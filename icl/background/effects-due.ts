@@ -15,6 +15,8 @@
  * - Effects that run, fail or wait for the chain stay due in the store. The look asks for that many more, so that they do not
  *   hide the others, as long as at most 5,000 jobs wait for the chain.
  * - Results that are not recorded yet are forgotten with the term, because the saves of a term may be lost with it.
+ * - The first look of a term, and the one after the clock was set back, is at the effects that wait, too: some may have been put
+ *   off by a clock that was ahead (`isDue`).
  * - A job with an effect that waits for the chain is looked at again after 5 s, because others of its effects may be due: the
  *   longest unseen first, and 64 in a look, so that many do not stay in step after a pause.
  *
@@ -29,6 +31,7 @@ import { createWork } from '../async/work.ts'
 import type { Dependencies } from '../dependencies.ts'
 import type { PendingEffect } from '../rules/effects.ts'
 import { isSettled, type Job } from '../rules/job.ts'
+import { isDue } from '../rules/outbox.ts'
 import { createCommits } from './commits-due.ts'
 import { deliverEffects } from './deliver-effects.ts'
 import type { Leadership } from './leadership.ts'
@@ -37,6 +40,7 @@ import { createNotices } from './webhooks-due.ts'
 const batchSize = 64
 const maxUnderWay = 256
 const maxPutOff = 5_000
+const maxWaiting = 20_000
 const lookAgainMs = 5_000
 
 const nameOf = (id: JobId, ...effectIds: readonly number[]): string =>
@@ -66,6 +70,7 @@ export function createEffects(deps: Dependencies, leadership: Leadership) {
   // The jobs with effects that wait until fewer ask the chain, in the order in which they came, and when each was looked at.
   const putOff = new Map<JobId, MonotonicMs>()
   let lastTerm: AbortSignal | undefined
+  let lastLookAt = Number.POSITIVE_INFINITY
 
   const startJob = async (id: JobId, now: number, term: AbortSignal) => {
     const job = (await deps.store.findJob(id))?.document
@@ -75,9 +80,9 @@ export function createEffects(deps: Dependencies, leadership: Leadership) {
     let result: number | undefined
     let isPutOff = false
     for (const pending of job.outbox) {
-      const { id: effectId, effect, dueAt } = pending
-      if (dueAt > now || commits.isDone(id, effectId) || underWay.has(nameOf(id, effectId)))
-        continue
+      const { id: effectId, effect } = pending
+      if (!isDue(job, pending, now)) continue
+      if (commits.isDone(id, effectId) || underWay.has(nameOf(id, effectId))) continue
       if (effect.type === 'commit-result') result = effectId
       else if (effect.type === 'notify') notices.add(job, effectId, term)
       else if (asksChain(job, pending) && chainWork.size >= maxUnderWay) isPutOff = true
@@ -118,6 +123,7 @@ export function createEffects(deps: Dependencies, leadership: Leadership) {
         commits.clear()
         putOff.clear()
         lastTerm = term
+        lastLookAt = Number.POSITIVE_INFINITY
       }
       if (!term || work.size >= maxUnderWay) return
       const room = Math.max(0, maxUnderWay - chainWork.size)
@@ -125,7 +131,10 @@ export function createEffects(deps: Dependencies, leadership: Leadership) {
       const now = deps.clock.now()
       const started = [work, chainWork].reduce((sum, { size, failed }) => sum + size + failed, 0)
       const held = commits.size + putOff.size + looks.failed + notices.size
-      const due = await deps.store.listDue('effect', now, batchSize + started + held)
+      const [until, limit] =
+        now < lastLookAt ? [Number.MAX_SAFE_INTEGER, maxWaiting] : [now, batchSize + started + held]
+      const due = await deps.store.listDue('effect', until, limit)
+      lastLookAt = now
       // A job that cannot be read must not hold up the others.
       await Promise.all(
         toLookAt(due, unseenMs).map((id) =>

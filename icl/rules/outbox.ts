@@ -18,7 +18,7 @@ import { type Effect, type PendingEffect, scoring } from './effects.ts'
 import type { ChainSlash, Fault, Slash } from './fault.ts'
 import { faultOf, withFaultChanged } from './faults.ts'
 import { byFence, type Change, changeTo, type Job, recorded } from './job.ts'
-import { afterTry, withNoticeDue } from './webhook.ts'
+import { afterTry, longestNoticeWaitMs, withJitter, withNoticeDue } from './webhook.ts'
 
 const firstRetryMs = 500
 const longestRetryMs = 30_000
@@ -29,6 +29,15 @@ const longestConfirmingMs = 15_000
 const slashLookMs = 3_600_000
 const chainClockMs = 60_000
 const weiPerGwei = 1_000_000_000n
+
+/** True for an effect to try now. One that is due later than it can wait was put off while the clock was ahead. */
+export const isDue = ({ webhook }: Job, { effect, dueAt }: PendingEffect, now: number): boolean =>
+  dueAt <= now || dueAt > now + longestWaitMs(effect, webhook)
+
+function longestWaitMs({ type }: Effect, webhook: Job['webhook']): number {
+  if (type === 'notify') return longestNoticeWaitMs(webhook?.attempts ?? 0)
+  return type === 'slash-node' ? slashLookMs : longestRetryMs
+}
 
 /** Applies the result of trying one of the job's effects. */
 export function applyEffectCommand(job: Job, command: EffectCommand, now: number): Change {
@@ -153,9 +162,7 @@ function tryWebhook(
   if (job.webhook?.state !== 'waiting') return tried(job, pending, { done: true }, now)
   const { webhook, retryMs } = afterTry(job.webhook, answer)
   const news: Tried =
-    retryMs === undefined
-      ? { done: true }
-      : { done: false, retryMs: retryMs + Math.floor((retryMs * jitter) / 10) }
+    retryMs === undefined ? { done: true } : { done: false, retryMs: withJitter(retryMs, jitter) }
   return tried({ ...job, webhook }, pending, news, now)
 }
 

@@ -40,6 +40,14 @@ export const webhookRetriesMs: readonly number[] = [
   5_000, 60_000, 300_000, 1_800_000, 7_200_000, 18_000_000, 28_800_000, 28_800_000,
 ]
 
+/** The longest that a message waits for its next try after so many, in milliseconds. */
+export const longestNoticeWaitMs = (attempts: number): number =>
+  Math.max(commitWaitMs, withJitter(webhookRetriesMs[attempts - 1] ?? 0, 1))
+
+/** A wait that is up to a tenth longer, by `jitter` from 0 to 1. */
+export const withJitter = (waitMs: number, jitter: number): number =>
+  waitMs + Math.floor((waitMs * jitter) / 10)
+
 const gone = 410
 
 /** The status of a server's answer, or why there is none. */

@@ -2,9 +2,13 @@ import type { PublicClient } from 'viem'
 import { afterEach, describe, expect, it } from 'vitest'
 import { cached } from '../../icl/async/cached.ts'
 import { createNodeStates } from '../../icl/chain/node-states.ts'
+import { createMemoryStore } from '../../icl/store/memory/store.ts'
+import type { Webhooks } from '../../icl/webhooks/webhooks.ts'
 import { anAddress } from '../branded.ts'
 import { createVirtualClock } from '../virtual-clock.ts'
-import { createTestIcl, joinNode, type TestIcl } from './test-icl.ts'
+import { useReplicas } from './replica-set.ts'
+import { runJob } from './run-job.ts'
+import { createShared, createTestIcl, joinNode, joinNodes, type TestIcl } from './test-icl.ts'
 
 const hoursMs = 2 * 3_600_000
 
@@ -75,5 +79,40 @@ describe.each(leaps)('when the clock is set %s', (_, leapMs) => {
     })
     await clock.advance(1_000)
     expect(await deps.revocations.covers(certificate)).toBe(true)
+  })
+})
+
+describe('what an ICL whose clock was hours ahead has put off', () => {
+  const { start, kill } = useReplicas()
+
+  it.each([
+    ['when the clock is right again', false],
+    ['when it is right again at the next start', true],
+  ])('is done at once %s: results and messages do not wait for as long', async (_, restarts) => {
+    const shared = { ...createShared(), store: createMemoryStore() }
+    const { clock, chain, store } = shared
+    let status = 500
+    const webhooks: Webhooks = { allowPrivate: false, send: async () => ({ status }) }
+    const icl = await start(shared, 'a', { webhooks })
+    const nodes = await joinNodes(icl, 3)
+    const { jobId } = await runJob(icl, nodes, ['yes', 'yes', 'yes'], {
+      webhook: 'https://receiver.example/',
+      beforeVerdicts: () => {
+        chain.down = new Error('away')
+      },
+    })
+    clock.leap(hoursMs)
+    await clock.advance(5_000)
+    const outbox = async () => (await store.findJob(jobId))!.document.outbox
+    expect((await outbox()).map(({ effect }) => effect.type)).toEqual(['commit-result', 'notify'])
+    clock.leap(-hoursMs)
+    if (restarts) {
+      kill(icl)
+      await start(shared, 'b', { webhooks })
+    }
+    status = 200
+    chain.down = undefined
+    await clock.advance(5_000)
+    expect(await outbox()).toEqual([])
   })
 })

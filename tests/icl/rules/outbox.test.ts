@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { defaultJobLimits, type Job } from '../../../icl/rules/job.ts'
+import { isDue } from '../../../icl/rules/outbox.ts'
 import { transition } from '../../../icl/rules/transition.ts'
+import { newWebhook, webhookRetriesMs } from '../../../icl/rules/webhook.ts'
 import type { Address } from '../../../lib/codecs.ts'
 import {
+  accepted,
   claimed,
   decidedJob,
   delivered,
@@ -90,6 +93,39 @@ describe('the outbox of a job', () => {
     expect(take(before, verdictBy(before, second, 'match'), 60)).toBe(before)
     const accepted = take(before, lastVerdict(before), 50)
     expect(take(accepted, lastVerdict(accepted), 60)).toBe(accepted)
+  })
+})
+
+describe('an effect is due', () => {
+  const url = 'https://receiver.test/hook'
+  const isDueAt = (job: Job, effectId: number, now: number) =>
+    isDue(job, job.outbox.find(({ id }) => id === effectId)!, now)
+
+  it('when its wait is over, or longer than any wait of its kind: a clock that was ahead put it off', () => {
+    let job: Job = { ...sampleJob({ webhook: newWebhook(url) }), phase: 'cancelled' }
+    const notify = { type: 'notify', afterMs: 60_000 } as const
+    job = { ...job, outbox: [{ id: 1, effect: notify, attempts: 0, dueAt: 60_000 }] }
+    expect([0, 59_999, 60_000].map((now) => isDueAt(job, 1, now))).toEqual([false, false, true])
+    for (const waitMs of webhookRetriesMs) {
+      const answer = { status: 500 }
+      job = take(job, { type: 'webhook-tried', effectId: 1, answer, jitter: 0.99 }, 0)
+      expect([0, waitMs, 1.1 * waitMs].map((now) => isDueAt(job, 1, now))).toEqual([
+        false,
+        false,
+        true,
+      ])
+      expect(isDueAt(job, 1, -Math.max(waitMs, 70_000))).toBe(true)
+    }
+  })
+
+  it('so a result that an ICL whose clock was a minute ahead tried last', () => {
+    let job = accepted(agreed, 0)
+    const { id: effectId } = job.outbox.find(({ effect }) => effect.type === 'commit-result')!
+    for (let tries = 0; tries < 20; tries++) {
+      job = take(job, { type: 'effect-tried', effectId, tried: { done: false, error: 'x' } }, 0)
+      expect([isDueAt(job, effectId, 0), isDueAt(job, effectId, 30_000)]).toEqual([false, true])
+    }
+    expect(isDueAt(job, effectId, -60_000)).toBe(true)
   })
 })
 
