@@ -37,7 +37,7 @@ import { revokedTpmsOf, tpmTrustOf } from './tpm.ts'
 
 /** Makes everything that the ICL needs from its settings and its host. */
 export async function createDependencies(settings: Settings, host: Host): Promise<Dependencies> {
-  const clock = serviceClockOver(settings.SVC_ICL_DATABASE_URL)
+  const clock = serviceClockOver(settings.SVC_ICL_DATABASE_URL, (text) => log.warn(text))
   const access = accessOf(settings, host.readText)
   const tpm = tpmTrustOf(settings, host.readText)
   const revokedTpms = revokedTpmsOf(settings, host.readText)

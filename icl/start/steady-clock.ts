@@ -14,8 +14,14 @@ const pace = 0.01
 // Well above a step of 5 minutes, because earlier drift of the clock adds to a step.
 const longestFollowedMs = 600_000
 
-/** A steady clock over a machine's clock. It goes back only when the machine's clock is set back by more than 10 minutes. */
-export function createSteadyClock(machine: Clock): SteadyClock {
+/**
+ * A steady clock over a machine's clock. It goes back only when the machine's clock is set back by more than 10 minutes. `onStep` is told
+ * of each step that is taken over.
+ */
+export function createSteadyClock(
+  machine: Clock,
+  onStep: (stepMs: number) => void = () => {},
+): SteadyClock {
   const startedAt = machine.monotonic()
   let startMs = machine.now()
   let readMs = 0
@@ -24,8 +30,9 @@ export function createSteadyClock(machine: Clock): SteadyClock {
     const stepMs = machine.now() - (startMs + elapsedMs)
     const mostMs = (elapsedMs - readMs) * pace
     readMs = elapsedMs
-    startMs +=
-      Math.abs(stepMs) > longestFollowedMs ? stepMs : Math.min(Math.max(stepMs, -mostMs), mostMs)
+    const isTakenOver = Math.abs(stepMs) > longestFollowedMs
+    startMs += isTakenOver ? stepMs : Math.min(Math.max(stepMs, -mostMs), mostMs)
+    if (isTakenOver) onStep(stepMs)
     return Math.floor(startMs + elapsedMs)
   }
   return {
@@ -38,9 +45,16 @@ export function createSteadyClock(machine: Clock): SteadyClock {
 
 /**
  * Returns the ICL's clock for a database: a steady one over a sqlite file, which has one ICL, and the machine's over MongoDB. Replicas
- * need a common time more than a steady one, and their machines' clocks are what they have in common.
+ * need a common time more than a steady one, and their machines' clocks are what they have in common. `warn` gets a text for the operator.
  */
-export const serviceClockOver = (databaseUrl: string): SteadyClock =>
+export const serviceClockOver = (databaseUrl: string, warn: (text: string) => void): SteadyClock =>
   /^mongodb(\+srv)?:/.test(databaseUrl)
     ? { ...systemClock, aheadMs: () => 0 }
-    : createSteadyClock(systemClock)
+    : createSteadyClock(systemClock, (stepMs) => warn(takenOver(stepMs)))
+
+const takenOver = (stepMs: number): string => {
+  const seconds = Math.round(Math.abs(stepMs) / 1000)
+  return stepMs > 0
+    ? `the machine's clock went ${seconds} s ahead at once: jobs that ran may have ended by it; if the machine did not sleep, check its clock (NTP)`
+    : `the machine's clock was set ${seconds} s back: jobs that run may take that much longer; check its clock (NTP)`
+}
