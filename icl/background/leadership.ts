@@ -58,11 +58,11 @@ export function createLeadership(deps: Dependencies, key: string) {
     keep: async (signal: AbortSignal): Promise<void> => {
       if (store.shared) return await every(deps, lookMs, signal, `taking ${key}`, look)
       begin()
-      // Running work may depend on the lost saves.
+      // Running work may depend on the lost saves. The new term is not logged: on a full disk there is one a second.
       store.commits.onLost(() => {
         if (!term) return
         lose()
-        begin()
+        term = new AbortController()
       })
     },
     /** Gives the lease back, so that another replica need not wait until it expires. */

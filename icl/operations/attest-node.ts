@@ -49,6 +49,7 @@ export async function attestNode(
   caller: { readonly address: Address; readonly signedAt: number },
   request: AttestationRequest,
 ) {
+  const barrier = deps.store.commits.barrier()
   const address = request.operator_address
   if (caller.address !== address) {
     throw new ProblemError('forbidden', 'The wallet that signed is not the one that attests')
@@ -69,6 +70,7 @@ export async function attestNode(
   })
   await saveAttested(deps, { ...caller, challengedAt }, certificate, proven)
   await checkStillGood(deps, address, proven)
+  await barrier()
   deps.log.info('node attested', { node: address, ...proven.attestation })
   return { certificate: jws, certificate_expires_at: toSeconds(certificate.expiresAt) }
 }

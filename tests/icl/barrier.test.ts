@@ -3,6 +3,7 @@ import { sendWhatLasts } from '../../icl/background/send-what-lasts.ts'
 import { createMemoryStore } from '../../icl/store/memory/store.ts'
 import type { Commits } from '../../icl/store/store.ts'
 import type { Webhooks } from '../../icl/webhooks/webhooks.ts'
+import { unixSeconds } from '../../lib/clock.ts'
 import { endpoints } from '../../lib/endpoints.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { aHash } from '../branded.ts'
@@ -10,7 +11,15 @@ import { codeOf } from '../code-of.ts'
 import { claim, offersOf } from './node-steps.ts'
 import { runJob } from './run-job.ts'
 import { submit } from './test-client.ts'
-import { createTestIcl, joinNodes, origin, type TestIcl } from './test-icl.ts'
+import {
+  attestationOf,
+  createTestIcl,
+  joinNodes,
+  origin,
+  sessionKeyOf,
+  type TestIcl,
+  walletOf,
+} from './test-icl.ts'
 
 /*
  * What leaves the process waits for what it rests on: each answer, each event of a stream, each transaction and each message to a
@@ -232,5 +241,23 @@ describe('when what was saved is lost', () => {
     await own.clock.advance(1_000)
     const offers = await Promise.all(nodes.map(offersOf))
     expect(offers.flat().filter((offer) => offer.jobId === jobId)).toHaveLength(3)
+  })
+
+  it('the log tells of no node that was refused, and of no work that was taken over again', async () => {
+    const { icl: own, disk } = await start()
+    const { address, signer } = walletOf('late')
+    const api = own.api(signer)
+    const { nonce } = await api.getChallenge({ params: { address } })
+    const notAfter = unixSeconds(own.clock) + 86_400
+    const body = await attestationOf('late', nonce, await sessionKeyOf('late'), notAfter)
+    disk.stop()
+    const answer = codeOf(api.verifyAttestation({ body }))
+    await own.clock.advance(1_000)
+    disk.lose()
+    disk.goOn()
+    expect(await own.clock.until(answer)).toBe('unavailable')
+    const linesOf = (message: string) => own.logged.filter((line) => line.startsWith(message))
+    expect(linesOf('node attested')).toHaveLength(3)
+    expect(linesOf('work taken over')).toHaveLength(1)
   })
 })

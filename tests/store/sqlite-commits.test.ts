@@ -123,7 +123,10 @@ it('undoes a group that cannot be committed, and tells all who began before', as
   failures.clear()
   // Its answer may rest on what was lost, although all that came after it lasts.
   await commits.run(() => exec("INSERT INTO t VALUES ('later')"))
-  expect(await codeOf(commits.flushed(losses))).toBe('unavailable')
+  await expect(commits.flushed(losses)).rejects.toMatchObject({
+    code: 'unavailable',
+    message: 'The disk of the database is full: the operator of the ICL has to make room',
+  })
   await commits.flushed(commits.losses())
   expect(rows()).toEqual(['kept', 'later'])
 })

@@ -79,15 +79,15 @@ export function createCommits(db: SqliteDatabase, { defer, rest, isInPlace, onUn
   const alone = createSavepoint(db)
   const listeners: (() => void)[] = []
   let open: Group | undefined
-  let losses = 0
+  let lost: { readonly times: number; readonly why?: unknown } = { times: 0 }
   let isClosed = false
   let refused: unknown
 
   const lose = (group: Group, error: unknown): void => {
     rollBack(db)
     open = undefined
-    losses++
-    group.reject(trouble.note(error))
+    lost = { times: lost.times + 1, why: trouble.note(error) }
+    group.reject(lost.why)
     for (const listener of listeners) listener()
   }
   const begin = (): Group => {
@@ -135,7 +135,7 @@ export function createCommits(db: SqliteDatabase, { defer, rest, isInPlace, onUn
     return answer
   }
   const flushed = async (since: number, isUrgent = true): Promise<void> => {
-    if (losses !== since) throw lost()
+    if (lost.times !== since) throw lost.why
     const group = open
     if (group && isUrgent && !isAwaited(group)) defer(() => commit(group))
     await group?.ended
@@ -145,20 +145,20 @@ export function createCommits(db: SqliteDatabase, { defer, rest, isInPlace, onUn
     apply,
     /** Makes a change; resolves to its result once the change is on the disk. A change that is not urgent waits for the next commit. */
     run: async <T>(work: () => T, isUrgent = true): Promise<T> => {
-      const since = losses
+      const since = lost.times
       const answer = apply(work)
       await flushed(since, isUrgent)
       return answer
     },
     /**
-     * Resolves once all changes so far are on the disk. Throws `unavailable` when a group was lost since `losses` was read. A call that
+     * Resolves once all changes so far are on the disk. Throws why a group was lost when one was since `losses` was read. A call that
      * is not urgent waits for the next commit, and does not cause one.
      */
     flushed,
     /** An object that identifies the open transaction, during which no other process changes the database; undefined without one. */
     open: (): object | undefined => open,
     /** How many groups were lost so far. */
-    losses: (): number => losses,
+    losses: (): number => lost.times,
     /** Registers a listener for lost groups. */
     onLost: (listener: () => void): void => void listeners.push(listener),
     /** Commits the open group now, for work that cannot run within a transaction. */
@@ -240,11 +240,6 @@ const remedyOf = (error: unknown): string =>
   isDamaged(error)
     ? 'stop the ICL, keep a copy of its files, and restore the last backup'
     : 'look after the disk and restart'
-
-const lost = (): ProblemError =>
-  new ProblemError('unavailable', 'The database lost what this rests on. Try again', {
-    retryAfterSeconds: 1,
-  })
 
 function rollBack(db: SqliteDatabase): void {
   try {

@@ -64,8 +64,15 @@ export const isWithoutRoom = (error: unknown): boolean =>
 export function asStoreError(error: unknown): unknown {
   const code = failureCode(error)
   if (code === undefined) return error
-  const seconds = code === full ? 10 : 1
-  return new ProblemError('unavailable', troubleOf(error), { retryAfterSeconds: seconds })
+  return code === full
+    ? new ProblemError(
+        'unavailable',
+        `${troubleOf(error)}: the operator of the ICL has to make room`,
+        {
+          retryAfterSeconds: 10,
+        },
+      )
+    : new ProblemError('unavailable', troubleOf(error), { retryAfterSeconds: 1 })
 }
 
 /** Describes an error of the database in a few words. */
