@@ -31,6 +31,8 @@ export type AdminTerminal = {
   complain(line: string): void
 }
 
+type Work = (context: AdminContext) => Promise<Outcome>
+
 /** One of the operator's commands. */
 export type AdminCommand = {
   /** Its name, its arguments (`<needed>` or `[optional]`), and its flags besides --json and --help. */
@@ -40,11 +42,8 @@ export type AdminCommand = {
   readonly alone?: boolean
 } & (
   | {
-      /** Checks the command line, before the database is opened. Throws SvcError `usage`. */
-      prepare(
-        given: readonly string[],
-        flags: AdminFlags,
-      ): (context: AdminContext) => Promise<Outcome>
+      /** Checks the command line, and the file that it names, before the database is opened or made. Throws SvcError `usage`. */
+      prepare(given: readonly string[], flags: AdminFlags): Work | Promise<Work>
     }
   | {
       /** Runs without an open database, prints by itself, and returns the exit code. */

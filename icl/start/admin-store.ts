@@ -32,9 +32,10 @@ export const storeCommands: readonly AdminCommand[] = [
     usage: 'restore <file> [--merge]',
     summary: 'Read a backup into an empty database, or add what is missing (--merge)',
     alone: true,
-    prepare: ([text], { merge = false }) => {
+    prepare: async ([text], { merge = false }) => {
       const file = typedAs(FileName, text, 'A file')
-      return (context) => restore(context, file, merge)
+      const records = await verifyBackup(file)
+      return (context) => restore(context, { file, records }, merge)
     },
   },
   {
@@ -83,9 +84,12 @@ export const storeCommands: readonly AdminCommand[] = [
   },
 ]
 
-async function restore(context: AdminContext, file: string, merge: boolean) {
+async function restore(
+  context: AdminContext,
+  { file, records }: { readonly file: string; readonly records: number },
+  merge: boolean,
+) {
   const { store, clock } = context
-  const records = await verifyBackup(file)
   const [running] = await store.listKeys(prefixOf('replica'), clock.now())
   if (store.shared && running) {
     throw new SvcError('store-in-use', `An ICL (${running.key}) uses the database`, {

@@ -116,7 +116,7 @@ async function perform(
   terminal: AdminTerminal,
 ) {
   const { environment } = terminal
-  const run = command.prepare(given, flags)
+  const run = await command.prepare(given, flags)
   const store = await openStore(databaseUrlOf(environment), {
     guest: command.alone !== true,
     log: logTo(terminal),
