@@ -59,9 +59,13 @@ function shown(data: ClientData) {
   const { address, over, blobs, isKnown } = data
   const isLast = data.open.length === 0 && data.unreadable === 0
   const rows = [
-    ['settled jobs, with webhooks and evidence', String(over.length), 'erased'],
-    ['sealed prompts and answers', String(blobs.length), 'erased'],
-    ['time of the first accepted job', isKnown ? '1' : '0', isLast ? 'erased' : 'stays for now'],
+    ['settled jobs, with webhooks and evidence', String(over.length), 'would be erased'],
+    ['sealed prompts and answers', String(blobs.length), 'would be erased'],
+    [
+      'time of the first accepted job',
+      isKnown ? '1' : '0',
+      isLast ? 'would be erased' : 'stays for now',
+    ],
     ...keptRows(data),
   ]
   return {
