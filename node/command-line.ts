@@ -7,6 +7,7 @@ import { commit, version } from '../lib/host/version.ts'
 import { printable } from '../lib/printable.ts'
 import type { CommandSpec } from './commands/command-spec.ts'
 import { readArguments, readFlags, usageError } from './commands/flags.ts'
+import { trimmed } from './environment.ts'
 
 const inOutput = withStatusColour(process.stdout, process.env)
 const inErrors = withStatusColour(process.stderr, process.env)
@@ -30,7 +31,7 @@ function declare(cli: CAC, spec: CommandSpec): void {
 async function contextOf() {
   const { systemClock, systemRandom } = await import('../lib/system.ts')
   return {
-    environment: process.env,
+    environment: trimmed(process.env),
     terminal: { input: process.stdin, output: process.stderr },
     fetch: (request: Request) => fetch(request),
     clock: systemClock,

@@ -26,7 +26,7 @@ import { nodeCommands } from './admin-nodes.ts'
 import { revokeCommands } from './admin-revoke.ts'
 import { storeCommands } from './admin-store.ts'
 import { openStore } from './open-store.ts'
-import { Settings } from './settings.ts'
+import { Settings, setIn } from './settings.ts'
 
 const adminCommands: readonly AdminCommand[] = [
   ...nodeCommands,
@@ -143,8 +143,7 @@ function logTo({ complain }: AdminTerminal): Log {
 
 function databaseUrlOf(environment: AdminTerminal['environment']): string {
   const schema = z.object({ url: Settings.shape.SVC_ICL_DATABASE_URL })
-  const given = environment.SVC_ICL_DATABASE_URL
-  const parsed = schema.safeParse(given ? { url: given } : {})
+  const parsed = schema.safeParse({ url: setIn(environment).SVC_ICL_DATABASE_URL })
   if (parsed.success && parsed.data.url !== 'memory:') return parsed.data.url
   throw new SvcError('settings-invalid', 'SVC_ICL_DATABASE_URL does not name a database', {
     hint: 'Set it as it is for the ICL: sqlite:FILE or mongodb://... An ICL in memory cannot be administered.',

@@ -212,15 +212,20 @@ const readNothing = () => {
   throw new Error('there are no files here')
 }
 
+/** The variables that have a value, without white space at its ends: a file with CRLF leaves a carriage return. */
+export const setIn = (environment: Record<string, string | undefined>) =>
+  Object.fromEntries(
+    Object.entries(environment)
+      .map(([name, value]) => [name, value?.trim()] as const)
+      .filter(([, value]) => value),
+  )
+
 /** Reads the settings, and the address file if they name one. Throws SvcError `settings-invalid` (all mistakes) or `deployment-invalid`. */
 export function parseSettings(
   environment: Record<string, string | undefined>,
   readText: ReadText = readNothing,
 ): Settings {
-  const set = Object.fromEntries(
-    Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''),
-  )
-  const given = withDeployment(set, readText)
+  const given = withDeployment(setIn(environment), readText)
   const parsed = Settings.safeParse(given)
   if (parsed.success) return parsed.data
   const mistakes = parsed.error.issues.map(({ path, message }) => {

@@ -42,6 +42,16 @@ describe('the settings of the ICL', () => {
     expect(settings.SVC_ICL_SECRET).toHaveLength(32)
   })
 
+  it('are the same with white space at their ends, as a file with CRLF leaves it', () => {
+    const ended = Object.fromEntries(
+      Object.entries(good).map(([name, text]) => [name, `${text}\r`]),
+    )
+    const more = { SVC_ICL_WEBHOOKS: 'on ', SVC_ICL_RATE_NODE: '\toff', SVC_ICL_LOG_LEVEL: ' \r' }
+    expect(parseSettings({ ...ended, ...more })).toEqual(
+      parseSettings({ ...good, SVC_ICL_WEBHOOKS: 'on', SVC_ICL_RATE_NODE: 'off' }),
+    )
+  })
+
   it('are refused in the words of an operator', () => {
     const text = mistakesIn({ ...good, SVC_ICL_PORT: 'abc', SVC_ICL_CONSOLE: 'x' })
     expect(text).toContain('SVC_ICL_PORT must be a whole number from 1 to 65535')

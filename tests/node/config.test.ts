@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { parseConfig } from '../../node/config.ts'
+import { trimmed } from '../../node/environment.ts'
 
 const file = {
   attestation_backend: 'mock',
@@ -18,6 +19,21 @@ const mistakeOf = (changes: object, environment: Record<string, string> = {}): s
   }
   return 'no mistake'
 }
+
+it('the environment has no white space at the ends of what it gives, except of a password', () => {
+  const given = {
+    SVC_LOG_LEVEL: 'DEBUG\r',
+    OPENAI_API_KEY: ' sk\r',
+    SVC_KEY_PASSWORD: 'p ',
+    A: undefined,
+  }
+  expect(trimmed(given)).toEqual({
+    SVC_LOG_LEVEL: 'DEBUG',
+    OPENAI_API_KEY: 'sk',
+    SVC_KEY_PASSWORD: 'p ',
+    A: undefined,
+  })
+})
 
 describe('the configuration', () => {
   it('takes its defaults from the specification', () => {
