@@ -4,6 +4,7 @@ import { errorText } from '../lib/host/explain-error.ts'
 import { createCertificate } from './attestation/certificate.ts'
 import type { NodeChain } from './chain/chain.ts'
 import { drain } from './drain.ts'
+import type { Offer } from './inference/models.ts'
 import type { JobDeps } from './jobs/job-deps.ts'
 import { nodeStopping } from './jobs/job-end.ts'
 import { createOutputKeys, type OutputKeys } from './jobs/output-keys.ts'
@@ -28,6 +29,8 @@ export type DaemonDeps = Omit<JobDeps, 'api' | 'chain' | 'outputKeys'> & {
   /** The client of the ICL, which signs with the session key. */
   readonly api: NodeApi
   readonly chain: NodeChain
+  /** The models for which it takes new jobs. */
+  readonly offer: Offer
   readonly version: string
   readonly backend: string
   /** When this run's certificate expires, in Unix seconds. 0 without one. */
@@ -103,7 +106,7 @@ function assemble(deps: DaemonDeps) {
     })
   const certificate = createCertificate({ ...deps, attest, signal: ended.signal })
   const api = keepAttested(deps.api, certificate, fail)
-  /** Tells the ICL at once how many slots are free. */
+  /** Tells the ICL at once how many slots are free, and which models the node offers. */
   const beatNow = () => {
     if (certificate.secondsLeft() === 0) return
     beat({ signal: ended.signal }).catch((error: unknown) => {
@@ -116,10 +119,11 @@ function assemble(deps: DaemonDeps) {
   const beat: SendHeartbeat = createHeartbeat({
     ...deps,
     api,
-    models: () => deps.models,
+    models: () => deps.offer.now,
     comparators: ComparatorId.options,
     freeSlots: () => (stopping.signal.aborted ? 0 : slots.free()),
   })
+  deps.offer.onChange(beatNow)
   const parts = { deps, api, certificate, slots, disk, beat, beatNow }
   return { ...parts, stopping, jobs, ended, fail, failure: () => failure }
 }
@@ -203,14 +207,14 @@ async function poll(daemon: Daemon, outputKeys: OutputKeys, onBack: () => void):
 
 /** Logs the start of the daemon: address, tiers, models and the certificate's remaining seconds (spec 6). */
 async function sayStart({ deps, certificate, stopping }: Daemon): Promise<void> {
-  const { address, version, chain, clock, log, models } = deps
+  const { address, version, chain, clock, log, offer } = deps
   const late = () => new Error('the chain is slow')
   const read = (signal: AbortSignal) => chain.registration(signal)
   const tiers = await withDeadline(clock, tiersPatienceMs, stopping.signal, late, read).then(
     (registration) => registration?.modelTiers ?? [],
     () => undefined,
   )
-  const [modelIds, certificateSeconds] = [[...models.keys()], certificate.secondsLeft()]
+  const [modelIds, certificateSeconds] = [[...offer.now.keys()], certificate.secondsLeft()]
   log.info(messages.daemonStarting({ address, tiers, modelIds, certificateSeconds, version }))
 }
 

@@ -1,13 +1,14 @@
 import { errorText } from '../../lib/host/explain-error.ts'
 import { providerNameOf } from '../../lib/providers.ts'
-import type { OfferedModels } from '../inference/models.ts'
+import type { Offer, OfferedModels } from '../inference/models.ts'
 import { probeProvider } from '../inference/probe.ts'
 import { keyOf, type Provider } from '../inference/providers.ts'
 import type { Log } from '../log.ts'
 import type { CommandContext } from './context.ts'
+import { createOffer } from './offer.ts'
 import { untilReached } from './until-reached.ts'
 
-type Offer = {
+type Offered = {
   readonly models: OfferedModels
   readonly providers: readonly Provider[]
   readonly log: Log
@@ -16,27 +17,26 @@ type Offer = {
 }
 
 /**
- * Probes every provider once and returns the models of those that respond. The models of a provider that is away join the map when it
- * responds, so that the node takes no job that must fail. An error that the operator has to mend is logged. If every provider has one, the
+ * Probes every provider once and offers the models of those that respond. The models of a provider that is away join the offer when it
+ * responds, and those of one that refuses a job leave it for as long, so that the node takes no job that must fail. An error that the operator has to mend is logged. If every provider has one, the
  * first is thrown (SvcError `provider-...`).
  */
 export async function offerWhenReached(
-  { models, providers, log, stop }: Offer,
+  { models, providers, log, stop }: Offered,
   context: Pick<CommandContext, 'environment' | 'fetch' | 'clock'>,
-): Promise<OfferedModels> {
-  const offered = new Map<string, NonNullable<ReturnType<OfferedModels['get']>>>()
+): Promise<{ readonly models: OfferedModels; readonly offer: Offer }> {
+  const { add, ...offered } = createOffer(models, { clock: context.clock, log, stop })
   const wrong: unknown[] = []
   const used = providers.filter(({ name }) =>
     [...models.keys()].some((id) => providerNameOf(id) === name),
   )
   const offer = async (provider: Provider, firstTry: () => void) => {
     const key = keyOf(provider, context.environment)
-    const own = [...models].filter(([id]) => providerNameOf(id) === provider.name)
+    const ids = [...models.keys()].filter((id) => providerNameOf(id) === provider.name)
     let wasAway = false
     const probe = async () => {
       await probeProvider(provider, key, context, stop)
-      for (const [id, model] of own) offered.set(id, model)
-      const ids = own.map(([id]) => id)
+      add(ids)
       if (wasAway)
         log.info(`The provider ${provider.name} responds now: offering ${ids.join(', ')}`)
     }

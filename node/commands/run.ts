@@ -163,7 +163,7 @@ async function connect(
     address,
     version,
     sessionKey,
-    models: offered,
+    ...offered,
     journal,
     history: openHistory(historyPathOf(loaded.configPath)),
     acks: openAcks(acksPathOf(loaded.configPath), clock),

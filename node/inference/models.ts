@@ -8,7 +8,7 @@ import type { InferenceProvider } from './provider.ts'
 import { findProvider, keyOf, type ProviderSettings } from './providers.ts'
 
 /** A model that this node serves. */
-type OfferedModel = {
+export type OfferedModel = {
   readonly provider: InferenceProvider
   readonly model: string
   /** The parts and sizes of prompts that it takes, a short conversation if left out. */
@@ -17,6 +17,14 @@ type OfferedModel = {
 
 /** The models that this node serves, by model id. */
 export type OfferedModels = ReadonlyMap<string, OfferedModel>
+
+/** Which of the models that this node serves it offers for new jobs. */
+export type Offer = {
+  /** Changes while the node runs. */
+  readonly now: OfferedModels
+  /** Has `tell` called after each change. */
+  readonly onChange: (tell: () => void) => void
+}
 
 /** A model that cannot be served because its provider's key variable is not set. */
 export type MissingKey = { readonly modelId: string; readonly variable: string }

@@ -29,6 +29,21 @@ export type ProviderOptions = {
   readonly firstBackoffMs?: number
 }
 
+/** Why a provider gave no answer. */
+export class ProviderError extends SvcError {
+  /** The milliseconds that the provider asks to wait. */
+  readonly askedWaitMs: number | undefined
+
+  constructor(
+    code: string,
+    message: string,
+    options: ConstructorParameters<typeof SvcError>[2] & { askedWaitMs: number | undefined },
+  ) {
+    super(code, message, options)
+    this.askedWaitMs = options.askedWaitMs
+  }
+}
+
 /** The content of an SDK's error, independent of the SDK. */
 export type ProviderFailure = {
   readonly status?: number | undefined
@@ -59,7 +74,7 @@ type FailureOf = (error: unknown, clock: Clock) => ProviderFailure
 
 /**
  * Calls a provider until it answers, refuses permanently, or no further try could end before the lease does (without a lease: 3 tries).
- * Waits as long as Retry-After asks. Throws SvcError `provider-...` that names the base URL (spec 7).
+ * Waits as long as Retry-After asks. Throws ProviderError `provider-...` that names the base URL (spec 7).
  */
 export async function callProvider<T>(
   options: ProviderOptions,
@@ -127,14 +142,15 @@ function toSvcError(
   { name, apiKey, baseUrl, keyVariable }: ProviderOptions,
   failure: ProviderFailure,
   spent: { readonly attempt: number; readonly ms: number },
-): SvcError {
+): ProviderError {
   const code = codeOf(failure)
   const said = failure.fault
     ? `${failure.fault.message}${code === 'provider-silent' ? within(spent) : ''}`
     : `failed: ${kindOf(failure, apiKey)}${askedWait(failure)}`
-  return new SvcError(code, `provider ${name} at ${baseUrl} ${said}`, {
+  return new ProviderError(code, `provider ${name} at ${baseUrl} ${said}`, {
     hint: remedyFor('node operator', code, `${name}:${model}`, keyVariable),
     retryable: passing.includes(code),
+    askedWaitMs: failure.retryAfterMs,
   })
 }
 
@@ -142,6 +158,7 @@ function codeOf({ fault, status, isQuota }: ProviderFailure): ProviderCode {
   if (fault !== undefined) return fault.code
   if (status === undefined) return 'provider-unreachable'
   if (status === 401 || status === 403) return 'provider-key-refused'
+  if (status === 402) return 'provider-quota-used-up'
   if (status === 404) return 'provider-model-unknown'
   if (status === 429) return isQuota ? 'provider-quota-used-up' : 'provider-rate-limited'
   const isRefusal = status >= 400 && status < 500 && status !== 408 && status !== 409

@@ -182,6 +182,10 @@ describe('daemons see', () => {
     world.provider.answer = () => ({ status: 401, code: 'invalid_api_key' })
     expect(await ask()).toBe('provider-key-refused')
     back()
+    const count = (log: string, text: string) => log.split(text).length
+    await eventually('the models are offered again', async () =>
+      (await logs()).every((log) => count(log, 'not offered for now') === count(log, 'Offering ')),
+    )
   })
 
   it('a chain RPC that limits requests', async () => {

@@ -147,7 +147,7 @@ describe('nodes that log at DEBUG', () => {
     expect(all).toMatch(/storeKey: transaction 0x[0-9a-f]{64}, gas used [1-9]/)
     expect(all).toMatch(/POST http:\S+\/chat\/completions -> 200 \{/)
     // The refusal repeats the key, so that leaving it out is the node's doing.
-    expect(repeated).toBe(world.nodes.length)
+    expect(repeated).toBeGreaterThanOrEqual(world.nodes.length)
     for (const { bytes } of logs) {
       expect(Buffer.from(bytes).toString()).toContain('no such key')
       expect(Buffer.from(bytes).toString()).toContain('POST /internal/task/commit')

@@ -48,8 +48,11 @@ export async function createDaemonWorld(
     }),
   }
   const attest = vi.fn(async (_signal: AbortSignal) => now() + 86_400)
+  const offered = new Map(world.deps.models)
+  const changes: (() => void)[] = []
   const deps: DaemonDeps = {
     ...world.deps,
+    offer: { now: offered, onChange: (tell) => changes.push(tell) },
     api,
     journal: { ...world.journal, unfinished: options.unfinished ?? [] },
     chain: world.chain,
@@ -81,6 +84,11 @@ export async function createDaemonWorld(
     answer,
     stop,
     abandon,
+    /** Takes all models out of the offer. */
+    offerNothing: () => {
+      offered.clear()
+      for (const tell of changes) tell()
+    },
     start: () => runDaemon(deps, stop.signal, abandon.signal),
     offer: (digit: number): void => {
       const jobId = `0x${String(digit).repeat(64)}` as const

@@ -71,6 +71,20 @@ describe('the daemon', () => {
     await end(world, running)
   })
 
+  it('tells the ICL at once of models that it offers no more, and works on for jobs that it has', async () => {
+    const world = await createDaemonWorld()
+    world.offer(1)
+    const running = world.start()
+    await world.clock.advance(0)
+    world.offerNothing()
+    await world.clock.advance(1_000)
+    const beats = world.api.postHeartbeat.mock.calls.map(([{ body }]) => body.supported_model_ids)
+    expect(beats).toEqual([['openai:test-model'], []])
+    await world.clock.advance(30_000)
+    expect(world.lines('Leader result accepted')).toHaveLength(1)
+    await end(world, running)
+  })
+
   it('warns of a heartbeat that failed, and sends the next one all the same', async () => {
     const world = await createDaemonWorld()
     world.api.postHeartbeat.mockRejectedValueOnce(new Error('no route'))

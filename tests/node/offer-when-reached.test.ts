@@ -1,5 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
+import { promptOfText } from '../../lib/prompt.ts'
 import { offerWhenReached } from '../../node/commands/offer-when-reached.ts'
+import { ProviderError } from '../../node/inference/provider-call.ts'
 import { findProvider } from '../../node/inference/providers.ts'
 import { createVirtualClock } from '../virtual-clock.ts'
 import { recordingLog } from './fakes.ts'
@@ -18,13 +20,17 @@ const settings = {
     there: { base_url: 'http://there:1', allow_http: false },
   },
 }
-const offered = { provider: { complete: async () => '' }, model: 'x' }
-const models = new Map(['here:a', 'there:b', 'here:c'].map((id) => [id, offered]))
+const ids = ['here:a', 'there:b', 'here:c']
 
 let answers: Record<string, Answer>
+let asked: string[]
+/** Why a model gives no answer. */
+let failures: Record<string, Error | undefined>
 let stop: AbortController
 beforeEach(() => {
   answers = { here: list, there: list }
+  asked = []
+  failures = {}
   stop = new AbortController()
 })
 
@@ -33,19 +39,26 @@ function start() {
   const log = recordingLog()
   const providers = ['here', 'there'].map((name) => findProvider(name, settings))
   const fetch = async (request: Request) => answers[new URL(request.url).hostname]!()
+  const complete = async ({ model }: { model: string }) => {
+    asked.push(model)
+    if (failures[model]) throw failures[model]
+    return 'Yes.'
+  }
+  const models = new Map(ids.map((id) => [id, { provider: { complete }, model: id }]))
   const offer = offerWhenReached(
     { models, providers, log, stop: stop.signal },
     { environment: {}, fetch, clock },
   )
   // Watched from the start, whenever it is awaited.
   offer.catch(() => {})
-  return { clock, log, offer: () => clock.until(offer) }
+  const reached = () => clock.until(offer)
+  return { clock, log, reached, offer: async () => (await reached()).offer.now }
 }
 
 describe('the models that a daemon offers', () => {
   it('are those of providers that answer', async () => {
     const { offer, log } = start()
-    expect(new Set((await offer()).keys())).toEqual(new Set(models.keys()))
+    expect(new Set((await offer()).keys())).toEqual(new Set(ids))
     expect(log.lines).toEqual([])
   })
 
@@ -89,5 +102,92 @@ describe('the models that a daemon offers', () => {
   it('are an error when no provider is left', async () => {
     answers = { here: page, there: page }
     await expect(start().offer()).rejects.toMatchObject({ code: 'provider-protocol-wrong' })
+  })
+})
+
+describe('the models of a provider that refuses a job', () => {
+  const errorOf = (code: string, askedWaitMs?: number, retryable = false) =>
+    new ProviderError(code, 'provider here failed', { hint: 'Mend it.', retryable, askedWaitMs })
+  const refused = errorOf('provider-key-refused')
+
+  async function startWithJob() {
+    const started = start()
+    const { models, offer } = await started.reached()
+    const changes: string[][] = []
+    offer.onChange(() => changes.push([...offer.now.keys()]))
+    const job = async (id: string) =>
+      await models
+        .get(id)!
+        .provider.complete({ model: id, prompt: promptOfText('Two?'), maxOutputTokens: 9 })
+    return { ...started, job, changes, offered: () => ids.filter((id) => offer.now.has(id)) }
+  }
+
+  for (const code of ['provider-key-refused', 'provider-quota-used-up']) {
+    it(`are not offered after ${code}, until each answers again`, async () => {
+      const { clock, log, job, changes, offered } = await startWithJob()
+      failures = { 'here:a': errorOf(code), 'here:c': errorOf(code) }
+      await expect(job('here:a')).rejects.toThrow('provider here failed')
+      expect(changes).toEqual([['there:b']])
+      expect(log.lines).toEqual([
+        'WARNING Models are not offered for now: here:a, here:c: provider here failed. Mend it.',
+      ])
+      await clock.advance(3_600_000)
+      expect(offered()).toEqual(['there:b'])
+      failures['here:c'] = undefined
+      await clock.advance(60_000)
+      expect(offered()).toEqual(['there:b', 'here:c'])
+      failures['here:a'] = errorOf('provider-unavailable', undefined, true)
+      await clock.advance(60_000)
+      expect(offered()).toEqual(['there:b', 'here:c'])
+      failures['here:a'] = errorOf('provider-answer-empty')
+      await clock.advance(60_000)
+      expect(offered()).toEqual(ids)
+      expect(log.lines.slice(1)).toEqual([
+        'INFO Offering here:c again',
+        'INFO Offering here:a again',
+      ])
+    })
+  }
+
+  it('are back at once when it was in passing, and jobs under way fail without further tries', async () => {
+    const { clock, job, changes, offered } = await startWithJob()
+    failures['here:a'] = refused
+    const failed = [job('here:a'), job('here:a')]
+    await Promise.allSettled(failed)
+    failures['here:a'] = undefined
+    await clock.advance(2_000)
+    expect(offered()).toEqual(ids)
+    expect(changes).toHaveLength(3)
+    expect(asked.filter((model) => model === 'here:a')).toHaveLength(4)
+  })
+
+  it('wait as long as a Retry-After that no job can wait for, a day at most', async () => {
+    const { clock, job, offered } = await startWithJob()
+    failures['here:a'] = errorOf('provider-rate-limited', 1e15, true)
+    await expect(job('here:a')).rejects.toThrow()
+    await clock.advance(86_399_000)
+    expect(offered()).toEqual(['there:b', 'here:c'])
+    await clock.advance(1_000)
+    expect(offered()).toEqual(ids)
+    expect(asked).toEqual(['here:a'])
+  })
+
+  it('stay offered after any other failure', async () => {
+    const { job, changes } = await startWithJob()
+    for (const code of ['provider-refused', 'provider-silent', 'provider-rate-limited']) {
+      failures['here:a'] = errorOf(code, undefined, true)
+      await expect(job('here:a')).rejects.toThrow()
+    }
+    expect(changes).toEqual([])
+  })
+
+  it('are tried out no more once the node stops', async () => {
+    const { clock, job, offered } = await startWithJob()
+    failures['here:a'] = refused
+    await expect(job('here:a')).rejects.toThrow()
+    stop.abort()
+    failures = {}
+    await clock.advance(60_000)
+    expect(offered()).not.toContain('here:a')
   })
 })

@@ -68,6 +68,7 @@ export async function prepareDaemon(icl: RealIcl, name: string) {
   const journal = memoryJournal()
   const history = memoryHistory()
   const acks = memoryAcks()
+  const models = new Map([[modelId, { provider, model: 'test' }]])
   const deps: Omit<DaemonDeps, 'expiresAt'> = {
     address,
     sessionKey,
@@ -83,7 +84,8 @@ export async function prepareDaemon(icl: RealIcl, name: string) {
         icl.travel(new Request(`${url}${new URL(request.url).pathname}`, request)),
     }),
     chain: chainOf(icl, address),
-    models: new Map([[modelId, { provider, model: 'test' }]]),
+    models,
+    offer: { now: models, onChange: () => {} },
     journal,
     history,
     acks,

@@ -179,6 +179,7 @@ function depsOf(
     }),
   )
   const api = createApi({ ...open, signer: { kind: 'node', address, key: sessionKey } })
+  const models = new Map([[modelId, { provider, model: 'test', ...(habits.weighs && { takes }) }]])
   return {
     address,
     sessionKey,
@@ -190,7 +191,8 @@ function depsOf(
     coprocessor: life.of(ground.coprocessor.of(address, ground.clock, own)),
     blobs: createGatewayBlobs({ gateways: [origin], fetch, clock }),
     chain: life.of(nodeChainOf(ground, address)),
-    models: new Map([[modelId, { provider, model: 'test', ...(habits.weighs && { takes }) }]]),
+    models,
+    offer: { now: models, onChange: () => {} },
     journal: openJournal(place, isAlive, die),
     history: { append: (record) => void (isAlive() && place.history.push(JSON.stringify(record))) },
     clock,

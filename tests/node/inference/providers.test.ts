@@ -119,6 +119,7 @@ for (const name of ['openai', 'anthropic'] as const) {
     const refusals = [
       [400, 'provider-refused', 1],
       [401, 'provider-key-refused', 1],
+      [402, 'provider-quota-used-up', 1],
       [403, 'provider-key-refused', 1],
       [404, 'provider-model-unknown', 1],
       [413, 'provider-refused', 1],
@@ -165,6 +166,8 @@ for (const name of ['openai', 'anthropic'] as const) {
         answerJson(response, 429, errorBody[name]('slow down'))
       })
       await expect(failed).rejects.toThrow(/asks to wait 3(600|59\d) s/)
+      const { askedWaitMs } = await failed.catch((error) => error)
+      expect(askedWaitMs).toBeGreaterThan(3_590_000)
       expect(server!.seen).toHaveLength(1)
     })
 

@@ -1,0 +1,103 @@
+import type { Clock } from '../../lib/clock.ts'
+import { errorText } from '../../lib/host/explain-error.ts'
+import { promptOfText } from '../../lib/prompt.ts'
+import { providerNameOf } from '../../lib/providers.ts'
+import { SvcError } from '../../lib/svc-error.ts'
+import type { Offer, OfferedModel, OfferedModels } from '../inference/models.ts'
+import { ProviderError } from '../inference/provider-call.ts'
+import type { Log } from '../log.ts'
+import { isRetryable, untilReached } from './until-reached.ts'
+
+/*
+ * Problem: a list of models does not tell whether a provider runs one. A key without that permission, or an account without credit, fails
+ * each job that the node draws.
+ *
+ * Idea: an inference that fails so takes the models back. As a probe cannot tell when that is over, the node tries each model out with a
+ * few tokens, at once and then less and less often. A refusal in passing, or of one model or one prompt only, so costs the others little.
+ *
+ * Invariant: jobs under way go on: the models stay served, and are only not offered.
+ */
+
+const refusals = ['provider-key-refused', 'provider-quota-used-up']
+const tryOut = { prompt: promptOfText('Say yes.'), maxOutputTokens: 16 }
+/** Timers take no longer than 24 days, and no provider means more than a day. */
+const longestWaitMs = 86_400_000
+
+type Deps = { readonly clock: Clock; readonly log: Log; readonly stop: AbortSignal }
+
+/** Makes an offer without models, and the models to serve jobs with: their failures take models out of the offer for as long as they last. */
+export function createOffer(models: OfferedModels, { clock, log, stop }: Deps) {
+  const now = new Map<string, OfferedModel>()
+  const listeners: (() => void)[] = []
+  const changed = () => {
+    for (const tell of listeners) tell()
+  }
+  const add = (ids: readonly string[]) => {
+    for (const id of ids) {
+      const model = served.get(id)
+      if (model) now.set(id, model)
+    }
+    changed()
+  }
+
+  /** Takes models out of the offer until `passed` resolves or fails in another way. */
+  const withdraw = (
+    ids: readonly string[],
+    why: SvcError,
+    passed: (id: string) => Promise<unknown>,
+  ) => {
+    const gone = ids.filter((id) => now.delete(id))
+    if (gone.length === 0) return
+    log.warning(`Models are not offered for now: ${gone.join(', ')}: ${errorText(why)}`)
+    changed()
+    for (const id of gone) {
+      const back = () => {
+        if (stop.aborted) return
+        log.info(`Offering ${id} again`)
+        add([id])
+      }
+      passed(id).then(back, back)
+    }
+  }
+
+  const answers = async (id: string) =>
+    await untilReached(
+      clock,
+      stop,
+      async () => {
+        const model = models.get(id)
+        await model?.provider.complete({ ...tryOut, model: model.model, signal: stop })
+      },
+      () => {},
+      (error) => isRefusal(error) || isRetryable(error),
+    )
+
+  const notice = (id: string, error: unknown) => {
+    const isOfSame = (other: string) => providerNameOf(other) === providerNameOf(id)
+    if (isRefusal(error)) withdraw([...now.keys()].filter(isOfSame), error, answers)
+    if (!(error instanceof ProviderError) || error.code !== 'provider-rate-limited') return
+    const { askedWaitMs } = error
+    if (askedWaitMs === undefined) return
+    withdraw([id], error, () => clock.sleep(Math.min(askedWaitMs, longestWaitMs), stop))
+  }
+
+  const watched = (id: string, { provider, ...model }: OfferedModel): OfferedModel => ({
+    ...model,
+    provider: {
+      ...provider,
+      complete: (completion) =>
+        provider.complete(completion).catch((error: unknown) => {
+          notice(id, error)
+          throw error
+        }),
+    },
+  })
+  const served: OfferedModels = new Map(
+    [...models].map(([id, model]) => [id, watched(id, model)] as const),
+  )
+  const offer: Offer = { now, onChange: (tell) => void listeners.push(tell) }
+  return { models: served, offer, add }
+}
+
+const isRefusal = (error: unknown): error is SvcError =>
+  error instanceof SvcError && refusals.includes(error.code)
