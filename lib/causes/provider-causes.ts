@@ -20,8 +20,8 @@ export const providerCauses = {
     'add credit to the account of {key}',
   ),
   'provider-refused': client(
-    'the provider refused the request',
-    'check the prompt and the parameters: the prompt may be too long for {model}',
+    'the provider or its model refused the request',
+    'change the prompt or the parameters: the prompt may be too long, or against the rules of the provider',
     sameAnywhere,
   ),
   'provider-unreachable': nodeOperator(

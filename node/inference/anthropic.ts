@@ -5,7 +5,7 @@ import type { InferenceProvider } from './provider.ts'
 import { callProvider, type ProviderOptions } from './provider-call.ts'
 import { notOfProtocol } from './provider-fetch.ts'
 import { failuresOf, sdkOptions } from './sdk.ts'
-import { sealedText } from './sealed-text.ts'
+import { refusedAnswer, sealedText } from './sealed-text.ts'
 
 const failureOf = failuresOf(Anthropic.APIError)
 
@@ -43,6 +43,7 @@ export function createAnthropic(options: ProviderOptions): InferenceProvider {
         if (!parsed.success) throw notOfProtocol()
         const { content, stop_reason: reason, usage } = parsed.data
         if (usage) onUsage?.(usage)
+        if (reason === 'refusal') throw refusedAnswer()
         return sealedText(prompt, {
           content: content.map(({ type, text }) => (type === 'text' ? text : '')).join(''),
           toolCalls: content

@@ -8,7 +8,7 @@ import { callProvider, type ProviderOptions } from './provider-call.ts'
 import { ProviderFault } from './provider-fault.ts'
 import { notOfProtocol } from './provider-fetch.ts'
 import { failuresOf, sdkOptions } from './sdk.ts'
-import { sealedText } from './sealed-text.ts'
+import { refusedAnswer, sealedText } from './sealed-text.ts'
 
 const failureOf = failuresOf(OpenAI.APIError)
 
@@ -28,6 +28,7 @@ const Answer = Counted.extend({
       z.object({
         message: z.object({
           content: z.string().nullish(),
+          refusal: z.string().nullish().catch(undefined),
           tool_calls: z.array(Call).nullish(),
         }),
         finish_reason: z.string().nullish(),
@@ -88,6 +89,7 @@ export function createOpenAi(options: ProviderOptions): InferenceProvider {
     if (!parsed.success) throw notOfProtocol()
     tellUsage(parsed.data, completion)
     const [choice] = parsed.data.choices
+    if (choice?.message.refusal || choice?.finish_reason === 'content_filter') throw refusedAnswer()
     return sealedText(completion.prompt, {
       content: choice?.message.content ?? '',
       toolCalls: (choice?.message.tool_calls ?? []).map((call) => call.function),

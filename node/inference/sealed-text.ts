@@ -9,6 +9,10 @@ import { notOfProtocol } from './provider-fetch.ts'
 const maxCalls = 128
 const maxTextBytes = maxBlobBytes - sealBytes
 
+/** The fault when a model refuses to answer, or its provider filters the answer. What there is of it is not the model's answer. */
+export const refusedAnswer = () =>
+  new ProviderFault('provider-refused', 'refused or filtered the answer')
+
 /** Returns the text of a model's answer to seal. Throws ProviderFault when it is empty or too long, or calls a tool that it may not. */
 export function sealedText(prompt: PromptDocument, said: Said): string {
   const { toolCalls = [] } = said

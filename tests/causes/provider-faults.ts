@@ -140,6 +140,20 @@ export const providerFaults: readonly ProviderFault[] = [
     said: 'gave an empty answer',
   },
   {
+    fault: 'a refusal in words',
+    answer: status(200, { choices: [{ message: { content: null, refusal: 'I cannot help' } }] }),
+    code: 'provider-refused',
+    said: 'refused or filtered the answer',
+  },
+  {
+    fault: 'half of an answer, cut off by a filter',
+    answer: status(200, {
+      choices: [{ message: { content: 'First,' }, finish_reason: 'content_filter' }],
+    }),
+    code: 'provider-refused',
+    said: 'refused or filtered the answer',
+  },
+  {
     fault: '100 MB announced',
     answer: announced,
     code: 'provider-answer-too-large',

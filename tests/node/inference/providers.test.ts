@@ -236,6 +236,20 @@ for (const name of ['openai', 'anthropic'] as const) {
       })
     }
 
+    it('takes an answer that is refused or filtered for no answer, also half of one, and asks once', async () => {
+      const said = { message: { content: 'First,' }, finish_reason: 'content_filter' }
+      const refused = {
+        openai: { choices: [said] },
+        anthropic: { content: [{ type: 'text', text: 'First,' }], stop_reason: 'refusal' },
+      }[name]
+      const work = ask(name, (response) => answerJson(response, 200, refused))
+      await expect(work).rejects.toMatchObject({
+        code: 'provider-refused',
+        message: expect.stringMatching(/ refused or filtered the answer$/),
+      })
+      expect(server!.seen).toHaveLength(1)
+    })
+
     it('lets go of an endless body after a few MiB, and asks once', async () => {
       let sent = 0
       const chunk = Buffer.alloc(64 * 1024, ' ')
