@@ -21,6 +21,8 @@ import { noteAsked } from './note-asked.ts'
 import { waitOut } from './wait-out.ts'
 
 const slowInferenceMs = 30_000
+// About 4k tokens.
+const longPromptCharacters = 16_000
 
 /** The secret inputs to the evidence of any text of a job. They are never written to disk. */
 export type EvidenceSecrets = Pick<EvidenceInput, 'prompt' | 'key'>
@@ -140,21 +142,27 @@ async function runInference(
   noteAsked(journal, { jobId, fence })
   log.step(`Job ${jobId}: Running inference on the decrypted prompt via ${model_id}`)
   const startedAt = clock.monotonic()
+  let hasFailed = false
   const text = await offered.provider.complete({
     model: offered.model,
     prompt,
     maxOutputTokens: parameters.max_output_tokens,
     ...inference,
     signal,
-    onFailedTry: (why, waitMs) =>
-      log.warning(`Job ${jobId}: ${why}; trying again in ${Math.ceil(waitMs / 1000)} s`),
+    onFailedTry: (why, waitMs) => {
+      hasFailed = true
+      log.warning(`Job ${jobId}: ${why}; trying again in ${Math.ceil(waitMs / 1000)} s`)
+    },
   })
   const elapsedMs = elapsedSince(clock, startedAt)
-  log.step(`Job ${jobId}: Inference complete in ${(elapsedMs / 1000).toFixed(1)} s`)
-  if (elapsedMs > slowInferenceMs)
-    log.warning(
-      `Job ${jobId}: slow inference, ${(elapsedMs / 1000).toFixed(1)} s. Prompts above about 4k tokens are slower`,
-    )
+  const took = `${(elapsedMs / 1000).toFixed(1)} s`
+  log.step(`Job ${jobId}: Inference complete in ${took}`)
+  // Failed tries have their own warnings.
+  if (elapsedMs > slowInferenceMs && !hasFailed) {
+    const isLong = promptText(prompt).length > longPromptCharacters
+    const advice = isLong ? '. Prompts above about 4k tokens are slower' : ''
+    log.warning(`Job ${jobId}: slow inference, ${took}${advice}`)
+  }
   log.debug(`Job ${jobId}: output: ${text}`)
   return text
 }

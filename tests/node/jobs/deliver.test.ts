@@ -116,15 +116,34 @@ describe('a deliverer', () => {
     expect(all).not.toContain(BigInt(`0x${hex.slice(0, 32)}`).toString())
   })
 
-  it('warns of a slow inference', async () => {
-    const world = await createJobWorld('leader')
+  it.each([
+    ['short', 'Two?', /slow inference, 31\.0 s$/m],
+    [
+      'long',
+      'Two? '.repeat(4_000),
+      /slow inference, 31\.0 s\. Prompts above about 4k tokens are slower$/m,
+    ],
+  ])('warns of a slow inference of a %s prompt', async (_, text, warning) => {
+    const world = await createJobWorld('leader', 'Four.', { document: promptOfText(text) })
     world.complete.mockImplementation(async () => {
       await world.clock.sleep(31_000)
       return 'Four.'
     })
     await run(world)
-    expect(world.log.lines.join('\n')).toMatch(/WARNING .*slow inference, 31\.0 s/)
+    expect(world.log.lines.join('\n')).toMatch(warning)
     expect(world.api.postResult).toHaveBeenCalled()
+  })
+
+  it('does not take the time of tries that failed for a slow inference', async () => {
+    const world = await createJobWorld('leader')
+    world.complete.mockImplementation(async ({ onFailedTry }) => {
+      await world.clock.sleep(31_000)
+      onFailedTry?.('no answer', 0)
+      return 'Four.'
+    })
+    await run(world)
+    const warnings = world.log.lines.filter((line) => line.startsWith('WARNING'))
+    expect(warnings).toEqual([expect.stringContaining('no answer; trying again in 0 s')])
   })
 })
 
