@@ -141,7 +141,8 @@ function modelMistake(
 
 /** What to do about a file that is no configuration. */
 export const correctFile =
-  'Correct the file. `svc-node init --force` makes a new one, but with a new wallet.'
+  'Correct the file, or restore its backup. `svc-node init --force` makes a new one, but with a new wallet: ' +
+  'to keep the old, set keystore_path to the keystore-<address>.json that it leaves, or give its key in SVC_IMPORT_PRIVATE_KEY.'
 
 /** Everything the operator configures (spec 2.4). */
 export type Config = z.output<typeof Config>

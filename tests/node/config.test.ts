@@ -274,11 +274,12 @@ describe('the configuration', () => {
     expect(mistakeOf({ OPENAI_API_KEY: 'x' })).toContain('OPENAI_API_KEY: unknown field')
   })
 
-  it('says that a new file by init brings a new wallet', () => {
+  it('says that a new file by init brings a new wallet, and how to keep the old one', () => {
     const work = () => parseConfig([], {}, '/x.json')
-    expect(work).toThrow(
-      expect.objectContaining({ hint: expect.stringContaining('but with a new wallet') }),
+    const hint = expect.stringMatching(
+      /backup.* but with a new wallet.*keystore_path.*SVC_IMPORT_PRIVATE_KEY/,
     )
+    expect(work).toThrow(expect.objectContaining({ hint }))
   })
 
   for (const notAnObject of [[], 'text', null, 3]) {
