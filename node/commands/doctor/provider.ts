@@ -11,7 +11,6 @@ import {
 import type { CommandContext } from '../context.ts'
 
 const name = 'provider'
-const costsNothing = 'looking it up costs nothing'
 
 /** Checks that each model's provider responds, takes the key and knows the model, without running the model. */
 export async function checkModels(
@@ -47,7 +46,7 @@ async function checkModel(
   const key = keyOf(provider, context.environment)
   // The provider may know it under an alias, or list it on a later page.
   if (listed?.includes(model) || (await knowsModel(provider, model, key, context))) {
-    return ok(name, `${host} has ${model}; ${costsNothing}`)
+    return ok(name, `${host} has ${model}; it was not run, which would cost tokens`)
   }
   if (listed === undefined) {
     return skipped(name, `${host} lists no models. Trying ${model} out would cost tokens`)

@@ -339,7 +339,7 @@ describe('svc-node doctor', () => {
     const changes = { SVC_SUPPORTED_MODEL_IDS: 'ollama:llama3:8b', SVC_OLLAMA_BASE_URL: url }
     const { code, find } = await doctor(changes)
     expect([code, find('provider')?.status]).toEqual([0, 'ok'])
-    expect(find('provider')?.detail).toContain('has llama3:8b')
+    expect(find('provider')?.detail).toContain('has llama3:8b; it was not run')
   })
 
   it('provider: says that a server without a list of models was not tried', async () => {
