@@ -15,8 +15,8 @@
  * - Effects that run, fail or wait for the chain stay due in the store. The look asks for that many more, so that they do not
  *   hide the others, as long as at most 5,000 jobs wait for the chain.
  * - Results that are not recorded yet are forgotten with the term, because the saves of a term may be lost with it.
- * - The first look of a term, and the one after the clock was set back, is at the effects that wait, too: some may have been put
- *   off by a clock that was ahead (`isDue`).
+ * - The first look of a term, and the one after the clock was set back, is at the effects that wait, too, of up to 5,000 jobs:
+ *   some may have been put off by a clock that was ahead (`isDue`).
  * - A job with an effect that waits for the chain is looked at again after 5 s, because others of its effects may be due: the
  *   longest unseen first, and 64 in a look, so that many do not stay in step after a pause.
  *
@@ -40,7 +40,7 @@ import { createNotices } from './webhooks-due.ts'
 const batchSize = 64
 const maxUnderWay = 256
 const maxPutOff = 5_000
-const maxWaiting = 20_000
+const maxWaiting = 5_000
 const lookAgainMs = 5_000
 
 const nameOf = (id: JobId, ...effectIds: readonly number[]): string =>
