@@ -7,10 +7,11 @@
 
 import type { Address } from './codecs.ts'
 import { check } from './receipt/refuse.ts'
+import { AbortReason } from './schemas/jobs.ts'
 import type { Receipt } from './schemas/receipt.ts'
 import type { Ack } from './schemas/statements.ts'
 import { verifySignature } from './session-key.ts'
-import { statementBytes, statementHash } from './statements.ts'
+import { commitmentOf, statementBytes, statementHash } from './statements.ts'
 import { SvcError } from './svc-error.ts'
 
 /** Checks that one of the ICL's published keys (base64url) signed an acknowledgement; throws SvcError `ack-invalid`. */
@@ -48,15 +49,19 @@ export async function checkAck(
     check(isSame, `${step}, and the receipt has another answer of it`)
     return true
   }
+  if (answer !== undefined) {
+    const isOpened = (await commitmentOf(answer.body)) === ack.body_hash
+    check(isOpened, `${step}, and its answer in the receipt opens another`)
+    return true
+  }
   const { members } = receipt.list
   const over = receipt.over.find(({ position, fence }) =>
     isOwn({ address: members[position], fence }),
   )
-  check(answer !== undefined || over !== undefined, `${step}, and the receipt leaves it out`)
-  check(
-    over?.reason !== 'offer-lapsed' && over?.reason !== 'lease-lapsed',
-    `${step}, and the receipt calls it late (${over?.reason})`,
-  )
+  check(over !== undefined, `${step}, and the receipt leaves it out`)
+  const { reason } = over
+  const mayFollow = reason === 'never-revealed' || AbortReason.safeParse(reason).success
+  check(mayFollow, `${step}, and in the receipt its seat was over before (${reason})`)
   return true
 }
 

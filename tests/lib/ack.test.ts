@@ -3,19 +3,20 @@ import { checkAck, verifyAck } from '../../lib/ack.ts'
 import type { Address, Hash32 } from '../../lib/codecs.ts'
 import type { Ack, AckStatement } from '../../lib/schemas/statements.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
-import { statementBytes, statementHash } from '../../lib/statements.ts'
+import { commitmentOf, statementBytes, statementHash } from '../../lib/statements.ts'
 import { aHash, aJobId } from '../branded.ts'
 import { addressAt, makeReceipt, tallyKey } from './make-receipt.ts'
 
 const at = 1_800_000_000
 const otherHash = aHash(`0x${'1'.repeat(64)}`)
 
-/** The nodes at 2 and 3 have no answer: one was late, the other never revealed. The first to deliver did not. */
+/** The nodes at 2 to 4 have no answer: one was late, one never revealed, one gave its seat back. The first to deliver did not. */
 const over = [
   { position: 2, fence: 8, reason: 'lease-lapsed' as const, at },
   { position: 3, fence: 9, reason: 'never-revealed' as const, at },
+  { position: 4, fence: 10, reason: 'node-stopping' as const, at },
 ]
-const changes = { positions: [0, 1, 4], over, failed: ['never-delivered'] } as const
+const changes = { positions: [0, 1, 5], over, failed: ['never-delivered'] } as const
 const receipt = (await makeReceipt('exact', ['a', 'a', 'a'], { ...changes, over })).receipt
 
 async function acked(
@@ -32,14 +33,20 @@ async function acked(
   return { body, key: key.publicKey, signature: await key.sign(statementBytes(body)) }
 }
 
-const objection = async (ack: Ack) =>
-  checkAck(receipt, ack).then(
+const objection = async (ack: Ack, of = receipt) =>
+  checkAck(of, ack).then(
     (isOfJob) => isOfJob,
     (error: { code: string; message: string }) => {
       expect(error.code).toBe('receipt-invalid')
       return error.message.replace(/.* of 0x[0-9a-f]{40}, /, '')
     },
   )
+
+/** A seat that ends for one of these has not committed (icl/rules). */
+const reasonsBefore = [
+  ...(['offer-lapsed', 'lease-lapsed'] as const),
+  ...(['grant-refused', 'node-busy', 'node-left'] as const),
+]
 
 describe('an acknowledgement', () => {
   it('holds by a published key of the ICL that has signed it', async () => {
@@ -60,10 +67,11 @@ describe('an acknowledgement', () => {
     const { address, fence } = body
     const { delivery } = receipt
     const fitting = [
-      await acked('commit', address, fence, otherHash),
+      await acked('commit', address, fence, await commitmentOf(body)),
       await acked('reveal', address, fence, await statementHash(body)),
       await acked('result', delivery.body.address, 1, await statementHash(delivery.body)),
       await acked('commit', addressAt(3), 9, otherHash),
+      await acked('commit', addressAt(4), 10, otherHash),
     ]
     for (const ack of fitting) expect(await objection(ack)).toBe(true)
   })
@@ -74,14 +82,21 @@ describe('an acknowledgement', () => {
   })
 
   it('shows a receipt to be false that calls its step missed, or has another one', async () => {
-    const late = 'and the receipt calls it late (lease-lapsed)'
-    expect(await objection(await acked('commit', addressAt(2), 8, otherHash))).toBe(late)
+    for (const reason of reasonsBefore) {
+      const changed = { ...receipt, over: over.map((seat) => ({ ...seat, reason })) }
+      const before = `and in the receipt its seat was over before (${reason})`
+      const ack = await acked('commit', addressAt(2), 8, otherHash)
+      expect(await objection(ack, changed)).toBe(before)
+    }
     const left = 'and the receipt leaves it out'
-    expect(await objection(await acked('commit', addressAt(5), 7, otherHash))).toBe(left)
+    expect(await objection(await acked('commit', addressAt(6), 7, otherHash))).toBe(left)
     expect(await objection(await acked('commit', addressAt(2), 7, otherHash))).toBe(left)
     const missing = 'and the receipt has no answer of it'
     expect(await objection(await acked('reveal', addressAt(3), 9, otherHash))).toBe(missing)
     const { address, fence } = receipt.answers[0]!.body
+    expect(await objection(await acked('commit', address, fence, otherHash))).toBe(
+      'and its answer in the receipt opens another',
+    )
     expect(await objection(await acked('reveal', address, fence, otherHash))).toBe(
       'and the receipt has another answer of it',
     )

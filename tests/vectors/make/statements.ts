@@ -11,7 +11,7 @@ import {
   statementHash,
 } from '../../../lib/statements.ts'
 import { aHash } from '../../branded.ts'
-import { makeReceipt, signedByNode, tallyKey } from '../../lib/make-receipt.ts'
+import { addressAt, makeReceipt, signedByNode, tallyKey } from '../../lib/make-receipt.ts'
 import {
   constantSignature,
   signatureVectors,
@@ -21,9 +21,16 @@ import {
 const text = (statement: NodeStatement | IclStatement) =>
   new TextDecoder().decode(statementBytes(statement))
 
+const other = `0x${'1'.repeat(64)}`
+const reasons = ['never-revealed', 'node-stopping', 'lease-lapsed', 'node-left'] as const
+const over = reasons.map((reason, index) => ({
+  ...{ position: 3 + index, fence: 4 + index, reason, at: 1_800_000_000 },
+}))
+const seatAt = (index: number) => ({ address: addressAt(3 + index), fence: 4 + index })
+
 /** One signed statement of each kind, what names it, and signatures on which implementations disagree. */
 export async function statementVectors(): Promise<object> {
-  const { receipt } = await makeReceipt('exact', ['yes', 'yes', 'no'], { rule: 'any-two' })
+  const { receipt } = await makeReceipt('exact', ['yes', 'yes', 'no'], { rule: 'any-two', over })
   const { answers, delivery, verdicts, tally, list, jobId } = receipt
   const back = { turn: 0, reason: 'wallet-empty' } as const
   const [first] = answers
@@ -64,11 +71,16 @@ export async function statementVectors(): Promise<object> {
   const deliverer = { address: delivery.body.address, fence: delivery.body.fence }
   const acks: [string, AckStatement][] = [
     ['a commitment that was opened', ack('commit', commitment)],
+    ['a commitment that was not opened', ack('commit', other, seatAt(0))],
+    ['a commitment of a seat that was given back', ack('commit', other, seatAt(1))],
     ['an answer', ack('reveal', await statementHash(first.body))],
     ['a delivery', ack('result', await statementHash(delivery.body), deliverer)],
-    ['another answer', ack('reveal', `0x${'1'.repeat(64)}`)],
-    ['another delivery', ack('result', `0x${'1'.repeat(64)}`, deliverer)],
+    ['another answer', ack('reveal', other)],
+    ['another delivery', ack('result', other, deliverer)],
+    ['another commitment', ack('commit', other)],
     ['a seat that it leaves out', ack('commit', commitment, { address, fence: 99 })],
+    ['a seat that was late', ack('commit', other, seatAt(2))],
+    ['a seat whose node left before its offer', ack('commit', other, seatAt(3))],
   ]
   return {
     about:

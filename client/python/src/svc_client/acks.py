@@ -57,9 +57,13 @@ def check_ack(receipt: dict[str, Any], ack: dict[str, Any], icl_keys: Sequence[s
         check(answer is not None, f"{step}, and the receipt has no answer of it")
         check(hash_of(answer) == body["body_hash"], f"{step}, and the receipt has another answer of it")
         return True
+    if answer is not None:
+        opened = hash_of({name: answer[name] for name in ("jobId", "address", "fence", "evidence", "salt")})
+        check(opened == body["body_hash"], f"{step}, and its answer in the receipt opens another")
+        return True
     members = receipt["list"]["members"]
     over = [seat["reason"] for seat in receipt["over"] if (members[seat["position"]], seat["fence"]) == who]
-    check(answer is not None or bool(over), f"{step}, and the receipt leaves it out")
-    is_late = over[:1] in (["offer-lapsed"], ["lease-lapsed"])
-    check(not is_late, f"{step}, and the receipt calls it late ({', '.join(over)})")
+    check(bool(over), f"{step}, and the receipt leaves it out")
+    may_follow = over[0] == "never-revealed" or over[0] in schema.abort_reasons
+    check(may_follow, f"{step}, and in the receipt its seat was over before ({over[0]})")
     return True
