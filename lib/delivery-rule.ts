@@ -27,15 +27,16 @@ type Check = 'match' | 'no-match' | undefined
 
 /**
  * Decides on a delivery by the other members' verdicts. It is `waiting` until all have answered or their time is up. It has `settled` with
- * at least one match and no fewer matches than mismatches, else it has `failed`, and the next member delivers. A tie settles, so that one
- * liar cannot reject deliveries until its own turn comes.
+ * at least one match and no fewer matches than mismatches. Else it has failed, and the next member delivers: a checker refused the output,
+ * or none could check it. A tie settles, so that one liar cannot reject deliveries until its own turn comes.
  */
 export function settled(
   checks: readonly Check[],
   isTimeUp: boolean,
-): 'settled' | 'failed' | 'waiting' {
+): 'settled' | 'output-refused' | 'never-checked' | 'waiting' {
   if (!isTimeUp && checks.includes(undefined)) return 'waiting'
   const matches = checks.filter((check) => check === 'match').length
   const mismatches = checks.filter((check) => check === 'no-match').length
-  return matches >= 1 && matches >= mismatches ? 'settled' : 'failed'
+  if (matches >= 1 && matches >= mismatches) return 'settled'
+  return mismatches >= 1 ? 'output-refused' : 'never-checked'
 }

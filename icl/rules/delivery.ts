@@ -164,15 +164,14 @@ function checked(job: Job, moment: Moment): Change {
     .map((fence) => ({ fence, check: verdicts.find(({ body }) => body.fence === fence) }))
     .filter(({ fence, check }) => check !== undefined || !away.includes(fence))
     .map(({ check }) => check?.body.verdict)
-  switch (settled(checks, moment.now >= turn.deadline)) {
+  const outcome = settled(checks, moment.now >= turn.deadline)
+  switch (outcome) {
     case 'waiting':
       return changeTo(job)
     case 'settled':
       return opening(job, turn, moment)
-    case 'failed': {
-      const reason = checks.includes('no-match') ? 'output-refused' : 'never-checked'
-      return nextTurn(job, turn, { reason }, moment)
-    }
+    default:
+      return nextTurn(job, turn, { reason: outcome }, moment)
   }
 }
 

@@ -39,7 +39,7 @@ export async function verifyDeliveries(receipt: Receipt, agreed: Agreed): Promis
     if (!delivery) continue
     check(delivery.body.address === address, `the delivery of ${address} is of another node`)
     const outcome = await outcomeOf(delivery, verdicts, agreed)
-    check(outcome === 'failed', `the delivery of ${address} was good`)
+    check(outcome === reason, `the verdicts call the delivery of ${address} ${outcome}`)
   }
   const deliverer = order[failed.length]
   check(tally.body.deliverer === deliverer, 'it was the turn of another node to deliver')
@@ -86,7 +86,7 @@ async function outcomeOf(
   delivery: SignedDelivery,
   verdicts: readonly SignedVerdict[],
   { answers, group, checkSigned }: Agreed,
-): Promise<'settled' | 'failed' | 'waiting'> {
+): Promise<ReturnType<typeof settled>> {
   const { address, fence } = delivery.body
   const delivered = group.find((answer) => answer.address === address)
   check(delivered?.fence === fence, `${address} delivered for another assignment`)

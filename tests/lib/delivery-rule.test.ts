@@ -42,16 +42,16 @@ describe('who delivers', () => {
 
 it.each([
   [['match'], false, 'settled'],
-  [['no-match'], false, 'failed'],
+  [['no-match'], false, 'output-refused'],
   [['match', 'no-match'], false, 'settled'],
-  [['match', 'no-match', 'no-match'], false, 'failed'],
+  [['match', 'no-match', 'no-match'], false, 'output-refused'],
   [['match', 'match', 'no-match'], false, 'settled'],
   [['match', undefined], false, 'waiting'],
   [['no-match', undefined], false, 'waiting'],
   [['match', undefined], true, 'settled'],
   [['match', 'no-match', undefined], true, 'settled'],
-  [['no-match', undefined], true, 'failed'],
-  [[undefined, undefined], true, 'failed'],
+  [['no-match', undefined], true, 'output-refused'],
+  [[undefined, undefined], true, 'never-checked'],
   [[undefined, undefined], false, 'waiting'],
 ] as const)('a delivery with the checks %j, time up: %s, is %s', (checks, isTimeUp, outcome) => {
   expect(settled(checks, isTimeUp)).toBe(outcome)

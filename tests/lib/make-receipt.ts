@@ -93,8 +93,11 @@ export const sampleList = (
   until: settledAt + 1_000,
 })
 
-/** A turn that came to nothing: without a delivery, or with one that all others refused. */
-type FailedTurn = Extract<DeliveryReason, 'never-delivered' | 'output-refused' | 'node-failed'>
+/** A turn that came to nothing: without a delivery, or with one that all others refused, or that none checked. */
+type FailedTurn = Extract<
+  DeliveryReason,
+  'never-delivered' | 'output-refused' | 'never-checked' | 'node-failed'
+>
 
 /** What a receipt is made of besides its answers. */
 export type ReceiptChanges = {
@@ -186,11 +189,14 @@ export async function makeReceipt(
   const failedTurns: Receipt['failed_deliveries'] = []
   for (const [turn, reason] of failed.entries()) {
     const { address } = order[turn]!
-    const refused = Object.fromEntries(
-      answers.map(({ position }) => [position, 'output-mismatch' as const]),
-    )
+    const say = (said: VerdictReason | 'silent') =>
+      turnOf(order[turn]!, Object.fromEntries(answers.map(({ position }) => [position, said])))
     const turned =
-      reason === 'output-refused' ? await turnOf(order[turn]!, refused) : { verdicts: [] }
+      reason === 'output-refused'
+        ? await say('output-mismatch')
+        : reason === 'never-checked'
+          ? await say('silent')
+          : { verdicts: [] }
     const { fence } = order[turn]!
     const abort =
       reason === 'node-failed' &&

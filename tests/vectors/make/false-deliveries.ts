@@ -31,6 +31,9 @@ const firstTurn = (
     return [change(refused!, receipt), silent!]
   })
 
+const called = (receipt: Receipt, outcome: string) =>
+  `the verdicts call the delivery of ${firstOf(receipt)} ${outcome}`
+
 const secondOf = ({ failed_deliveries: [, second] }: Receipt) => second!.address
 
 const unsigned = ({ abort: _, ...turn }: Failed[number]) => turn
@@ -112,9 +115,17 @@ export const falseDeliveries: readonly FalseReceipt[] = [
     (receipt) => `the delivery of ${firstOf(receipt)} is of another node`,
     (turn, { delivery }) => ({ ...turn, delivery }),
   ),
-  said('third', (receipt) => `the delivery of ${firstOf(receipt)} was good`, {
+  said('third', (receipt) => called(receipt, 'settled'), {
     verdicts: { 0: matched, 1: matched, 2: matched },
   }),
+  firstTurn(
+    (receipt) => called(receipt, 'output-refused'),
+    (turn) => ({ ...turn, reason: 'never-checked' }),
+  ),
+  firstTurn(
+    (receipt) => called(receipt, 'never-checked'),
+    (turn) => ({ ...turn, verdicts: [] }),
+  ),
 
   said('good', (receipt) => `${delivererOf(receipt)} delivered for another assignment`, {
     delivery: { fence: 9 },

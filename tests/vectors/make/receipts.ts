@@ -51,6 +51,7 @@ const others: readonly Made[] = [
     ['a', 'a', 'a'],
     { over: [{ position: 1, ...lapsed }] },
   ],
+  ['a delivery that nobody checked', ['a', 'a', 'a'], { failed: ['never-checked'] }],
   ['a member that let its turn pass', ['a', 'a', 'a'], { failed: ['never-delivered'] }],
 ]
 

@@ -73,8 +73,10 @@ def deliverers(job_id: str, salts: Sequence[str], group: Sequence[str]) -> list[
 
 
 def settled(checks: Sequence[Optional[str]], is_time_up: bool) -> str:
-    """Returns `settled`, `failed` or `waiting`, by the other members' verdicts on a delivery."""
+    """Returns `settled`, `waiting`, or why a delivery failed, by the other members' verdicts on it."""
     if not is_time_up and None in checks:
         return "waiting"
     matches, mismatches = checks.count("match"), checks.count("no-match")
-    return "settled" if matches >= 1 and matches >= mismatches else "failed"
+    if matches >= 1 and matches >= mismatches:
+        return "settled"
+    return "output-refused" if mismatches >= 1 else "never-checked"

@@ -173,7 +173,8 @@ def _check_deliveries(
         check(delivery is not None or not failed["verdicts"], f"{address} had delivered nothing")
         if delivery is not None:
             check(delivery["body"]["address"] == address, f"the delivery of {address} is of another node")
-            check(outcome_of(delivery, failed["verdicts"]) == "failed", f"the delivery of {address} was good")
+            outcome = outcome_of(delivery, failed["verdicts"])
+            check(outcome == failed["reason"], f"the verdicts call the delivery of {address} {outcome}")
     deliverer = order[len(receipt["failed_deliveries"])]
     check(receipt["tally"]["body"]["deliverer"] == deliverer, "it was the turn of another node to deliver")
     check(receipt["delivery"]["body"]["address"] == deliverer, "another node delivered")
