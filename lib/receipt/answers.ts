@@ -63,15 +63,27 @@ export async function verifyAnswers(
 const isLater = (before: NamedAnswer, { batch, body }: Answer): boolean =>
   batch > before.batch || (batch === before.batch && body.position > before.position)
 
-/** Checks that the receipt skips no node silently: each, up to the last position that had a seat, answered, failed or was passed over. */
+/**
+ * Checks that the receipt skips no node silently: each, up to the last position that had a seat, answered, failed or was passed over. A node
+ * that has committed to an answer got no other seat.
+ */
 function checkSeats({ answers, over, list: { members, passed } }: Receipt): void {
   check(
     over.every(({ position }) => position < members.length),
     'it seats a node that is not on its list',
   )
-  const fences = [...answers.map(({ body }) => body.fence), ...over.map(({ fence }) => fence)]
-  check(new Set(fences).size === fences.length, 'two of its assignments have the same fence')
-  const seated = [...answers.map(({ body }) => body.position), ...over.map((seat) => seat.position)]
+  const committed = [
+    ...answers.map(({ body }) => body),
+    ...over.filter(({ reason }) => reason === 'never-revealed'),
+  ]
+  const seats = [...answers.map(({ body }) => body), ...over]
+  const fences = new Set(seats.map(({ fence }) => fence))
+  check(fences.size === seats.length, 'two of its assignments have the same fence')
+  for (const { position, fence } of committed) {
+    const isLast = seats.every((other) => other.position !== position || other.fence <= fence)
+    check(isLast, `${members[position]} got another seat after its commitment`)
+  }
+  const seated = seats.map(({ position }) => position)
   const known = new Set([...seated, ...passed.map(({ position }) => position)])
   const unknown = members.findIndex((_, position) => !known.has(position))
   check(

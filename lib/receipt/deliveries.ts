@@ -1,5 +1,6 @@
 import { deliverers, settled } from '../delivery-rule.ts'
 import { isRefuted } from '../fault.ts'
+import { checkOf } from '../prompt-needs.ts'
 import { AbortReason, type DeliveryReason } from '../schemas/jobs.ts'
 import type { Receipt } from '../schemas/receipt.ts'
 import type {
@@ -49,8 +50,10 @@ export async function verifyDeliveries(receipt: Receipt, agreed: Agreed): Promis
   await verifyAttested(receipt)
 }
 
-/** Checks that numbers are possible, and are those that the nodes committed to. Only the provider could show whether they are true. */
+/** Checks that the terms ask for numbers, and that these are possible, and those that the nodes committed to. Only the provider could show whether they are true. */
 async function verifyAttested({ jobId, attested = [], verdicts, delivery, ...receipt }: Receipt) {
+  const isAsked = attested.length === 0 || checkOf(receipt.list.terms.needs) !== undefined
+  check(isAsked, 'it attests numbers that its terms do not ask for')
   for (const [at, { address, salt, score }] of attested.entries()) {
     const isSecond = attested.slice(0, at).some((earlier) => earlier.address === address)
     check(!isSecond, `${address} opened two checks`)

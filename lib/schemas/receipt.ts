@@ -60,7 +60,7 @@ export const ReceiptRecord = z.object({
     .array(SignedAnswer.extend({ batch: z.int().min(0).max(6) }))
     .min(3)
     .max(7),
-  /** In time order. */
+  /** In the order in which the seats were given. */
   over: z.array(SeatOver).max(mostAssignments),
   failed_deliveries: z.array(FailedDelivery).max(6),
   delivery: SignedDelivery,

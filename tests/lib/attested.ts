@@ -14,7 +14,7 @@ export const sampleScore = (answer: Hash32, key = new Uint8Array(32)): Promise<T
   return scoreOf(tokens, answer, key)
 }
 
-/** The receipt of a job whose terms asked for it: its checkers committed to these numbers, and opened them. */
+/** The receipt as if its terms had asked for numbers: its checkers committed to these numbers, and opened them. */
 export async function attested(
   receipt: Receipt,
   made: (score: TeacherScore) => TeacherScore = (score) => score,
@@ -30,5 +30,7 @@ export async function attested(
     checks[list.members.indexOf(address)] = { check: await checkCommitmentOf(parts) }
     opened.push({ address, salt, score })
   }
-  return await restated(receipt, { verdicts: checks, record: () => ({ attested: opened }) })
+  const terms = { ...list.terms, needs: { parts: ['teacher' as const] } }
+  const record = () => ({ attested: opened, list: { ...list, terms } })
+  return await restated(receipt, { verdicts: checks, record })
 }

@@ -110,6 +110,8 @@ export type ReceiptChanges = {
   readonly over?: Receipt['over']
   /** Positions of the answers; from 0 on when left out. */
   readonly positions?: readonly number[]
+  /** Fences of the answers; from 1 on when left out. */
+  readonly fences?: readonly number[]
   /** The first turns, which fail. */
   readonly failed?: readonly FailedTurn[]
   /** By position: what a member says of the delivery; nothing where it is `silent`. */
@@ -171,7 +173,7 @@ export async function makeReceipt(
       statement: 'svc-answer-v2',
       ...about,
       address: members[position] ?? addressAt(position),
-      fence: 1 + index,
+      fence: changes.fences?.[index] ?? 1 + index,
       position,
       evidence: await comparators[comparator].evidenceOf({ text, prompt, key }),
       salt: toBase64Url(seedOf(40 + position)),

@@ -55,7 +55,7 @@ describe('a receipt', () => {
 
   it('holds under each rule, with dissent, failed deliveries and nodes that did not answer', async () => {
     const at = 1_800_000_000
-    const lapsed = { position: 1, fence: 9, reason: 'lease-lapsed' as const, at }
+    const lapsed = { position: 1, fence: 2, reason: 'offer-lapsed' as const, at }
     const jobs: [readonly string[], ReceiptChanges][] = [
       [['a', 'a', 'a'], {}],
       [['a', 'b', 'c', 'a', 'a'], {}],
@@ -65,8 +65,8 @@ describe('a receipt', () => {
       [['a', 'b', 'a', 'a'], { rule: 'majority' }],
       [['a', 'a', 'b'], { listLength: 3 }],
       [['a', 'a', 'a', 'a'], { terms: { quorum: 4, min_matches: 3 } }],
-      [['a', 'a', 'a'], { positions: [0, 2, 3], over: [lapsed] }],
-      [['a', 'a', 'a'], { positions: [0, 1, 2], over: [lapsed] }],
+      [['a', 'a', 'a'], { positions: [0, 2, 3], fences: [1, 3, 4], over: [lapsed] }],
+      [['a', 'a', 'a'], { fences: [1, 4, 3], over: [lapsed] }],
       [['a', 'b', 'a', 'a'], { failed: ['never-delivered'] }],
       [['a', 'a', 'a'], { failed: ['output-refused', 'node-failed'] }],
     ]

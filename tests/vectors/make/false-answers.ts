@@ -11,8 +11,9 @@ import {
   stranger,
 } from './false-receipt.ts'
 
-const [n1, n2, n3] = [0, 1, 2].map(addressAt)
+const [n1, n2, n3, n4] = [0, 1, 2, 3].map(addressAt)
 const at = 1_800_000_000
+const neverRevealed = 'never-revealed' as const
 const lapsed = { fence: 9, reason: 'lease-lapsed' as const, at }
 
 type Answer = Receipt['answers'][number]
@@ -94,4 +95,13 @@ export const falseAnswers: readonly FalseReceipt[] = [
   seated('two of its assignments have the same fence', {
     over: [{ position: 2, ...lapsed, fence: 1 }],
   }),
+  ...[
+    { over: [{ position: 3, ...lapsed }] },
+    { fences: [1, 2, 9], over: [{ position: 3, ...lapsed, fence: 3, reason: neverRevealed }] },
+  ].map((changes) =>
+    seated(`${n4} got another seat after its commitment`, {
+      ...changes,
+      list: { passed: [{ position: 2, reason: 'busy', at }] },
+    }),
+  ),
 ]

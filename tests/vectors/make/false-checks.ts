@@ -1,7 +1,7 @@
 import { attested } from '../../lib/attested.ts'
 import { addressAt } from '../../lib/make-receipt.ts'
 import { restated } from '../../lib/restate.ts'
-import { type FalseReceipt, otherId, positionOf, recorded } from './false-receipt.ts'
+import { type FalseReceipt, otherId, positionOf, recorded, underTerms } from './false-receipt.ts'
 
 const firstOf = ({ attested: [first] = [] }: Parameters<typeof attested>[0]) => first!.address
 const other = addressAt(5)
@@ -33,6 +33,9 @@ export const falseChecks: readonly FalseReceipt[] = [
         verdicts: { [positionOf(receipt, firstOf(receipt))]: { check: otherId } },
       }),
   },
+  underTerms('attested', 'it attests numbers that its terms do not ask for', {
+    needs: { parts: ['tools'] },
+  }),
   ...(
     [
       [{ agree: 41 }, 'more tokens counted than there are'],

@@ -14,7 +14,8 @@ import { falseRecords } from './false-records.ts'
 const said =
   'The sky is blue because air scatters the short waves of sunlight, which are blue, far more than the long ones, so that blue reaches the eye from every side while red goes straight on. At dusk the light has a longer way through the air, most of the blue is lost on it, and what is left looks orange or red.'
 const at = 1_800_000_000
-const lapsed = { fence: 9, reason: 'lease-lapsed' as const, at }
+const lapsed = { fence: 3, reason: 'lease-lapsed' as const, at }
+const missed = { fence: 2, reason: 'offer-lapsed' as const, at }
 const passed = [{ position: 2, reason: 'busy' as const, at }]
 
 type Made = readonly [name: string, answers: readonly string[], changes: ReceiptChanges]
@@ -44,12 +45,12 @@ const others: readonly Made[] = [
   [
     'a lease that lapsed',
     ['a', 'a', 'a'],
-    { positions: [0, 1, 3], over: [{ position: 2, ...lapsed }] },
+    { positions: [0, 1, 3], fences: [1, 2, 4], over: [{ position: 2, ...lapsed }] },
   ],
   [
     'a node that answered at its second attempt',
     ['a', 'a', 'a'],
-    { over: [{ position: 1, ...lapsed }] },
+    { fences: [1, 4, 3], over: [{ position: 1, ...missed }] },
   ],
   ['a delivery that nobody checked', ['a', 'a', 'a'], { failed: ['never-checked'] }],
   ['a member that let its turn pass', ['a', 'a', 'a'], { failed: ['never-delivered'] }],

@@ -109,12 +109,19 @@ def _check_answers(receipt: Receipt, check_signed: CheckSigned) -> list[Answer]:
 
 
 def _check_seats(receipt: Receipt) -> None:
-    """Checks that no node is skipped silently: each, up to the last seat, answered, failed or was passed over."""
+    """Checks that no node is skipped silently: each, up to the last seat, answered, failed or was passed over.
+
+    A node that has committed to an answer got no other seat.
+    """
     members, over = receipt["list"]["members"], receipt["over"]
     check(all(seat["position"] < len(members) for seat in over), "it seats a node that is not on its list")
-    seats = [answer["body"] for answer in receipt["answers"]] + over
-    fences = [seat["fence"] for seat in seats]
-    check(len(set(fences)) == len(fences), "two of its assignments have the same fence")
+    answers = [answer["body"] for answer in receipt["answers"]]
+    committed, seats = answers + [seat for seat in over if seat["reason"] == "never-revealed"], answers + over
+    check(len({seat["fence"] for seat in seats}) == len(seats), "two of its assignments have the same fence")
+    for one in committed:
+        position = one["position"]
+        is_last = all(seat["position"] != position or seat["fence"] <= one["fence"] for seat in seats)
+        check(is_last, f"{members[position]} got another seat after its commitment")
     seated = {seat["position"] for seat in seats}
     known = seated | {one["position"] for one in receipt["list"]["passed"]}
     for position in range(max(seated)):

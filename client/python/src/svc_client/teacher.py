@@ -18,6 +18,9 @@ def check_attested(receipt: dict[str, Any]) -> None:
     """Raises SvcError `receipt-invalid`."""
     answer, most = receipt["delivery"]["body"]["answer"], receipt["max_output_tokens"]
     said = {verdict["body"]["address"]: verdict["body"] for verdict in receipt["verdicts"]}
+    parts = receipt["list"]["terms"].get("needs", {}).get("parts", ())
+    is_asked = "attested" not in receipt or "teacher" in parts
+    check(is_asked, "it attests numbers that its terms do not ask for")
     seen: set[str] = set()
     for opened in receipt.get("attested", ()):
         address, score = opened["address"], opened["score"]
