@@ -55,10 +55,12 @@ export const QueryInt = (min: number, max: number) =>
     )
     .meta({ type: 'integer', minimum: min, maximum: max, pattern: undefined })
 
-/** A CIDv1 of a raw block hashed with sha2-256, in base32: the only kind this service makes (one block of at most 1 MiB). */
+// The first character after the prefix also ends the digest's length, and the last has two bits that no byte uses: they must be zero.
+const cid = /^bafkrei[a-h][a-z2-7]{50}[aeimquy4]$/
+/** A CIDv1 of a raw block hashed with sha2-256, in base32: the only kind this service makes (one block of at most 1 MiB). Each has one spelling. */
 export const Cid = z
   .string()
-  .regex(/^bafkrei[a-z2-7]{52}$/, 'must be a CIDv1 of a raw sha2-256 block (bafkrei...)')
+  .regex(cid, 'must be a CIDv1 of a raw sha2-256 block (bafkrei...)')
   .meta({ id: 'Cid' })
 
 // The last character of base64url has bits that no byte uses. They must be zero, or a value would have several spellings.

@@ -93,7 +93,7 @@ export function seededJob(index: number, createdAt: number, isRunning = false): 
     id: idAt(index),
     client,
     modelId: models[index % models.length]!,
-    promptCid: `bafkreiplanted${'p'.repeat(45)}`,
+    promptCid: `bafkreiaplanted${'p'.repeat(43)}a`,
     kpHighHandle: 987_654_321_012_345_678n,
     createdAt,
     deadline: end === 'expired' ? at(1) : createdAt + 600_000,

@@ -85,7 +85,7 @@ describe(`the console in a browser${browserNote}`, () => {
       expect(await violations(page)).toEqual([])
       await page.getByText('As a table').first().click()
       expect(await page.getByRole('columnheader', { name: 'Minute (UTC)' }).count()).toBe(1)
-      expect(await page.content()).not.toMatch(/bafkreiplanted|c10007c1|987654321/)
+      expect(await page.content()).not.toMatch(/bafkreiaplanted|c10007c1|987654321/)
       expect(problems).toEqual([])
       await close()
     },

@@ -111,7 +111,7 @@ async function infer(...more: readonly string[]) {
   return { exitCode, told, said }
 }
 
-const otherCid = `bafkrei${'d'.repeat(52)}`
+const otherCid = `bafkrei${'d'.repeat(51)}a`
 
 const jobPath = /^\/v1\/inference\/0x[0-9a-f]{64}$/
 

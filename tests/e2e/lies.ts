@@ -170,7 +170,7 @@ export const receiptLies: Readonly<
     /did not sign its statement/,
     (draft) => {
       const { delivery } = draft.record
-      const body = { ...delivery.body, output_cid: `bafkrei${'b'.repeat(52)}` }
+      const body = { ...delivery.body, output_cid: `bafkrei${'b'.repeat(51)}a` }
       return record(draft, { delivery: { ...delivery, body } })
     },
   ],
@@ -219,7 +219,7 @@ export const receiptLies: Readonly<
   'another prompt': [
     'receipt-invalid',
     /the jobId is not that of its parts/,
-    (draft) => record(draft, { prompt_cid: `bafkrei${'c'.repeat(52)}` }),
+    (draft) => record(draft, { prompt_cid: `bafkrei${'c'.repeat(51)}a` }),
   ],
   'the receipt of an earlier job': [
     'receipt-invalid',

@@ -113,7 +113,7 @@ export const nodeRequests: Requests = {
       statement: 'svc-delivery-v2',
       ...{ jobId: claim.jobId, address: node.address, fence: claim.fence },
       answer: await statementHash(await answerOf(claimed)),
-      output_cid: model.cids.at(-1) ?? `bafkrei${'b'.repeat(52)}`,
+      output_cid: model.cids.at(-1) ?? `bafkrei${'b'.repeat(51)}a`,
       ...{ outHighHandle: high, outLowHandle: low },
     }
     const body = z.encode(DeliveryPost, await signed(statement, node.key))

@@ -31,7 +31,7 @@ export const strangeTexts: readonly string[] = [
   `0x${'f'.repeat(40)}`,
   `0x${'F'.repeat(64)}`,
   `0x${'0'.repeat(64)}`,
-  `bafkrei${'7'.repeat(52)}`,
+  `bafkreia${'7'.repeat(50)}a`,
   '115792089237316195423570985008687907853269984665640564039457584007913129639936',
 ]
 

@@ -61,7 +61,7 @@ describe('a client', () => {
     const { api, body } = await submit(icl, { client: 'greedy' })
     const again = { ...body, client_nonce: 2n }
     expect(await codeOf(api.submitJob({ body: again }))).toBe('key-used')
-    const other = { ...body, prompt_cid: `bafkrei${'c'.repeat(52)}` }
+    const other = { ...body, prompt_cid: `bafkrei${'c'.repeat(51)}a` }
     expect(await codeOf(api.submitJob({ body: other }))).toBe('key-used')
   })
 

@@ -32,7 +32,7 @@ async function startJob(answers: readonly string[] = ['yes', 'yes', 'yes'], wei 
   const deliverer = (await delivererOf(seated, jobId))!
   const delivery = await deliveryOf(icl, deliverer, jobId)
   await deliverer.api.postResult({ body: delivery })
-  const other = { output_cid: `bafkrei${'c'.repeat(52)}` }
+  const other = { output_cid: `bafkrei${'c'.repeat(51)}a` }
   const contradiction = await changed(deliverer, delivery, other)
   icl.chain.slashExecutableAt = Math.floor((icl.clock.now() + 3 * dayMs) / 1000)
   const text = answers[seated.indexOf(deliverer)]

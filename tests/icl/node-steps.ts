@@ -110,7 +110,7 @@ export async function deliveryOf(
       statement: 'svc-delivery-v2',
       ...{ jobId, address: node.address, fence: claimed.fence },
       answer: await statementHash(statement),
-      output_cid: `bafkrei${'b'.repeat(52)}`,
+      output_cid: `bafkrei${'b'.repeat(51)}a`,
       ...{ outHighHandle, outLowHandle },
     },
     node.key,

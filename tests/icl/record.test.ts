@@ -152,7 +152,7 @@ describe("a job's record", () => {
       'another output': withTurn(({ delivery }) => ({
         delivery: {
           ...delivery!,
-          body: { ...delivery!.body, output_cid: `bafkrei${'z'.repeat(52)}` },
+          body: { ...delivery!.body, output_cid: `bafkreia${'z'.repeat(50)}a` },
         },
       })),
       "another's session": withTurn(({ delivery, verdicts }) => ({

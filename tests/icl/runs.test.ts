@@ -130,7 +130,7 @@ describe('what a former run signed', () => {
       { signature: _, ...said }: S & { readonly signature: string },
       change: Partial<S>,
     ) => signed({ ...said, ...change } as unknown as S, key)
-    const output = { output_cid: `bafkrei${'c'.repeat(52)}` }
+    const output = { output_cid: `bafkrei${'c'.repeat(51)}a` }
     const [second, other] = current
     const refused = [
       second.api.postResult({ body: await signedBy(second, delivery, output) }),

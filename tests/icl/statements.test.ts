@@ -133,7 +133,7 @@ it('a delivery is refused that names another answer, or comes under another fenc
   expect(await post({ answer: other })).toBe('statement-mismatch')
   expect(await post({ fence: delivery.fence + 5 })).toBe('stale-fence')
   expect(await post({})).toBeUndefined()
-  expect(await post({ output_cid: `bafkrei${'c'.repeat(52)}` })).toBe('already-answered')
+  expect(await post({ output_cid: `bafkrei${'c'.repeat(51)}a` })).toBe('already-answered')
 })
 
 it('a delivery or a verdict is refused with a session that ends before the job: its receipt would not hold', async () => {
@@ -200,7 +200,7 @@ describe('any statement', () => {
     delivery: async () => {
       const { deliverer, jobId } = await agreed()
       const post = await deliveryOf(icl, deliverer, jobId)
-      const tampered = { ...post, output_cid: `bafkrei${'c'.repeat(52)}` }
+      const tampered = { ...post, output_cid: `bafkrei${'c'.repeat(51)}a` }
       return {
         node: deliverer,
         jobId,

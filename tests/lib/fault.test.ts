@@ -18,7 +18,7 @@ import { answerOf, makeReceipt, signedByNode, signerOf } from './make-receipt.ts
 /** Of the node that delivers, and of one that said something else. */
 
 const otherHash = aHash(`0x${'1'.repeat(64)}`)
-const otherCid = `bafkrei${'c'.repeat(52)}`
+const otherCid = `bafkrei${'c'.repeat(51)}a`
 
 const deliveryWith = (changes: Partial<DeliveryStatement>) =>
   signedByNode({ ...delivery.body, ...changes })

@@ -64,7 +64,7 @@ describe('terms', () => {
   it('have another hash when anything in them is another', async () => {
     const changes: readonly Partial<Terms>[] = [
       { icl_origin: 'https://icl.example' },
-      { pool_cid: `bafkrei${'b'.repeat(52)}` },
+      { pool_cid: `bafkrei${'b'.repeat(51)}a` },
       { model_id: 'openai:other' },
       { min_tier: 0 },
       { comparator: 'similar/2' },

@@ -74,7 +74,7 @@ export const sampleList = (
 ): JobListView => ({
   terms: {
     icl_origin: iclOrigin,
-    pool_cid: `bafkrei${'d'.repeat(52)}`,
+    pool_cid: `bafkrei${'d'.repeat(51)}a`,
     model_id: 'openai:test',
     min_tier: 0,
     comparator,
@@ -286,7 +286,7 @@ async function delivered(
     statement: 'svc-delivery-v2',
     ...{ jobId, address, fence },
     answer: await statementHash(unbatched(answer)),
-    output_cid: `bafkrei${'bcefghi'[position % 7]}${'b'.repeat(51)}`,
+    output_cid: `bafkrei${'abcefgh'[position % 7]}${'b'.repeat(50)}a`,
     outHighHandle: 14n,
     outLowHandle: 15n,
     ...job.output,

@@ -45,6 +45,13 @@ it('what travels has one spelling', () => {
   expect(Uint256.safeParse((2n ** 256n).toString()).success).toBe(false)
   expect(Uint256.safeParse('-1').success).toBe(false)
   expect(Cid.safeParse('QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWnPbdG').success).toBe(false)
+  const cid = 'bafkreih2fsgmj4ubo2565vfxg3pvngruy6ong4r6t3cc7ftuwtkgvrvyxa'
+  expect(Cid.safeParse(cid).success).toBe(true)
+  for (const last of ['b', 'c', 'd', '2', '7']) {
+    expect(Cid.safeParse(`${cid.slice(0, -1)}${last}`).success).toBe(false)
+  }
+  // Its digest would have another length.
+  expect(Cid.safeParse(cid.replace('bafkreih', 'bafkreii')).success).toBe(false)
   const signature = `0x${'1'.repeat(128)}1b`
   expect(WalletSignature.safeParse(signature).success).toBe(true)
   for (const other of [

@@ -15,7 +15,7 @@ import { answerOf } from '../../icl/node-steps.ts'
 import { modelId, origin } from '../../icl/test-icl.ts'
 import type { Call } from './signed-request.ts'
 
-const cidOf = (letter: string) => `bafkrei${letter.repeat(52)}`
+const cidOf = (letter: string) => `bafkrei${letter.repeat(51)}a`
 
 /** An offer as a node gets it. */
 export type Offer = { readonly jobId: JobId; readonly fence: number }

@@ -8,8 +8,8 @@ import { answerJob, checkAll, delivererOf } from '../run-job.ts'
 import { submit } from '../test-client.ts'
 import { createTestIcl, joinNodes, origin, type TestIcl, type TestNode } from '../test-icl.ts'
 
-const promptCid = `bafkrei${'z'.repeat(52)}`
-const outputCid = `bafkrei${'b'.repeat(52)}`
+const promptCid = `bafkreia${'z'.repeat(50)}a`
+const outputCid = `bafkrei${'b'.repeat(51)}a`
 
 async function start() {
   const icl = await createTestIcl()

@@ -82,7 +82,7 @@ export const sampleJob = ({
       list: {
         terms: {
           icl_origin: 'https://icl.test',
-          pool_cid: `bafkrei${'p'.repeat(52)}`,
+          pool_cid: `bafkreia${'p'.repeat(50)}a`,
           model_id: modelId,
           min_tier: 0,
           comparator,

@@ -190,7 +190,7 @@ describe('a receipt', () => {
   })
 
   it('is of this very job, and of nothing else', async () => {
-    const cid = `bafkrei${'z'.repeat(52)}`
+    const cid = `bafkreia${'z'.repeat(50)}a`
     const cases: [Partial<ExpectedJob['identity']>, string][] = [
       [{ chainId: 1 }, 'it is about another chain'],
       [{ client }, 'it is about another client'],

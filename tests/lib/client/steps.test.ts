@@ -172,7 +172,7 @@ it('a blob is believed to be stored under its own name only', async () => {
   } as unknown as SignedList['body']
   const list = { signed: { body, key: '', signature: '' } }
   expect(await uploadBlob(context, blob, list)).toMatch(/^bafkrei/)
-  const api = { ...context.api, putBlob: async () => ({ cid: `bafkrei${'b'.repeat(52)}` }) }
+  const api = { ...context.api, putBlob: async () => ({ cid: `bafkrei${'b'.repeat(51)}a` }) }
   await expect(uploadBlob({ ...context, api }, blob, list)).rejects.toMatchObject({
     ...{ code: 'blob-cid-wrong', hint: expect.stringContaining('Do not use this ICL') },
     message: expect.stringContaining('instead of bafkrei'),

@@ -79,5 +79,5 @@ export const evidenceOf = (text: string): Promise<Evidence> =>
   exact.evidenceOf({ text, prompt: '', key: fill(3) })
 
 export const otherId = aHash(`0x${'1'.repeat(64)}`)
-export const otherCid = `bafkrei${'c'.repeat(52)}`
+export const otherCid = `bafkrei${'c'.repeat(51)}a`
 export const stranger = anAddress(`0x${'9'.repeat(40)}`)

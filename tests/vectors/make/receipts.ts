@@ -108,12 +108,17 @@ export async function falseReceipts(): Promise<object> {
     about:
       'Each is the receipt named `of` in receipts-valid.json after `changes`, in order: [path, value] sets what the JSON pointer (RFC 6901) names, [path] removes it. `why` is what this service says, and no part of the protocol. The keys of the ICL are those of the valid receipt, or `iclKeys`. The `malformed` ones are refused for their form, before any signature is looked at.',
     receipts: await Promise.all(all.map((one) => falseVector(one, known))),
-    malformed: notOrigins.map((origin) => ({
-      of: samples.good[0],
-      changes: ['/icl_origin', '/list/terms/icl_origin'].map((pointer) => [pointer, origin]),
-    })),
+    malformed: [
+      ...notOrigins.map((origin) =>
+        ['/icl_origin', '/list/terms/icl_origin'].map((pointer) => [pointer, origin]),
+      ),
+      ...notCids.map((cid) => [['/prompt_cid', cid]]),
+    ].map((changes) => ({ of: samples.good[0], changes })),
   }
 }
+
+/** The CID of the sample with bits that no byte uses, and one with a digest of another length. */
+const notCids = [`bafkrei${'a'.repeat(51)}b`, `bafkreii${'a'.repeat(51)}`]
 
 const notOrigins = [
   'https://icl.test\ud800',

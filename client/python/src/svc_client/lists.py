@@ -6,7 +6,7 @@ from typing import Any, Callable, NamedTuple, Optional, Sequence
 from .encoding import cid_of, hash_of, unhex
 from .errors import checker
 from .keccak import abi_encode, keccak256
-from .schema import prompt_parts
+from .schema import cid_pattern, prompt_parts
 
 _model = re.compile("[a-z0-9][a-z0-9-]{0,31}:[A-Za-z0-9._:/@+-]{1,96}")
 _number = "(?:0|[1-9][0-9]{0,6})"
@@ -122,7 +122,7 @@ def read_pool(root: str, load: Callable[[str], bytes]) -> list[PoolNode]:
             _check(header == "svc-pool-branch-v2", f"{cid} is no part of a pool")
             _check(len(lines) <= 16, "it has too many parts")
             for line in lines:
-                _check(re.fullmatch("bafkrei[a-z2-7]{52}", line) is not None, f"{line[:80]!r} is no part")
+                _check(re.fullmatch(cid_pattern, line) is not None, f"{line[:80]!r} is no part")
                 read(line, depth + 1)
 
     read(root, 0)

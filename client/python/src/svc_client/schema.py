@@ -67,13 +67,15 @@ def record(optional: Sequence[str] = (), **fields: Form) -> Form:
     return form
 
 
-# The last character of base64url has bits that no byte uses. They must be zero.
+# The last character of base64url or base32 has bits that no byte uses. They must be zero.
 _last2, _last3 = "[AQgw]", "[AEIMQUYcgkosw048]"
 address = text("0x[0-9a-f]{40}")
 hash32 = text("0x[0-9a-f]{64}")
 uint256 = text("0|[1-9][0-9]{0,77}", lambda digits: int(digits) < 2**256)
 icl_origin = text(r"[\x21-\x7e]{1,512}")
-cid = text("bafkrei[a-z2-7]{52}")
+# The first character after the prefix also ends the digest's length.
+cid_pattern = "bafkrei[a-h][a-z2-7]{50}[aeimquy4]"
+cid = text(cid_pattern)
 base64url32 = text(f"[A-Za-z0-9_-]{{42}}{_last3}")
 base64url = text(
     f"([A-Za-z0-9_-]{{4}})*([A-Za-z0-9_-]{_last2}|[A-Za-z0-9_-]{{2}}{_last3})?", lambda data: len(data) <= 2_731
