@@ -137,6 +137,8 @@ async function seeAccess(
       return { news: done, ...finding('refuse-access') }
     case 'ended':
       return { news: done, ...finding('find-ended') }
+    case 'other':
+      return { news: done, ...finding('find-other-list') }
     case 'missing': {
       const retryMs = Math.min(1_000 * 1.2 ** attempts, longestAccessRetryMs)
       return { news: effectTried({ done: false, retryMs }), ...finding('miss-access') }
@@ -247,7 +249,7 @@ async function inGroups<T>(
 }
 
 /** Whether a node can read the prompt key of its job. `ended`: its client gives no other node access. */
-type Access = 'allowed' | 'missing' | 'refused' | 'ended' | 'not-needed'
+type Access = 'allowed' | 'missing' | 'refused' | 'ended' | 'other' | 'not-needed'
 
 /** Makes sure that a node may read the prompt key. The coordinator activates members of the list that the client committed to. */
 async function ensureAccess(
@@ -269,7 +271,7 @@ async function ensureAccess(
   if (commitment === undefined) return ended ? 'ended' : 'missing'
   if (commitment !== list.commitment) {
     log.warn('the client committed to another list', { jobId, commitment })
-    return 'ended'
+    return 'other'
   }
   if (isAllowed) return 'allowed'
   // The chain has activated it, and an RPC server lags behind. Another activation would change nothing.

@@ -46,6 +46,8 @@ export function applyFinding(job: Job, finding: Finding, { now, limits }: Moment
     case 'find-ended':
       // The seat can never be filled.
       return settle(job, 'expired', 'list-ended', now)
+    case 'find-other-list':
+      return settle(job, 'expired', 'list-differs', now)
   }
 }
 

@@ -38,8 +38,10 @@ export type Finding = Seat &
     | { readonly type: 'find-busy' }
     /** The node left the pool before it had an offer. */
     | { readonly type: 'find-gone' }
-    /** The chain gives no other node access: the client committed to another list, or ended this one. */
+    /** The chain gives no other node access: the client ended this list. */
     | { readonly type: 'find-ended' }
+    /** The client committed on chain to another list, or to this one for another job. */
+    | { readonly type: 'find-other-list' }
   )
 
 /** The result of trying an effect: it is done, or has to be tried again. */

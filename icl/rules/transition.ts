@@ -109,6 +109,7 @@ function apply(job: Job, command: SingleCommand, moment: Moment): Transition {
     case 'find-busy':
     case 'find-gone':
     case 'find-ended':
+    case 'find-other-list':
       return applyFinding(job, command, moment)
     case 'claim':
     case 'commit':

@@ -6,6 +6,10 @@ export const jobCauses = {
     'a seat fell empty, and the commitment of the client on chain gives no other node of the list access',
     'run the job again with another prompt key. Commit to the list that is submitted, and leave it open until the job has settled',
   ),
+  'list-differs': client(
+    'the client committed on chain to another list or job than it submitted',
+    'run the job again with another prompt key, and commit to the `jobId` and the list that are submitted',
+  ),
   'different-answer': client(
     "the node's answer differs from the delivered one",
     'use a model that gives the same answer each time, or another comparator',

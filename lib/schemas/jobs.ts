@@ -116,6 +116,7 @@ export const JobReason = z.enum([
   'attempts-exhausted',
   'list-used-up',
   'list-ended',
+  'list-differs',
   'deadline-passed',
   'quorum-agreed',
   'quorum-disagreed',

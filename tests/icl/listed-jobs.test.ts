@@ -228,7 +228,7 @@ describe('the commitment on chain', () => {
     const other = aHash(`0x${'e'.repeat(64)}`)
     chain.commitList(job.highHandle, job.lowHandle, other, job.first)
     await clock.advance(3_000)
-    expect(await viewOf(job)).toMatchObject({ status: 'expired', reason: 'list-ended' })
+    expect(await viewOf(job)).toMatchObject({ status: 'expired', reason: 'list-differs' })
     for (const node of nodes) expect(await offersOf(node)).toEqual([])
   })
 

@@ -88,6 +88,7 @@ function failures(job: Job, node: Address): readonly Command[] {
           { type: 'find-busy', node, fence },
           { type: 'find-gone', node, fence },
           { type: 'find-ended', node, fence },
+          { type: 'find-other-list', node, fence },
         ] as const)
       : []),
     ...(answer ? [verdictBy(job, node, 'output-mismatch'), abortTurnBy(job, node)] : []),
@@ -216,6 +217,7 @@ describe('in every reachable state', () => {
         'disputed undelivered',
         'expired attempts-exhausted',
         'expired deadline-passed',
+        'expired list-differs',
         'expired list-ended',
         'expired list-used-up',
         'expired not-enough-nodes',
