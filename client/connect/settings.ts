@@ -41,11 +41,13 @@ export const clientSettingNames: readonly string[] = Object.keys(Settings.shape)
 /** The settings of a client on a user's machine. */
 export type ClientSettings = z.output<typeof Settings>
 
-/** Reads a client's settings; empty variables count as unset. Throws SvcError `settings-invalid`, which lists every mistake. */
+/** Reads a client's settings; white space at the ends does not count, and empty variables are unset. Throws SvcError `settings-invalid`, which lists every mistake. */
 export function parseClientSettings(environment: Environment): ClientSettings {
   const given = clientSettingNames.flatMap((name) => {
-    const value = environment[name]
-    return value === undefined || value === '' ? [] : [[name, value] as const]
+    // A file with CRLF leaves a carriage return. A password stays as it is.
+    const text = environment[name]
+    const value = name === 'SVC_KEY_PASSWORD' ? text : text?.trim()
+    return value ? [[name, value] as const] : []
   })
   const present = Object.fromEntries(given)
   const parsed = Settings.safeParse(present)

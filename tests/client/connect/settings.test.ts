@@ -54,6 +54,16 @@ describe('the settings of a client', () => {
     expect(settings.SVC_IPFS_GATEWAY).toEqual(['https://one.example', 'https://two.example'])
   })
 
+  it('may end in white space, except a password', () => {
+    const settings = parseClientSettings({
+      ...needed,
+      SVC_CLIENT_KEY_FILE: 'client.key\r',
+      SVC_KEY_PASSWORD: ' secret ',
+    })
+    expect(settings.SVC_CLIENT_KEY_FILE).toBe('client.key')
+    expect(settings.SVC_KEY_PASSWORD).toBe(' secret ')
+  })
+
   it('refuse plain http to an ICL or RPC in a public network', async () => {
     const { message } = await errorOf(() =>
       parseClientSettings({
