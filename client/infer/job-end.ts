@@ -37,7 +37,8 @@ export async function endOf(
     ...(status === 'accepted' && { opens: opensWith(jobId) }),
   })
   if (stage === 'unsent') return unpaid('No job was submitted')
-  if (stage === 'keyed') return unpaid('No job was submitted. Only storing its key was paid for')
+  if (stage === 'keyed')
+    return unpaid('No job was submitted. Only its transactions on chain were paid for')
   if (job === undefined || client === undefined) {
     return unpaid('It is not known whether the job reached the ICL. The ICL was asked to cancel it')
   }

@@ -16,7 +16,7 @@
  *   hide the others, as long as at most 5,000 jobs wait for the chain.
  * - Results that are not recorded yet are forgotten with the term, because the saves of a term may be lost with it.
  * - The first look of a term, and the one after the clock was set back, is at the effects that wait, too, of up to 5,000 jobs:
- *   some may have been put off by a clock that was ahead (`isDue`).
+ *   some may have been put off by a clock that was ahead (`isDue`). It comes at most every 10 s, and again while it finds some.
  * - A job with an effect that waits for the chain is looked at again after 5 s, because others of its effects may be due: the
  *   longest unseen first, and 64 in a look, so that many do not stay in step after a pause.
  *
@@ -41,6 +41,7 @@ const batchSize = 64
 const maxUnderWay = 256
 const maxPutOff = 5_000
 const maxWaiting = 5_000
+const wideLookMs = 10_000
 const lookAgainMs = 5_000
 
 const nameOf = (id: JobId, ...effectIds: readonly number[]): string =>
@@ -58,6 +59,37 @@ function toLookAt(due: readonly JobId[], unseenMs: (id: JobId) => number): reado
   return [...due.filter(isNew), ...byUnseen.slice(0, batchSize)]
 }
 
+/** Finds jobs with due effects and, now and then, those whose effects a clock that was ahead may have put off. */
+function createLooks({ store, clock }: Dependencies) {
+  let mayBeHeldUp = true
+  let lastLookAt = 0
+  let lookedWideAt: MonotonicMs | undefined
+  return {
+    /** Makes one of the next looks a wide one. */
+    want: () => {
+      mayBeHeldUp = true
+    },
+    listDue: async (now: number, limit: number): Promise<readonly JobId[]> => {
+      mayBeHeldUp ||= now < lastLookAt
+      lastLookAt = now
+      if (!mayBeHeldUp || elapsedSince(clock, lookedWideAt) < wideLookMs)
+        return await store.listDue('effect', now, limit)
+      const all = await store.listDue('effect', Number.MAX_SAFE_INTEGER, maxWaiting)
+      mayBeHeldUp = false
+      lookedWideAt = clock.monotonic()
+      return all
+    },
+    find: async (id: JobId): Promise<Job | undefined> => {
+      try {
+        return (await store.findJob(id))?.document
+      } catch (error) {
+        mayBeHeldUp = true
+        throw error
+      }
+    },
+  }
+}
+
 /** Delivers effects while this replica leads. */
 export function createEffects(deps: Dependencies, leadership: Leadership) {
   const work = createWork(deps)
@@ -70,10 +102,10 @@ export function createEffects(deps: Dependencies, leadership: Leadership) {
   // The jobs with effects that wait until fewer ask the chain, in the order in which they came, and when each was looked at.
   const putOff = new Map<JobId, MonotonicMs>()
   let lastTerm: AbortSignal | undefined
-  let lastLookAt = Number.POSITIVE_INFINITY
+  const outboxes = createLooks(deps)
 
   const startJob = async (id: JobId, now: number, term: AbortSignal) => {
-    const job = (await deps.store.findJob(id))?.document
+    const job = await outboxes.find(id)
     if (!job) return void putOff.delete(id)
     const lookedAt = deps.clock.monotonic()
     const together: PendingEffect[] = []
@@ -82,6 +114,8 @@ export function createEffects(deps: Dependencies, leadership: Leadership) {
     for (const pending of job.outbox) {
       const { id: effectId, effect } = pending
       if (!isDue(job, pending, now)) continue
+      // Until its result is saved, no look at what is due shows it.
+      if (pending.dueAt > now) outboxes.want()
       if (commits.isDone(id, effectId) || underWay.has(nameOf(id, effectId))) continue
       if (effect.type === 'commit-result') result = effectId
       else if (effect.type === 'notify') notices.add(job, effectId, term)
@@ -123,7 +157,7 @@ export function createEffects(deps: Dependencies, leadership: Leadership) {
         commits.clear()
         putOff.clear()
         lastTerm = term
-        lastLookAt = Number.POSITIVE_INFINITY
+        outboxes.want()
       }
       if (!term || work.size >= maxUnderWay) return
       const room = Math.max(0, maxUnderWay - chainWork.size)
@@ -131,10 +165,7 @@ export function createEffects(deps: Dependencies, leadership: Leadership) {
       const now = deps.clock.now()
       const started = [work, chainWork].reduce((sum, { size, failed }) => sum + size + failed, 0)
       const held = commits.size + putOff.size + looks.failed + notices.size
-      const [until, limit] =
-        now < lastLookAt ? [Number.MAX_SAFE_INTEGER, maxWaiting] : [now, batchSize + started + held]
-      const due = await deps.store.listDue('effect', until, limit)
-      lastLookAt = now
+      const due = await outboxes.listDue(now, batchSize + started + held)
       // A job that cannot be read must not hold up the others.
       await Promise.all(
         toLookAt(due, unseenMs).map((id) =>

@@ -78,7 +78,10 @@ export interface Chain {
    * commitment is another one, has expired, or was ended by its owner. Throws a retryable error while there is no commitment. Here and
    * below, the signal ends the wait, not the transaction.
    */
-  activate(activation: Activation, signal?: AbortSignal): Promise<'granted' | 'refused' | 'ended'>
+  activate(
+    activation: Activation,
+    signal?: AbortSignal,
+  ): Promise<'granted' | 'refused' | 'ended' | 'other'>
   isAllowed(handle: bigint, account: Address): Promise<boolean>
   /** Returns where this very result is on chain. `sentTx` may have put it there. Throws `chain-conflict` when another result of the job is there. */
   findCommitment(result: ChainResult, sentTx: Hash32 | undefined): Promise<Commitment>

@@ -44,7 +44,7 @@ export function createKeyLists(
           const { commitment } = await listOf(reader, promptKeyStore, high, low)
           const wanted = listCommitment({ ...activation, activator: coordinator, list })
           // An RPC server may lag behind: without a commitment there nothing has ended.
-          if (commitment !== undefined && commitment !== wanted) return 'ended'
+          if (commitment !== undefined && commitment !== wanted) return 'other'
         }
         throw refusalOf(error, 'activating a node', promptKeyStore)
       }

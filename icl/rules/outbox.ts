@@ -28,11 +28,13 @@ const longestConfirmingMs = 15_000
 /** How often the ICL looks whether an accused operator has answered, or the arbiter has decided. */
 const slashLookMs = 3_600_000
 const chainClockMs = 60_000
+// Jobs are read a little after the time of a look, and clocks of replicas differ.
+const slackMs = 5_000
 const weiPerGwei = 1_000_000_000n
 
 /** True for an effect to try now. One that is due later than it can wait was put off while the clock was ahead. */
 export const isDue = ({ webhook }: Job, { effect, dueAt }: PendingEffect, now: number): boolean =>
-  dueAt <= now || dueAt > now + longestWaitMs(effect, webhook)
+  dueAt <= now || dueAt > now + longestWaitMs(effect, webhook) + slackMs
 
 function longestWaitMs({ type }: Effect, webhook: Job['webhook']): number {
   if (type === 'notify') return longestNoticeWaitMs(webhook?.attempts ?? 0)

@@ -70,7 +70,7 @@ export async function createDependencies(settings: Settings, host: Host): Promis
     'chain',
     viemChain,
     metrics,
-    createFailures({ clock, log }, 'the chain fails'),
+    createFailures({ clock, log }, 'the chain fails', 60_000),
   )
   const keys = await createKeyring({ store: lasting(store), clock }, settings.SVC_ICL_SECRET)
   // The ICL starts even while the database is away: the background refreshes again.

@@ -9,6 +9,7 @@ type Spell = {
   readonly since: MonotonicMs
   readonly names: Set<string>
   count: number
+  failedAt: MonotonicMs
   loggedAt: MonotonicMs
 }
 
@@ -27,9 +28,12 @@ const codeOf = (error: unknown): string =>
 export function createFailures(
   { clock, log }: { readonly clock: Clock; readonly log: Log },
   message: string,
+  /** How long nothing may have failed when it is over, for work of which many pieces have one name. */
+  quietMs = 0,
 ) {
   const spells = new Map<string, Spell>()
   const remove = (key: string, spell: Spell, name: string) => {
+    if (quietMs > 0 && elapsedSince(clock, spell.failedAt) < quietMs) return
     if (!spell.names.delete(name) || spell.names.size > 0) return
     spells.delete(key)
     const seconds = Math.round(elapsedSince(clock, spell.since) / 1000)
@@ -41,10 +45,17 @@ export function createFailures(
       const key = passing ? codeOf(error) : name
       const now = clock.monotonic()
       const known = spells.get(key)
-      const spell = known ?? { since: now, names: new Set<string>(), count: 0, loggedAt: now }
+      const spell = known ?? {
+        since: now,
+        names: new Set<string>(),
+        count: 0,
+        failedAt: now,
+        loggedAt: now,
+      }
       spells.set(key, spell)
       spell.names.add(name)
       spell.count++
+      spell.failedAt = now
       if (known && elapsedSince(clock, known.loggedAt) < remindMs) return
       spell.loggedAt = now
       const fields = { work: name, error: String(error), failures: spell.count }

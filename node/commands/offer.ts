@@ -13,13 +13,13 @@ import { isRetryable, untilReached } from './until-reached.ts'
  * each job that the node draws.
  *
  * Idea: an inference that fails so takes the models back. As a probe cannot tell when that is over, the node tries each model out with a
- * few tokens, at once and then less and less often. A refusal in passing, or of one model or one prompt only, so costs the others little.
+ * short prompt, at once and then less and less often. A refusal in passing, or of one model or one prompt only, so costs the others little.
  *
  * Invariant: jobs under way go on: the models stay served, and are only not offered.
  */
 
 const refusals = ['provider-key-refused', 'provider-quota-used-up']
-const tryOut = { prompt: promptOfText('Say yes.'), maxOutputTokens: 16 }
+const prompt = promptOfText('Say yes.')
 /** Timers take no longer than 24 days, and no provider means more than a day. */
 const longestWaitMs = 86_400_000
 
@@ -60,21 +60,32 @@ export function createOffer(models: OfferedModels, { clock, log, stop }: Deps) {
     }
   }
 
-  const answers = async (id: string) =>
+  /** Resolves once the model answers. Credit may be enough for few tokens only, so it may take as many as the job. */
+  const answers = async (id: string, maxOutputTokens: number) =>
     await untilReached(
       clock,
       stop,
       async () => {
         const model = models.get(id)
-        await model?.provider.complete({ ...tryOut, model: model.model, signal: stop })
+        const asked = { prompt, maxOutputTokens, signal: stop }
+        await model?.provider.complete({ ...asked, model: model.model }).catch(waitAsAsked)
       },
       () => {},
       (error) => isRefusal(error) || isRetryable(error),
     )
 
-  const notice = (id: string, error: unknown) => {
+  const waitAsAsked = async (error: unknown) => {
+    const { askedWaitMs } = error instanceof ProviderError ? error : {}
+    if (askedWaitMs !== undefined) await clock.sleep(Math.min(askedWaitMs, longestWaitMs), stop)
+    throw error
+  }
+
+  const notice = (id: string, error: unknown, maxOutputTokens: number) => {
     const isOfSame = (other: string) => providerNameOf(other) === providerNameOf(id)
-    if (isRefusal(error)) withdraw([...now.keys()].filter(isOfSame), error, answers)
+    if (isRefusal(error)) {
+      const isAnswering = (other: string) => answers(other, maxOutputTokens)
+      withdraw([...now.keys()].filter(isOfSame), error, isAnswering)
+    }
     if (!(error instanceof ProviderError) || error.code !== 'provider-rate-limited') return
     const { askedWaitMs } = error
     if (askedWaitMs === undefined) return
@@ -87,7 +98,7 @@ export function createOffer(models: OfferedModels, { clock, log, stop }: Deps) {
       ...provider,
       complete: (completion) =>
         provider.complete(completion).catch((error: unknown) => {
-          notice(id, error)
+          notice(id, error, completion.maxOutputTokens)
           throw error
         }),
     },

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { promptOfText } from '../../lib/prompt.ts'
 import { offerWhenReached } from '../../node/commands/offer-when-reached.ts'
+import type { Completion } from '../../node/inference/provider.ts'
 import { ProviderError } from '../../node/inference/provider-call.ts'
 import { findProvider } from '../../node/inference/providers.ts'
 import { createVirtualClock } from '../virtual-clock.ts'
@@ -26,11 +27,14 @@ let answers: Record<string, Answer>
 let asked: string[]
 /** Why a model gives no answer. */
 let failures: Record<string, Error | undefined>
+/** How many tokens are answered despite a failure: credit may be enough for few. */
+let affordable: number
 let stop: AbortController
 beforeEach(() => {
   answers = { here: list, there: list }
   asked = []
   failures = {}
+  affordable = 0
   stop = new AbortController()
 })
 
@@ -39,9 +43,12 @@ function start() {
   const log = recordingLog()
   const providers = ['here', 'there'].map((name) => findProvider(name, settings))
   const fetch = async (request: Request) => answers[new URL(request.url).hostname]!()
-  const complete = async ({ model }: { model: string }) => {
+  const complete = async ({
+    model,
+    maxOutputTokens,
+  }: Pick<Completion, 'model' | 'maxOutputTokens'>) => {
     asked.push(model)
-    if (failures[model]) throw failures[model]
+    if (failures[model] && maxOutputTokens > affordable) throw failures[model]
     return 'Yes.'
   }
   const models = new Map(ids.map((id) => [id, { provider: { complete }, model: id }]))
@@ -159,6 +166,32 @@ describe('the models of a provider that refuses a job', () => {
     expect(offered()).toEqual(ids)
     expect(changes).toHaveLength(3)
     expect(asked.filter((model) => model === 'here:a')).toHaveLength(4)
+  })
+
+  it('are tried out with as many tokens as the job asked for: credit may be enough for few', async () => {
+    const { clock, job, offered } = await startWithJob()
+    affordable = 8
+    failures['here:a'] = errorOf('provider-quota-used-up')
+    await expect(job('here:a')).rejects.toThrow()
+    await clock.advance(3_600_000)
+    expect(offered()).not.toContain('here:a')
+    affordable = 9
+    await clock.advance(60_000)
+    expect(offered()).toEqual(ids)
+  })
+
+  it('are tried out no earlier than the provider asks', async () => {
+    const { clock, job, offered } = await startWithJob()
+    failures['here:a'] = refused
+    await expect(job('here:a')).rejects.toThrow()
+    failures['here:a'] = errorOf('provider-rate-limited', 3_600_000, true)
+    await clock.advance(60_000)
+    const tried = asked.length
+    await clock.advance(3_500_000)
+    expect(asked).toHaveLength(tried)
+    failures = {}
+    await clock.advance(200_000)
+    expect(offered()).toEqual(ids)
   })
 
   it('wait as long as a Retry-After that no job can wait for, a day at most', async () => {

@@ -151,7 +151,7 @@ it('says what the coordinator failed with while its list was waited for, and wha
     })
   }
   const { code, stderr } = await run({ ...context, api: { ...context.api, drawList } }, end)
-  expect(stderr).toContain('No job was submitted. Only storing its key was paid for')
+  expect(stderr).toContain('No job was submitted. Only its transactions on chain were paid for')
   expect(stderr).toContain('(the coordinator failed: The chain cannot be reached)')
   expect(code).toBe(75)
 })

@@ -16,23 +16,31 @@ function world() {
     (message, fields) =>
       void logged.push(`${level} ${message} ${JSON.stringify(fields)}`)
   const log = { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
-  const failures = createFailures({ clock, log }, 'the chain fails')
+  const failures = createFailures({ clock, log }, 'the chain fails', 60_000)
   return { clock, logged, failures, work: createWork({ clock, log }) }
 }
 
 it('calls of the chain that fail in passing are logged by method, and what it refuses is not', async () => {
-  const { logged, failures } = world()
-  const answers: (() => Promise<string>)[] = [
-    () => Promise.reject(new SvcError('chain-unavailable', 'away', { hint: '', retryable: true })),
-    () => Promise.reject(new TypeError('a mistake')),
-    async () => 'a block',
-  ]
-  const target = { read: () => answers.shift()!() }
-  const chain = instrumented('chain', target, createPrometheus(), failures)
-  for (let call = 0; call < 3; call++) await chain.read().catch(() => {})
-  expect(logged).toHaveLength(2)
+  const { clock, logged, failures } = world()
+  const away = new SvcError('chain-unavailable', 'away', { hint: '', retryable: true })
+  let answer: unknown = away
+  const read = () => (answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer))
+  const chain = instrumented('chain', { read }, createPrometheus(), failures)
+  // One call of two fails.
+  for (let call = 0; call < 100; call++) {
+    answer = call % 2 === 0 ? away : 'a block'
+    await chain.read().catch(() => {})
+    await clock.advance(1_000)
+  }
+  answer = new TypeError('a mistake')
+  await chain.read().catch(() => {})
+  answer = 'a block'
+  await clock.advance(60_000)
+  await chain.read()
+  expect(logged).toHaveLength(3)
   expect(logged[0]).toMatch(/^warn the chain fails .*"work":"read"/)
-  expect(logged[1]).toMatch(/^info the chain fails: over/)
+  expect(logged[1]).toMatch(/^warn the chain fails .*"failures":31/)
+  expect(logged[2]).toMatch(/^info the chain fails: over .*"failures":50/)
 })
 
 it('a store that is away for minutes is logged at its beginning, once a minute, and at its end, however much work waits', async () => {
