@@ -176,11 +176,12 @@ function jobError(
   })
 }
 
-/** Returns the reason that ended most of a job's assignments. */
+/** Returns the reason that ended most of a job's assignments. Reasons that nobody has to mend count only where there is no other. */
 function commonReason(view: Pick<JobView, 'quorum'>): AssignmentReason | undefined {
   const counts = new Map<AssignmentReason, number>()
   for (const { reason } of view.quorum) {
     if (reason !== undefined) counts.set(reason, (counts.get(reason) ?? 0) + 1)
   }
-  return [...counts].sort(([, a], [, b]) => b - a)[0]?.[0]
+  const byCount = [...counts].sort(([, a], [, b]) => b - a).map(([reason]) => reason)
+  return byCount.find((reason) => causes[reason].who !== 'nobody') ?? byCount[0]
 }

@@ -152,10 +152,11 @@ describe('infer', () => {
         {
           status: 'open',
           reason: 'not-enough-nodes',
-          quorum: quorum.map(({ verdict: _, ...assignment }) => ({
+          // The others stopped offering the model before they had an offer.
+          quorum: quorum.map(({ verdict: _, ...assignment }, at) => ({
             ...assignment,
             status: 'aborted',
-            reason: 'provider-key-refused',
+            reason: at === 0 ? 'provider-key-refused' : 'node-left',
           })),
         },
       ],
