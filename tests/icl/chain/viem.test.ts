@@ -171,7 +171,7 @@ describe('the list of a prompt key', () => {
     expect(await icl.isAllowed(high, member(otherNode!))).toBe(true)
     expect(await icl.listOf(high, low)).toMatchObject({ used: 3, ended: false })
     const members = activation.members.toReversed()
-    expect(await icl.activate({ ...activation, members, position: 2 })).toBe('ended')
+    expect(await icl.activate({ ...activation, members, position: 2 })).toBe('other')
     await endList(key)
     expect(await icl.listOf(high, low)).toMatchObject({ used: 3, ended: true })
     expect(await icl.activate({ ...activation, position: 2 })).toBe('ended')
