@@ -18,8 +18,8 @@ type Offered = {
 
 /**
  * Probes every provider once and offers the models of those that respond. The models of a provider that is away join the offer when it
- * responds, and those of one that refuses a job leave it for as long, so that the node takes no job that must fail. An error that the operator has to mend is logged. If every provider has one, the
- * first is thrown (SvcError `provider-...`).
+ * responds, and those of one that refuses a job leave it for as long, so that the node takes no job that must fail. An error that the
+ * operator has to mend is logged. If every provider has one, the first is thrown (SvcError `provider-...`).
  */
 export async function offerWhenReached(
   { models, providers, log, stop }: Offered,

@@ -90,12 +90,14 @@ const problem = (status: number, code: string) => ({
   status,
   json: { type: 'x', title: code, status, code, retryable: status >= 500 },
 })
-/** Runs a job, however it ends; first the nodes have to be done with the one before. */
-const ask = async () => {
-  await eventually('the nodes are free', async () => {
+const untilFree = () =>
+  eventually('the nodes are free', async () => {
     const histories = await Promise.all([0, 1, 2].map(world.historyOf))
     return histories.flat().every(({ outcome }) => outcome !== 'running')
   })
+/** Runs a job, however it ends; first the nodes have to be done with the one before. */
+const ask = async () => {
+  await untilFree()
   return await world.ask(`What is ${randomUUID()}?`).then(
     ({ status }) => status,
     (error: { code?: string }) => error.code ?? String(error),
@@ -179,9 +181,10 @@ describe('daemons see', () => {
   })
 
   it('a provider that refuses the key', async () => {
+    // A node that is still at the job before would be refused, too, and offer no model to the next.
+    await untilFree()
     world.provider.answer = () => ({ status: 401, code: 'invalid_api_key' })
-    // The first node that is refused offers no model any more. When the others are as fast, no node is left for the job.
-    expect(['provider-key-refused', 'not-enough-nodes']).toContain(await ask())
+    expect(await ask()).toBe('provider-key-refused')
     back()
     const count = (log: string, text: string) => log.split(text).length - 1
     await eventually('the models are offered again', async () => {
