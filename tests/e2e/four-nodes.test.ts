@@ -7,6 +7,7 @@ import { createProcesses, type Processes } from '../../demo/processes.ts'
 import { startWorld, type World } from '../../demo/world.ts'
 import { describeAgreed } from '../../lib/client/agreed.ts'
 import type { AgreementRule } from '../../lib/schemas/terms.ts'
+import { eventually } from '../eventually.ts'
 import { breadAnswer, liftAnswer } from '../lib/comparators/texts.ts'
 import { type ProviderServer, startProviderServer } from './provider-server.ts'
 import { type HttpProxy, startProxy } from './proxy.ts'
@@ -40,12 +41,22 @@ afterAll(async () => {
   await front.stop()
 })
 
+async function serving(): Promise<number> {
+  const response = await fetch(`${world.icl.url}/v1/nodes/active?model_id=${model}`)
+  const { nodes } = (await response.json()) as { readonly nodes: readonly unknown[] }
+  return nodes.length
+}
+
 type Asking = Omit<Parameters<typeof ask>[1], 'model' | 'onEvent'>
 
 /** Runs a job in which the provider knows who asks first, who asks next, and who has the first seat. */
 async function askBySeat(request: Asking, answerTo: (key: string, isFirstSeat: boolean) => string) {
   const first = Promise.withResolvers<string | undefined>()
-  answer = async ({ key }) => answerTo(key, addressOf(key) === (await first.promise))
+  answer = async ({ key, prompt }) => {
+    // A node whose key was refused before tries it out with a prompt of its own.
+    if (prompt !== request.prompt) return 'Yes.'
+    return answerTo(key, addressOf(key) === (await first.promise))
+  }
   return await ask(world, {
     ...request,
     model,
@@ -132,6 +143,8 @@ describe('with a node to spare, one', () => {
     const took = [result.deliverer, ...result.verdicts.map(({ node }) => node)]
     expect(took).not.toContain(gone)
     expect(took).toHaveLength(3)
+    answer = () => 'Yes.'
+    await eventually('it offers the model again', async () => (await serving()) === 4)
   })
 })
 
