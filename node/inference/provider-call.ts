@@ -157,10 +157,10 @@ function toSvcError(
 function codeOf({ fault, status, isQuota }: ProviderFailure): ProviderCode {
   if (fault !== undefined) return fault.code
   if (status === undefined) return 'provider-unreachable'
+  if (status === 402 || isQuota) return 'provider-quota-used-up'
   if (status === 401 || status === 403) return 'provider-key-refused'
-  if (status === 402) return 'provider-quota-used-up'
   if (status === 404) return 'provider-model-unknown'
-  if (status === 429) return isQuota ? 'provider-quota-used-up' : 'provider-rate-limited'
+  if (status === 429) return 'provider-rate-limited'
   const isRefusal = status >= 400 && status < 500 && status !== 408 && status !== 409
   return isRefusal ? 'provider-refused' : 'provider-unavailable'
 }

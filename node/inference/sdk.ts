@@ -20,7 +20,26 @@ type SdkError = Error & {
   readonly headers: Headers | undefined
   readonly code?: string | null | undefined
   readonly type: string | null | undefined
+  /** Anthropic's name of the cause, and its message. */
+  readonly errorCode?: string | null
+  readonly apiMessage?: string | null
 }
+
+/** What providers call an account without credit. Some send such an error with a status that says something else. */
+const creditErrors = [
+  'insufficient_quota',
+  'exceeded_current_quota_error',
+  'billing_not_active',
+  'billing_hard_limit_reached',
+  'contract_spend_limit_reached',
+  'enforced_spend_limit_reached',
+]
+/** Anthropic calls it an invalid request (400). The message has no part of the prompt. */
+const lowCredit = 'Your credit balance is too low'
+
+const isQuota = ({ code, type, errorCode, apiMessage }: SdkError): boolean =>
+  [code, type, errorCode].some((name) => creditErrors.includes(name ?? '')) ||
+  apiMessage?.startsWith(lowCredit) === true
 
 /** Makes the function that reads the errors of an SDK, which have this class. */
 export const failuresOf =
@@ -33,7 +52,7 @@ export const failuresOf =
       status: error.status,
       code: error.code ?? error.type ?? networkCodeIn(error.cause),
       retryAfterMs: askedWaitMsOf(error.headers, clock),
-      isQuota: error.code === 'insufficient_quota',
+      isQuota: isQuota(error),
     }
   }
 

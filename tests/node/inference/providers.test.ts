@@ -351,10 +351,36 @@ describe('openai alone', () => {
     expect(text).toBe('Four.')
   })
 
-  it('does not try again when the quota is used up', async () => {
-    const body = { error: { message: 'no credit', code: 'insufficient_quota' } }
-    const work = ask('openai', (response) => answerJson(response, 429, body))
-    expect(await codeOf(work)).toBe('provider-quota-used-up')
-    expect(server!.seen).toHaveLength(1)
+  for (const [protocol, status, error] of [
+    ['openai', 429, { message: 'no credit', code: 'insufficient_quota' }],
+    ['openai', 429, { message: 'no credit', code: null, type: 'insufficient_quota' }],
+    ['openai', 429, { message: 'not active', code: 'billing_not_active' }],
+    ['openai', 400, { message: 'a limit', code: 'billing_hard_limit_reached' }],
+    [
+      'anthropic',
+      400,
+      {
+        type: 'invalid_request_error',
+        message: 'Your credit balance is too low to access the Anthropic API. Please buy more.',
+      },
+    ],
+    [
+      'anthropic',
+      429,
+      { type: 'rate_limit_error', details: { error_code: 'enforced_spend_limit_reached' } },
+    ],
+  ] as const) {
+    it(`does not try again without credit: ${protocol}, ${JSON.stringify(error)}`, async () => {
+      const work = ask(protocol, (response) => answerJson(response, status, { error }))
+      expect(await codeOf(work)).toBe('provider-quota-used-up')
+      expect(server!.seen).toHaveLength(1)
+    })
+  }
+
+  it('takes a refused prompt that quotes such an error for no more than a refused prompt', async () => {
+    const message = 'This prompt is refused: "Your credit balance is too low"'
+    const error = { type: 'invalid_request_error', message }
+    const work = ask('anthropic', (response) => answerJson(response, 400, { error }))
+    expect(await codeOf(work)).toBe('provider-refused')
   })
 })
