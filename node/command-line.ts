@@ -6,13 +6,21 @@ import { withStatusColour } from '../lib/host/status-colour.ts'
 import { commit, version } from '../lib/host/version.ts'
 import { printable } from '../lib/printable.ts'
 import type { CommandSpec } from './commands/command-spec.ts'
+import type { CommandContext } from './commands/context.ts'
 import { readArguments, readFlags, usageError } from './commands/flags.ts'
 import { trimmed } from './environment.ts'
 
-const inOutput = withStatusColour(process.stdout, process.env)
-const inErrors = withStatusColour(process.stderr, process.env)
+/** Where a command line comes from, and where its lines go. The rest of the context is loaded once a command is known. */
+export type CommandHost = Pick<CommandContext, 'print' | 'warn'> & {
+  readonly args: readonly string[]
+  readonly context: () => Promise<Omit<CommandContext, 'print' | 'warn'>>
+}
 
-function declare(cli: CAC, spec: CommandSpec): void {
+function declare(
+  cli: CAC,
+  spec: CommandSpec,
+  { args: raw, context, print, warn }: CommandHost,
+): void {
   const { name, args = [], summary, flags } = spec
   const places = args.map((arg) => (arg.startsWith('<') ? arg : `<${arg}>`))
   const command = cli.command([name, ...places].join(' '), summary)
@@ -21,28 +29,35 @@ function declare(cli: CAC, spec: CommandSpec): void {
   // `readFlags` checks the flags, because it suggests the nearest name.
   command.allowUnknownOptions()
   command.action(async (...given: readonly unknown[]) => {
-    const raw = process.argv.slice(2)
     const typed = readFlags(Object(given.at(-1)), raw, flags, name)
     const run = await spec.load()
-    return await run(typed, await contextOf(), readArguments(given.slice(0, -1), raw))
+    const whole = { ...(await context()), print, warn }
+    return await run(typed, whole, readArguments(given.slice(0, -1), raw))
   })
 }
 
-async function contextOf() {
-  const { systemClock, systemRandom } = await import('../lib/system.ts')
+function thisProcess(): CommandHost {
+  const inOutput = withStatusColour(process.stdout, process.env)
+  const inErrors = withStatusColour(process.stderr, process.env)
   return {
-    environment: trimmed(process.env),
-    terminal: { input: process.stdin, output: process.stderr },
-    fetch: (request: Request) => fetch(request),
-    clock: systemClock,
-    random: systemRandom,
-    print: (line: string) => console.log(inOutput(printable(line))),
-    isWatched: process.stdout.isTTY === true,
-    warn: (line: string) => console.error(inErrors(printable(line))),
+    args: process.argv.slice(2),
+    print: (line) => console.log(inOutput(line)),
+    warn: (line) => console.error(inErrors(line)),
+    context: async () => {
+      const { systemClock, systemRandom } = await import('../lib/system.ts')
+      return {
+        environment: trimmed(process.env),
+        terminal: { input: process.stdin, output: process.stderr },
+        fetch: (request) => fetch(request),
+        clock: systemClock,
+        random: systemRandom,
+        isWatched: process.stdout.isTTY === true,
+      }
+    },
   }
 }
 
-function commandLineOf(program: string, commands: readonly CommandSpec[]): CAC {
+function commandLineOf(program: string, commands: readonly CommandSpec[], host: CommandHost): CAC {
   const cli = cac(program)
   cli.option('-v, --version', 'Print the version')
   cli.help((sections) => {
@@ -58,16 +73,21 @@ function commandLineOf(program: string, commands: readonly CommandSpec[]): CAC {
     const head = [{ body: `${program} ${built}` }, ...(spec ? [{ body: spec.summary }] : [])]
     return [...head, ...rest, { title: 'Exit codes', body: exitCodeHelp }]
   })
-  for (const command of commands) declare(cli, command)
+  for (const command of commands) declare(cli, command, host)
   return cli
 }
 
-async function runMatched(program: string, commands: readonly CommandSpec[]): Promise<number> {
-  const cli = commandLineOf(program, commands)
-  cli.parse(process.argv, { run: false })
+async function runMatched(
+  program: string,
+  commands: readonly CommandSpec[],
+  host: CommandHost,
+): Promise<number> {
+  const cli = commandLineOf(program, commands, host)
+  // The parser skips what stands for the runtime and the file.
+  cli.parse(['', '', ...host.args], { run: false })
   if (cli.options.help) return exitCodes.done
   if (cli.options.version) {
-    console.log(version)
+    host.print(version)
     return exitCodes.done
   }
   if (cli.matchedCommand === undefined) throw noCommand(program, cli.args[0], commands)
@@ -87,15 +107,35 @@ function noCommand(
   return usageError(`no command ${name}`, hint)
 }
 
-async function reportFailure(program: string, error: unknown): Promise<number> {
+async function reportFailure(
+  program: string,
+  { warn }: CommandHost,
+  error: unknown,
+): Promise<number> {
   // Loaded late: it imports the schema library, which takes as long to load as the rest of `--version`.
   const { exitCodeOf, explainError } = await import('../lib/host/explain-error.ts')
   const exitCode = exitCodeOf(error)
   const { message, hint = exitCode === exitCodes.usage ? `see \`${program} --help\`` : undefined } =
     explainError(error)
-  console.error(inErrors(printable(`error: ${message}`)))
-  if (hint !== undefined) console.error(printable(`hint: ${hint}`))
+  warn(`error: ${message}`)
+  if (hint !== undefined) warn(`hint: ${hint}`)
   return exitCode
+}
+
+/** Runs the command of a host's arguments. Returns the exit code. Its lines have no control characters. */
+export async function runCommandOf(
+  program: string,
+  commands: readonly CommandSpec[],
+  given: CommandHost,
+): Promise<number> {
+  const host: CommandHost = {
+    ...given,
+    print: (line) => given.print(printable(line)),
+    warn: (line) => given.warn(printable(line)),
+  }
+  return await runMatched(program, commands, host).catch((error: unknown) =>
+    reportFailure(program, host, error),
+  )
 }
 
 /** Runs the command of this process's arguments, and exits. */
@@ -103,9 +143,7 @@ export async function runCommandLine(
   program: string,
   commands: readonly CommandSpec[],
 ): Promise<never> {
-  const exitCode = await runMatched(program, commands).catch((error: unknown) =>
-    reportFailure(program, error),
-  )
+  const exitCode = await runCommandOf(program, commands, thisProcess())
   // An abandoned job may still be waiting. It must not keep the process alive.
   process.exit(exitCode)
 }

@@ -9,6 +9,7 @@ import { readKeystore } from '../../lib/host/keystore.ts'
 import { commands } from '../../node/command-table.ts'
 import { lockPathOf, takeLock } from '../../node/journal/lock.ts'
 import manifest from '../../package.json' with { type: 'json' }
+import { runHere } from './run-here.ts'
 import { startStubChain } from './stub-chain.ts'
 import { hmacInvalid, startStubIcl, unavailable } from './stub-icl.ts'
 
@@ -49,7 +50,7 @@ async function run(args: readonly string[], env = environment('a')) {
 }
 
 const init = (name: string, ...more: string[]) =>
-  run(
+  runHere(
     [
       ...['init', '--icl-endpoint', icl.url, '--cofhe-endpoint', chain.url],
       ...['--models', 'openai:gpt-x', '--scrypt-n', '4096', ...more],
@@ -157,7 +158,7 @@ describe('svc-node init', () => {
   })
 
   it('reports every mistake of the command line at once', async () => {
-    const { code, err } = await run(['init', '--models', 'gpt'], environment('c'))
+    const { code, err } = await runHere(['init', '--models', 'gpt'], environment('c'))
     expect(code).toBe(1)
     expect(err).toContain('icl_endpoint')
     expect(err).toContain('cofhe_endpoint')
@@ -170,7 +171,7 @@ describe('svc-node init', () => {
     const args = ['init', '--icl-endpoint', icl.url, '--cofhe-endpoint', chain.url]
     const env = environment('p', file)
     const more = ['--models', 'openai:x', '--scrypt-n', '4096']
-    const { code, err } = await run([...args, ...more], env)
+    const { code, err } = await runHere([...args, ...more], env)
     expect([code, err]).toEqual([0, expect.stringContaining(`others may read ${path}`)])
     const opened = await readKeystore(join(folder, 'p', 'keystore.json'), password)
     expect(opened).toBe(privateKey)
@@ -187,10 +188,10 @@ describe('svc-node init', () => {
       '4096',
     ]
     const env = environment('o', { SVC_ICL_ENDPOINT: icl.url })
-    const wrong = await run([...args, '--icl-endpoint', 'garbage'], env)
+    const wrong = await runHere([...args, '--icl-endpoint', 'garbage'], env)
     expect([wrong.code, wrong.err]).toEqual([1, expect.stringContaining('icl_endpoint')])
     expect(wrong.err).toContain('hint: Correct the flags or the environment')
-    const other = await run([...args, '--icl-endpoint', 'http://127.0.0.1:9'], env)
+    const other = await runHere([...args, '--icl-endpoint', 'http://127.0.0.1:9'], env)
     expect([other.code, other.err]).toEqual([0, expect.stringContaining('SVC_ICL_ENDPOINT says')])
   })
 
@@ -225,14 +226,17 @@ describe('svc-node init', () => {
   it('refuses a password that is too short', async () => {
     const args = ['init', '--icl-endpoint', icl.url, '--cofhe-endpoint', chain.url]
     const env = environment('s', { SVC_KEY_PASSWORD: 'seven ch'.slice(1) })
-    const { code, err } = await run([...args, '--models', 'openai:x,', '--scrypt-n', '4096'], env)
+    const { code, err } = await runHere(
+      [...args, '--models', 'openai:x,', '--scrypt-n', '4096'],
+      env,
+    )
     expect([code, err]).toEqual([1, expect.stringContaining('at least 8 characters')])
   })
 
   it('needs a password', async () => {
     const env = { ...environment('c'), SVC_KEY_PASSWORD: '' }
     const args = ['init', '--icl-endpoint', icl.url, '--cofhe-endpoint', icl.url, '--models']
-    const { code, err } = await run([...args, 'openai:x'], env)
+    const { code, err } = await runHere([...args, 'openai:x'], env)
     expect(code).toBe(1)
     expect(err).toContain('SVC_KEY_PASSWORD')
   })
@@ -241,7 +245,7 @@ describe('svc-node init', () => {
 describe('svc-node attest', () => {
   it('keeps a record without any secret, and each time attests a new session key', async () => {
     expect((await init('d')).code).toBe(0)
-    const { code, out } = await run(['attest', '--mock'], environment('d'))
+    const { code, out } = await runHere(['attest', '--mock'], environment('d'))
     expect(code).toBe(0)
     expect(out).toContain(`Attested ${address}`)
     const path = join(folder, 'd', 'attestation.json')
@@ -249,7 +253,7 @@ describe('svc-node attest', () => {
     const record = JSON.parse(await readFile(path, 'utf8'))
     expect(record).toMatchObject({ address, icl: icl.url, backend: 'mock', chain_id: 31_337 })
 
-    await run(['attest'], environment('d'))
+    await runHere(['attest'], environment('d'))
     const attestations = icl.seen.filter(({ path: to }) => to === '/internal/attestation/verify')
     const keys = attestations.map(({ body }) => JSON.parse(body).session_public_key)
     expect(new Set(keys).size).toBe(2)
@@ -259,7 +263,7 @@ describe('svc-node attest', () => {
   it('is refused while the daemon runs, whose run it would end', async () => {
     const before = icl.seen.length
     const unlock = await takeLock(join(folder, 'd', 'run.lock'))
-    const { code, err } = await run(['attest'], environment('d'))
+    const { code, err } = await runHere(['attest'], environment('d'))
     unlock()
     expect([code, err]).toEqual([1, expect.stringContaining('another svc-node runs')])
     expect(icl.seen.length).toBe(before)
@@ -268,7 +272,7 @@ describe('svc-node attest', () => {
   it('ends with 1 when the ICL refuses the evidence, and says what to check', async () => {
     const { verify } = icl.answers
     icl.answers.verify = hmacInvalid
-    const { code, err } = await run(['attest'], environment('d'))
+    const { code, err } = await runHere(['attest'], environment('d'))
     icl.answers.verify = verify
     expect(code).toBe(1)
     expect(err).toContain('attestation-hmac-invalid')
@@ -279,7 +283,7 @@ describe('svc-node attest', () => {
     const { verify } = icl.answers
     const body = { ...Object(hmacInvalid.body), detail: '\u001b[2Jall is well\u202e' }
     icl.answers.verify = { ...hmacInvalid, body }
-    const { err } = await run(['attest'], environment('d'))
+    const { err } = await runHere(['attest'], environment('d'))
     icl.answers.verify = verify
     expect(err).toContain('\\u001b[2Jall is well\\u202e')
   })
@@ -287,15 +291,15 @@ describe('svc-node attest', () => {
   it('ends with 75 when trying again may help', async () => {
     const { verify } = icl.answers
     icl.answers.verify = unavailable
-    expect((await run(['attest'], environment('d'))).code).toBe(75)
+    expect((await runHere(['attest'], environment('d'))).code).toBe(75)
     icl.answers.verify = verify
     const env = environment('d', { SVC_ICL_ENDPOINT: 'http://127.0.0.1:9' })
-    expect((await run(['attest'], env)).code).toBe(75)
+    expect((await runHere(['attest'], env)).code).toBe(75)
   })
 
   it('does not attest with an ICL that says it lives elsewhere', async () => {
     icl.answers.publicUrl = 'https://other.example'
-    const { code, err } = await run(['attest'], environment('d'))
+    const { code, err } = await runHere(['attest'], environment('d'))
     delete icl.answers.publicUrl
     expect(code).toBe(1)
     expect(err).toContain('says that its public address is https://other.example')
@@ -303,13 +307,13 @@ describe('svc-node attest', () => {
 
   it('says so when the ICL accepts no TPMs, with or without a TPM in this machine', async () => {
     expect((await init('e', '--backend', 'tpm')).code).toBe(0)
-    const { code, err } = await run(['attest'], environment('e'))
+    const { code, err } = await runHere(['attest'], environment('e'))
     expect(code).toBe(1)
     expect(err).toContain('accepts no TPMs (attestation-backend-refused)')
   })
 
   it('wants the right password', async () => {
-    const { code, err } = await run(['attest'], environment('d', { SVC_KEY_PASSWORD: 'wrong' }))
+    const { code, err } = await runHere(['attest'], environment('d', { SVC_KEY_PASSWORD: 'wrong' }))
     expect(code).toBe(1)
     expect(err).toContain('the password does not open')
   })

@@ -110,7 +110,7 @@ describe('svc-node register', () => {
   it('pays no stake twice when it is started twice', async () => {
     const node = await newFunded('9')
     await node.run(['register', '--yes'])
-    const more = () => node.run(['register', '--yes', '--stake', '3'])
+    const more = () => node.start(['register', '--yes', '--stake', '3'])
     const codes = (await Promise.all([more(), more(), more()])).map(({ code }) => code)
     expect(codes).toContain(0)
     const { out } = await node.run(['status', '--json'])

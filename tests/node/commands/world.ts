@@ -8,6 +8,7 @@ import { startWorld } from '../../../demo/world.ts'
 import { createChainWriter } from '../../../lib/chain/clients.ts'
 import type { Address } from '../../../lib/codecs.ts'
 import { runCommand } from '../../../lib/host/run-command.ts'
+import { runHere } from '../run-here.ts'
 
 const main = join(import.meta.dirname, '..', '..', '..', 'node', 'main.ts')
 
@@ -20,8 +21,7 @@ export type Operator = Awaited<ReturnType<CommandWorld['newOperator']>>
 /** A real chain, a real ICL and a stand-in for the provider, each a process, for commands to meet. */
 export type CommandWorld = Awaited<ReturnType<typeof startCommandWorld>>
 
-/** Runs a file with Bun to its end. */
-async function runNodeCommand(args: readonly string[], env: Record<string, string>) {
+async function runProcess(args: readonly string[], env: Record<string, string>) {
   const { code, stdout, stderr } = await runCommand([process.execPath, main, ...args], {
     env: { PATH: process.env.PATH, ...env },
     timeoutMs: 240_000,
@@ -62,10 +62,12 @@ export async function startCommandWorld() {
       }
       /** Runs `svc-node` with these arguments; `changes` go into its environment. */
       const run = (args: readonly string[], changes: Record<string, string> = {}) =>
-        runNodeCommand(args, { ...env, ...changes })
+        runHere(args, { ...env, ...changes })
       const made = await run(['init', '--scrypt-n', '4096', '--json'])
       if (made.code !== 0) throw new Error(made.err)
-      return { folder, address, privateKey, env, run }
+      /** The same as a process. */
+      const start = (args: readonly string[]) => runProcess(args, env)
+      return { folder, address, privateKey, env, run, start }
     },
     fund: (to: Address, ether: string): Promise<void> => fundWallet(writer, to, parseEther(ether)),
     /** Moves the chain's time on. */

@@ -1,0 +1,27 @@
+import { PassThrough } from 'node:stream'
+import type { ReadStream, WriteStream } from 'node:tty'
+import { systemClock, systemRandom } from '../../lib/system.ts'
+import { runCommandOf } from '../../node/command-line.ts'
+import { commands } from '../../node/command-table.ts'
+import { trimmed } from '../../node/environment.ts'
+
+/** Runs a command of svc-node as its process does, away from a terminal, but in this process: the start of one takes longer than most commands. */
+export async function runHere(args: readonly string[], env: Readonly<Record<string, string>>) {
+  const [out, err] = [[] as string[], [] as string[]]
+  const code = await runCommandOf('svc-node', commands, {
+    args,
+    print: (line) => void out.push(`${line}\n`),
+    warn: (line) => void err.push(`${line}\n`),
+    context: async () => ({
+      environment: trimmed(env),
+      terminal: {
+        input: new PassThrough() as unknown as ReadStream,
+        output: new PassThrough() as unknown as WriteStream,
+      },
+      fetch: (request) => fetch(request),
+      clock: systemClock,
+      random: systemRandom,
+    }),
+  })
+  return { code, out: out.join(''), err: err.join('') }
+}
