@@ -12,8 +12,13 @@ import type { Store } from '../store/store.ts'
 const pageSize = 1_000
 /** How many events may stay unfolded. Each new event makes the ICL read them again. */
 const mostUnfolded = 4
-/** How old an event must be to be folded for good, in seconds. Another replica, whose clock may be behind, may be about to save an earlier one. */
-const settlingSeconds = 600
+/**
+ * How old an event is, in seconds, when it is folded for good. Another replica, whose clock may be behind, may be about to save an earlier
+ * one, or to take one back. Of a busy node only the newest events wait for that, because each score reads those that wait.
+ */
+const settlingSeconds = 60
+const leastSettlingSeconds = 2
+const mostSettling = 64
 
 /**
  * Returns a node's standing: the fold of all its events, starting from the fold in the node's document. `from` is the earliest second of
@@ -31,10 +36,20 @@ export async function foldStanding(
   const events = await listSince(store, node, known?.before ?? 0)
   const ordered = inOrder([...events, ...added])
   const { standing } = ordered.reduce(afterEvent, start)
-  const before = nowSeconds - (store.shared ? settlingSeconds : 0)
+  const settled = store.shared ? settledBefore(ordered, nowSeconds) : nowSeconds
+  // The clock may have been set back since: what is folded stays folded.
+  const before = Math.max(settled, known?.before ?? 0)
   if (ordered.length <= mostUnfolded) return { standing, ...(known && { folded: known }) }
   const old = ordered.filter(({ at }) => toSeconds(at) < before).reduce(afterEvent, start)
   return { standing, folded: { before, standing: old.standing, losses: old.losses } }
+}
+
+function settledBefore(ordered: readonly ReputationEvent[], nowSeconds: number): number {
+  const firstOfNewest = toSeconds(ordered.at(-mostSettling)?.at ?? 0)
+  return Math.max(
+    nowSeconds - settlingSeconds,
+    Math.min(firstOfNewest, nowSeconds - leastSettlingSeconds),
+  )
 }
 
 async function listSince(store: Store, { address }: Node, second: number) {

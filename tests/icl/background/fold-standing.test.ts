@@ -17,16 +17,22 @@ const eventAt = (index: number, second: number): ReputationEvent => ({
   at: second * 1_000 + (index % 7),
 })
 
-/** Scores one event after the other as the background does; gives the node and how often all events were read. */
-async function scoreAll(events: readonly ReputationEvent[], knownSeconds = true) {
-  const store = createMemoryStore()
+/** Scores one event after the other as the background does; gives the node, how often all events were read, and the most that one score read. */
+async function scoreAll(
+  events: readonly ReputationEvent[],
+  { knownSeconds = true, shared = false } = {},
+) {
+  const store = { ...createMemoryStore(), shared }
   let wholeReads = 0
+  let mostRead = 0
   const counted = {
     ...store,
-    listReputationEvents: (...args: Parameters<typeof store.listReputationEvents>) => {
+    listReputationEvents: async (...args: Parameters<typeof store.listReputationEvents>) => {
       const [, { since = 0 }] = args
       if (since === 0) wholeReads += 1
-      return store.listReputationEvents(...args)
+      const found = await store.listReputationEvents(...args)
+      mostRead = Math.max(mostRead, found.length)
+      return found
     },
   }
   let node = start
@@ -38,7 +44,7 @@ async function scoreAll(events: readonly ReputationEvent[], knownSeconds = true)
     node = { ...node, folded: undefined, ...found }
   }
   const all = await store.listReputationEvents(nodeA, { limit: 1_000 })
-  return { node, wholeReads, expected: standingOf(all) }
+  return { node, wholeReads, mostRead, expected: standingOf(all) }
 }
 
 describe('the standing of a node', () => {
@@ -48,6 +54,27 @@ describe('the standing of a node', () => {
     expect(node.standing).toEqual(expected)
     expect(node.folded?.before).toBeGreaterThan(1_000)
     expect(wholeReads).toBeLessThan(70)
+  })
+
+  it('reads few events of a busy node of several replicas, and folds a late one in all the same', async () => {
+    const events = Array.from({ length: 900 }, (_, index) =>
+      eventAt(index, 1_000 + Math.floor(index / 5)),
+    )
+    const { node, mostRead, expected } = await scoreAll(events, { shared: true })
+    expect(node.standing).toEqual(expected)
+    expect(mostRead).toBeLessThan(80)
+    const withLate = [...events.slice(0, 700), eventAt(7_777, 1_130), ...events.slice(700)]
+    const late = await scoreAll(withLate, { shared: true })
+    expect(late.node.standing).toEqual(late.expected)
+  })
+
+  it('counts none twice when a replica whose clock is behind goes on', async () => {
+    const events = Array.from({ length: 300 }, (_, index) =>
+      eventAt(index, 1_000 + index * 6 - (index >= 200 ? 45 : 0)),
+    )
+    const { node, wholeReads, expected } = await scoreAll(events, { shared: true })
+    expect(node.standing).toEqual(expected)
+    expect(wholeReads).toBeLessThan(60)
   })
 
   it('counts events of one second by their ids, in whatever order they come', async () => {
@@ -64,7 +91,7 @@ describe('the standing of a node', () => {
 
   it('reads everything when it is not known since when an event may be missing', async () => {
     const events = Array.from({ length: 100 }, (_, index) => eventAt(index, 1_000 + index * 20))
-    const { node, wholeReads, expected } = await scoreAll(events, false)
+    const { node, wholeReads, expected } = await scoreAll(events, { knownSeconds: false })
     expect(node.standing).toEqual(expected)
     expect(wholeReads).toBe(100)
   })
