@@ -26,7 +26,8 @@ export async function scoreNode(
   const { node, fence, code, amountGwei } = scored
   const client = await loadAllowance(deps, job)
   let isNew = true
-  let isFirst = true
+  // Another process may have folded the event of a refused attempt, which was taken back.
+  let from: number | undefined = toSeconds(clock.now())
   let writes: readonly Write[] = []
   const change = async (known: Node | undefined) => {
     const at = clock.now()
@@ -38,9 +39,6 @@ export async function scoreNode(
     }
     writes = isNew ? [...(gain?.writes ?? []), { kind: 'event', event }] : []
     if (!known) return undefined
-    // After a refused attempt the event may be there already, or another process may have folded it and taken it back.
-    const from = isFirst ? toSeconds(at) : undefined
-    isFirst = false
     const added = isNew ? [event] : []
     const standing = await foldStanding(store, known, from, toSeconds(at), added)
     return { ...known, folded: undefined, ...standing }
@@ -48,8 +46,11 @@ export async function scoreNode(
   await changeNode(deps, node, change, () => ({
     writes,
     onRefused: (write) => {
-      // The event is there already. If another event has claimed the day of a gain, the day is read again.
-      if (write.kind === 'event') isNew = false
+      // If another event has claimed the day of a gain, the day is read again.
+      if (write.kind !== 'event') return
+      // The event is there already, and has a time of its own.
+      isNew = false
+      from = undefined
     },
   }))
 }
