@@ -91,6 +91,9 @@ export function putRow(
   })
 }
 
+/** The index of jobs by phase. */
+export const phaseIndex = { phase: 1, createdAt: -1, _id: -1 } as const
+
 // Ids need no index here: `_id` has one, which is unique.
 const indexes: Record<keyof MongoCollections, readonly Record<string, 1 | -1>[]> = {
   jobs: [
@@ -101,7 +104,7 @@ const indexes: Record<keyof MongoCollections, readonly Record<string, 1 | -1>[]>
     { client: 1, createdAt: -1, _id: -1 },
     { client: 1, settledAt: 1 },
     { createdAt: -1, _id: -1 },
-    { phase: 1, createdAt: -1, _id: -1 },
+    phaseIndex,
     { changed: 1 },
   ],
   nodes: [{ certificateExpiresAt: 1 }],

@@ -22,9 +22,16 @@ export function createQueries({ run }: MongoConnection) {
       filter: Filter<Rows[Name]>,
       options: FindOptions = {},
     ): Promise<Row | undefined> => (await list(name, filter, { ...options, limit: 1 }))[0],
-    /** Returns the groups that the steps make. */
-    group: (name: 'jobs' | 'blobs', ...steps: Document[]): Promise<readonly Row[]> =>
-      run(async (all) => (await all[name].aggregate(steps).toArray()).map(rowOf)),
+    /** Returns the groups that the steps make, by the index `hint` if one is given. */
+    group: (
+      name: 'jobs' | 'blobs',
+      steps: readonly Document[],
+      hint?: Readonly<Record<string, 1 | -1>>,
+    ): Promise<readonly Row[]> =>
+      run(async (all) => {
+        const found = all[name].aggregate([...steps], hint && { hint })
+        return (await found.toArray()).map(rowOf)
+      }),
     count: (filter: Filter<Rows['jobs']>): Promise<number> =>
       run(({ jobs }) => jobs.countDocuments(filter)),
   }
