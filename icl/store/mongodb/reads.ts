@@ -23,11 +23,24 @@ import type { Queries } from './queries.ts'
 const documentOnly = { document: 1 }
 const newestFirst = (field: string): Sort => ({ [field]: -1, _id: -1 })
 
-/** Returns the filter for rows before a position in a list that is ordered by time, then by id. */
-const beforePosition = <Row>(field: string, before: Position | undefined): Filter<Row> =>
-  (before
-    ? { $or: [{ [field]: { $lt: before.at } }, { [field]: before.at, _id: { $lt: before.id } }] }
-    : {}) as Filter<Row>
+/** Returns the filter for rows from `since` on and before a position, in a list that is ordered by time, then by id. */
+function inRange<Row>(
+  field: string,
+  before: Position | undefined,
+  since?: number | undefined,
+): Filter<Row> {
+  // The bounds by time alone keep the server from reading all newer rows again for each page.
+  const bounds = {
+    ...(since !== undefined && { $gte: since }),
+    ...(before && { $lte: before.at }),
+  }
+  return {
+    ...(Object.keys(bounds).length > 0 && { [field]: bounds }),
+    ...(before && {
+      $or: [{ [field]: { $lt: before.at } }, { [field]: before.at, _id: { $lt: before.id } }],
+    }),
+  } as Filter<Row>
+}
 
 /** Reads of jobs. */
 export function jobReads({ list, one, count }: Queries, unreadable: Unreadable) {
@@ -51,7 +64,7 @@ export function jobReads({ list, one, count }: Queries, unreadable: Unreadable) 
       const filter = { ...(client && { client }), ...(phase && { phase }) }
       const projection = { document: 1, createdAt: 1 }
       const ask = (before: Position | undefined, limit: number) => {
-        const where = { ...filter, ...beforePosition<Rows['jobs']>('createdAt', before) }
+        const where = { ...filter, ...inRange<Rows['jobs']>('createdAt', before) }
         return list('jobs', where, { projection, sort: newestFirst('createdAt'), limit })
       }
       return fillPage(page, 'createdAt', ask, readAll)
@@ -122,10 +135,9 @@ export function otherReads({ list, one, group }: Queries, unreadable: Unreadable
       return row && unreadable.read(`client ${address}`, () => versionedOf<Client>(row, 'client'))
     },
     listReputationEvents: (node, { since, ...page }) => {
-      const later = since === undefined ? {} : { at: { $gte: since } }
       const projection = { document: 1, at: 1 }
       const ask = (before: Position | undefined, limit: number) => {
-        const where = { node, ...later, ...beforePosition<Rows['events']>('at', before) }
+        const where = { node, ...inRange<Rows['events']>('at', before, since) }
         return list('events', where, { projection, sort: newestFirst('at'), limit })
       }
       return fillPage(page, 'at', ask, readEvents)
