@@ -23,7 +23,7 @@ export async function scoreNode(
   scored: Scored,
 ): Promise<void> {
   const { store, clock } = deps
-  const { node, fence, code, amountGwei } = scored
+  const { node, fence, code, amountGwei, fault } = scored
   const client = await loadAllowance(deps, job)
   let isNew = true
   // Another process may have folded the event of a refused attempt, which was taken back.
@@ -31,7 +31,7 @@ export async function scoreNode(
   let writes: readonly Write[] = []
   const change = async (known: Node | undefined) => {
     const at = clock.now()
-    const id = `${job.id}:${fence}:${code}`
+    const id = [job.id, fence, code, ...(fault ? [fault] : [])].join(':')
     const gain = await gainWith(deps, { id, node, at }, scored.partners)
     const event: ReputationEvent = {
       ...{ id, node, jobId: job.id, code, at, client, ...gain?.about },

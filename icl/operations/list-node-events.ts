@@ -81,5 +81,5 @@ async function faultBehind(
   return fault && viewFault(deps, job, fault)
 }
 
-/** The fence in an event's id, `<jobId>:<fence>:<code>`. */
+/** The fence in an event's id, `<jobId>:<fence>:<code>`, which for the end of a slash is followed by the kind of the fault. */
 const fenceIn = (id: string): number => Number(id.split(':')[1])

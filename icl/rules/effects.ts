@@ -14,6 +14,8 @@ export type Effect =
       readonly code: ReputationCode
       /** How much of its stake was taken. */
       readonly amountGwei?: number
+      /** For the end of a slash: the fault that it was for. One assignment may have a fault of each kind. */
+      readonly fault?: FaultKind
       /** For a gain: the other members of the agreement. */
       readonly partners?: readonly Address[]
     }

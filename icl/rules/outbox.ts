@@ -150,10 +150,12 @@ function endSlash(job: Job, fault: Fault, slash: Slash, found: EndedSlash, now: 
   return recorded(changed, now, `slash-${state}`, about)
 }
 
-const scoreOf = (fault: Fault, found: EndedSlash): Effect =>
-  found.state === 'executed'
+const scoreOf = (fault: Fault, found: EndedSlash): Effect => ({
+  ...(found.state === 'executed'
     ? { ...scoring(fault, 'slashed'), amountGwei: Number(found.takenWei / weiPerGwei) }
-    : scoring(fault, 'slash-dismissed')
+    : scoring(fault, 'slash-dismissed')),
+  fault: fault.kind,
+})
 
 function tryWebhook(
   job: Job,

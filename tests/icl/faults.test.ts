@@ -286,3 +286,28 @@ describe('a verdict that the evidence of its own answer refutes', () => {
     })
   }
 })
+
+it('two faults of one assignment cost both their slashes, and the record of the node has both', async () => {
+  const world = await startJob()
+  const { jobId, checkers } = world
+  const liar = checkers[0]!
+  const said = { verdict: 'no-match', reason: 'different-answer' } as const
+  await liar.api.postVerdict({ body: await verdictOf(liar, jobId, said) })
+  const { answer } = givenIn(liar, jobId)
+  const salt = toBase64Url(new Uint8Array(32).fill(1))
+  const body = await changed(liar, answer, { salt })
+  expect(await codeOf(liar.api.revealAnswer({ body }))).toBe('already-answered')
+  await end(world)
+  await icl.clock.advance(minuteMs)
+  await icl.clock.jump(3 * dayMs)
+  await icl.clock.advance(minuteMs)
+  expect((await faultsOf(liar.address)).map(({ kind, slash }) => [kind, slash?.state])).toEqual(
+    expect.arrayContaining([
+      ['equivocated', 'executed'],
+      ['verdict-refuted', 'executed'],
+    ]),
+  )
+  const { metrics } = await icl.api().getNode({ params: { address: liar.address } })
+  expect(metrics.total_slash_amount).toBe(10_000_000)
+  expect((await codesOf(liar.address)).filter((code) => code === 'slashed')).toHaveLength(2)
+})
