@@ -15,7 +15,7 @@ import { quotaOfTerms } from '../rules/agreed.ts'
 import type { Demand } from '../rules/eligibility.ts'
 import { checkAdmitted } from './admit-client.ts'
 import { type DrawQueue, drawNameOf, mostDrawsWaiting } from './draw-queue.ts'
-import { findOwnKey } from './own-key.ts'
+import { ageOf, findOwnKey, isDrawn, noteDrawn } from './own-key.ts'
 import { loadPublished, periodsOf } from './publish-pool.ts'
 
 /** How old a stored key may be, by the time of its block. */
@@ -55,20 +55,24 @@ async function drawInTurn(
   const { kpHighHandle, kpLowHandle, terms } = request
   checkAdmitted(deps, client)
   checkTerms(deps, terms)
+  const name = drawNameOf(request)
+  const wasDrawn = await isDrawn(deps, request)
+  // The pool of a draw that waits, or has waited, was checked when it came.
+  const isKnown = wasDrawn || queue.has(name)
   const periods = await periodsOf(deps, terms.pool_cid)
-  if (periods.length === 0) {
+  if (periods.length === 0 && !isKnown) {
     throw refused(
       `This ICL has not published the pool ${terms.pool_cid} within an hour. Take a newer pool and store another key`,
     )
   }
-  const name = drawNameOf(request)
   // The time that a draw waits for its turn does not age its key.
-  const maxSeconds = keySeconds + Math.ceil(queue.waitedMs(name) / 1000)
-  const key = await findOwnKey(deps, client, request, maxSeconds)
+  const maxSeconds = () => keySeconds + Math.ceil(queue.waitedMs(name) / 1000)
+  const most = wasDrawn ? Number.POSITIVE_INFINITY : maxSeconds()
+  const key = await findOwnKey(deps, client, request, most)
   if ((await termsHash(terms)) !== key.termsHash) {
     throw refused('The key was stored under other terms. Send those terms, or store another key')
   }
-  checkPool(periods, terms.pool_cid, key.storedAt)
+  if (!isKnown) checkPool(periods, terms.pool_cid, key.storedAt)
   const seed = {
     chainId: deps.network.chain_id,
     store: deps.network.contracts.prompt_key_store,
@@ -90,6 +94,9 @@ async function drawInTurn(
   const demand = { modelId, minTier, comparator, needs }
   const leftMs = () => (request.wait ?? 0) * 1000 - elapsedSince(clock, begun)
   await awaitTurn(deps, queue, { name, client, quorum }, members, demand, leftMs, signal)
+  const age = ageOf(clock, key)
+  // Not noted for a draw that only comes back: no key can be used for ever.
+  if (age > keySeconds && age <= maxSeconds()) await noteDrawn(deps, request)
   const passed = await passedMembers(deps, members, demand, quorum)
   const at = toSeconds(clock.now())
   const body: ListStatement = {

@@ -27,12 +27,12 @@ import { isSettled } from '../rules/job.ts'
 import { nextStep } from '../rules/next-step.ts'
 import { checkAdmitted } from './admit-client.ts'
 import { loadJob } from './change-job.ts'
-import { findOwnKey } from './own-key.ts'
+import { findOwnKey, isDrawn } from './own-key.ts'
 import { ownAssignment } from './own-statement.ts'
 
 /** How long a blob that no job names is kept, and its place. */
 const unusedBlobMs = hourMs
-/** How old a key may be: its list is drawn for 30 minutes, and a job with the list is taken for ten more. */
+/** How old a key may be: its list is drawn for 30 minutes, and a job with the list is taken for ten more. Waiting for the draw does not count. */
 const keySeconds = 2_400
 
 type Upload = Input<(typeof endpoints)['putBlob']>
@@ -52,7 +52,9 @@ export async function putPrompt(
       'A wallet names the stored key of its prompt: kpHighHandle, kpLowHandle, block_number',
     )
   }
-  await findOwnKey(deps, client, { kpHighHandle, kpLowHandle, block_number }, keySeconds)
+  const key = { kpHighHandle, kpLowHandle, block_number }
+  const most = (await isDrawn(deps, key)) ? Number.POSITIVE_INFINITY : keySeconds
+  await findOwnKey(deps, client, key, most)
   const name = keyOf('upload', kpHighHandle, kpLowHandle)
   return await putInPlace(deps, name, body, { uploader: 'wallet', signal })
 }

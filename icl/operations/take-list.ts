@@ -10,9 +10,8 @@ import { hourMs, toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { keyOf } from '../records/keys.ts'
 import type { Job, JobList } from '../rules/job.ts'
+import { listSeconds } from './own-key.ts'
 
-/** How old a signed list may be when its job is submitted. */
-const listSeconds = 600
 /** Longer than a list of a key is taken: it is drawn for 30 minutes after the key was stored, and taken for ten more. */
 const keptMs = hourMs
 

@@ -18,6 +18,8 @@ type KeyParts = {
   readonly 'database-lock': readonly []
   /** The place of one of a client's jobs of a day (days since 1970). */
   readonly daily: readonly [Address, day: number, place: number]
+  /** A prompt key that grew old while its draw waited, and whose list was signed since. */
+  readonly drawn: readonly [high: bigint, low: bigint]
   /** A test write of the operator's command `doctor`. */
   readonly doctor: readonly [unique: string]
   /** The address that a TPM is enrolled with, by the TPM's hash. */

@@ -57,6 +57,12 @@ const termsOf = (pool_cid: string, changes: Partial<Terms> = {}): Terms => ({
   ...changes,
 })
 
+/** The node says that it has no slot left. */
+async function full(icl: TestIcl, node: Parameters<typeof beat>[1]) {
+  await icl.clock.advance(1_000)
+  await beat(icl, node, 0)
+}
+
 let nextHandle = 1_000n
 
 /** Stores a key of `client` under terms and gives what to ask for its list with. */
@@ -298,6 +304,36 @@ describe('a list is refused', () => {
     const asked = codeOf(api.drawList({ body: { ...request, wait: 20 } }, { timeoutMs: 30_000 }))
     expect(await clock.until(asked)).toBe('draw-queued')
     expect(clock.now() - before).toBeLessThanOrEqual(21_000)
+  })
+
+  it('to a client that has asked for it for an hour and more, and whose prompt it then takes', async () => {
+    const { a, b, clock, nodes } = await world(4)
+    const request = await storeUnder(a, termsOf(await currentPool(a)))
+    const { terms: _, ...key } = request
+    // One node leaves, so that the pool is another one soon.
+    const left = nodes.slice(1)
+    for (let minute = 0; minute < 70; minute++) {
+      await beThere(a, left)
+      for (const node of left) await full(a, node)
+      if (minute > 5) await currentPool(a)
+      expect(await codeOf(ask(a, request))).toBe('draw-queued')
+      await clock.advance(55_000)
+    }
+    await beThere(a, left)
+    await clock.advance(1_000)
+    expect(await codeOf(ask(a, request))).toBeUndefined()
+    const blob = new Uint8Array(64).fill(1)
+    const put = (icl: TestIcl) =>
+      codeOf(icl.api(walletOf('client').signer).putBlob({ query: key, body: blob }))
+    expect([await put(a), await put(b)]).toEqual([undefined, undefined])
+    // The answer may have been lost.
+    await clock.advance(30_000)
+    expect(await codeOf(ask(a, request))).toBeUndefined()
+    await clock.advance(600_000)
+    await beThere(a, left)
+    // The queue forgets a turn that is over when the next one comes.
+    await ask(a, await storeUnder(a, termsOf(await currentPool(a))))
+    expect([await codeOf(ask(a, request)), await put(a)]).toEqual(['terms-refused', 'key-expired'])
   })
 
   it('to a client that the operator has not admitted', async () => {
