@@ -12,7 +12,12 @@ import type { Job, Turn } from './job.ts'
 export const scoresOf = (job: Job): readonly Effect[] => {
   const answers = answersOf(job)
   const turns = job.agreement?.turns ?? []
-  const blames = turns.flatMap((turn) => turnScores(job, turn, answers))
+  const found = turns.flatMap((turn) => turnScores(job, turn, answers))
+  // A code counts once for an assignment, also if its node left several deliveries unchecked.
+  const blames = found.filter(
+    (one, index) =>
+      found.findIndex(({ fence, code }) => fence === one.fence && code === one.code) === index,
+  )
   const idle = new Set([
     ...blames.map(({ fence }) => fence),
     ...turns.flatMap(({ fence, failed, absent }) => [

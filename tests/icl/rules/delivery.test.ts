@@ -116,6 +116,17 @@ describe('a delivery', () => {
     })
   })
 
+  it('after another that nobody checked either blames a node once: its event counts once for an assignment', () => {
+    const once = take(delivered(agreed(), 20), { type: 'tick' }, 20 + checkMs)
+    const silent = take(delivered(once, 20 + checkMs), { type: 'tick' }, 20 + 2 * checkMs)
+    expect(failures(silent)).toEqual(['never-checked', 'never-checked', undefined])
+    expect(scoresOf(take(silent, { type: 'tick' }, silent.deadline))).toEqual({
+      [code(first)]: 'answer-undecided never-checked',
+      [code(second)]: 'answer-undecided never-checked',
+      [code(third)]: 'answer-undecided never-checked',
+    })
+  })
+
   it('that does not come, or is given back, gives the turn to the next; after the last the job is disputed', () => {
     const late = take(agreed(), { type: 'tick' }, 10 + deliverMs)
     expect([delivererOf(late), failures(late)]).toEqual([second, ['never-delivered', undefined]])
