@@ -7,6 +7,8 @@ import type { WebhookAnswer } from '../rules/webhook.ts'
 import { settledMessage } from '../webhooks/webhooks.ts'
 
 const maxQueued = 500
+// A server that answers nobody must not fill the queue: the messages to all others would be put off.
+const maxQueuedForServer = 50
 const maxUnderWay = 32
 const maxUnderWayAtServer = 4
 const fullRetryMs = 30_000
@@ -22,6 +24,9 @@ export function createNotices(deps: Dependencies) {
   const isFree = (server: string): boolean =>
     underWay.size < maxUnderWay &&
     [...underWay.values()].filter((other) => other === server).length < maxUnderWayAtServer
+  const hasRoom = (server: string): boolean =>
+    queued.size < maxQueued &&
+    [...queued.values()].filter((other) => other.server === server).length < maxQueuedForServer
   const start = async (id: JobId, { effectId, server, term }: Notice) => {
     queued.delete(id)
     if (term.aborted) return
@@ -48,14 +53,15 @@ export function createNotices(deps: Dependencies) {
     /** Sends the message of a job's effect as soon as there is room, or puts it off. */
     add: ({ id, webhook }: Job, effectId: number, term: AbortSignal) => {
       if (queued.get(id)?.term === term || underWay.has(id)) return
-      if (queued.size >= maxQueued) {
+      const server = serverOf(webhook?.url)
+      if (!hasRoom(server)) {
         const tried = { done: false, retryMs: fullRetryMs } as const
         void work.start(`putting off the webhook of ${id}`, async () => {
           await changeJob(deps, id, { type: 'effect-tried', effectId, tried })
         })
         return
       }
-      queued.set(id, { effectId, server: serverOf(webhook?.url), term })
+      queued.set(id, { effectId, server, term })
       startFree()
     },
     /** Resolves once no message is being sent. */

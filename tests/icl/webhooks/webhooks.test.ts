@@ -249,6 +249,40 @@ describe('a settled job', () => {
     expect((await view()).commit_tx).toMatch(/^0x/)
   })
 
+  it('is told although hundreds wait for a server that answers nobody', async () => {
+    const clock: { sleep?: TestIcl['clock']['sleep'] } = {}
+    const sent: string[] = []
+    const { icl } = await withNodes({
+      allowPrivate: false,
+      send: async ({ url: to }) => {
+        sent.push(new URL(to).host)
+        if (!to.includes('slow')) return { status: 200 }
+        await clock.sleep?.(10_000)
+        return { error: 'timeout' }
+      },
+    })
+    clock.sleep = icl.clock.sleep
+    let count = 0
+    const settled = (to: string): Promise<boolean> => {
+      const id: JobId = aJobId(`0x${String(count++).padStart(64, '0')}`)
+      const dueAt = icl.clock.now()
+      const outbox = [
+        { id: 0, effect: { type: 'notify', afterMs: 0 }, attempts: 0, dueAt },
+      ] as const
+      const job = { ...sampleJob({ id, webhook: newWebhook(to) }), fillAt: undefined, outbox }
+      return icl.deps.store.save({
+        kind: 'job',
+        job: { ...job, phase: 'cancelled', settledAt: dueAt },
+        base: 0,
+      })
+    }
+    for (let times = 0; times < 1_000; times++) await settled('https://slow.example/')
+    await icl.clock.advance(5_000)
+    await settled('https://quick.example/')
+    await icl.clock.advance(5_000)
+    expect(sent.filter((host) => host === 'quick.example')).toHaveLength(1)
+  })
+
   it('hides no result that waits for the chain, however many wait for their servers', async () => {
     const { icl } = await withNodes(receivers(() => ({ status: 500 })).webhooks)
     const waiting = (count: number, changes: Partial<Job>): Promise<boolean> => {
