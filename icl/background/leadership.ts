@@ -8,6 +8,7 @@ import {
   renewReplica,
   renewReplicaMs,
 } from '../records/replicas.ts'
+import type { HeldKey } from '../store/store.ts'
 
 const leadershipMs = 15_000
 const renewMs = 5_000
@@ -26,6 +27,14 @@ export function createLeadership(deps: Dependencies, key: string) {
   /** When this replica asked for the lease that it has; undefined if it needs no lease. */
   let askedAt: MonotonicMs | undefined
   const ageMs = () => (askedAt === undefined ? 0 : elapsedSince(clock, askedAt))
+  /** The lease of another replica, and since when it is the same. */
+  let seen: { readonly held: HeldKey; readonly since: MonotonicMs } | undefined
+  // A replica whose clock was hours ahead may have died: its lease lasts for hours, and nobody renews it.
+  const isAbandoned = (held: HeldKey): boolean => {
+    const isSame = seen?.held.value === held.value && seen.held.expiresAt === held.expiresAt
+    if (!seen || !isSame) seen = { held, since: clock.monotonic() }
+    return elapsedSince(clock, seen.since) >= leadershipMs
+  }
 
   const begin = () => {
     term = new AbortController()
@@ -42,10 +51,10 @@ export function createLeadership(deps: Dependencies, key: string) {
   const look = async () => {
     if (current() && ageMs() < renewMs) return
     const [now, asked] = [clock.now(), clock.monotonic()]
-    const holder = current() ? value : await store.findKey(key, now)
-    if (holder !== undefined && holder !== value) return
-    const expiresAt = now + leadershipMs
-    if (!(await store.save({ kind: 'key', key, value, now, expiresAt }))) return lose()
+    const [held] = current() ? [] : await store.listKeys(key, now)
+    if (held && held.value !== value && !isAbandoned(held)) return
+    const lease = { value, insteadOf: held?.value, now, expiresAt: now + leadershipMs }
+    if (!(await store.save({ kind: 'key', key, ...lease }))) return lose()
     // Counts from before the request, so that the lease ends here before it ends in the store.
     askedAt = asked
     if (ageMs() < leadershipMs && !term) begin()

@@ -116,3 +116,22 @@ describe('what an ICL whose clock was hours ahead has put off', () => {
     expect(await outbox()).toEqual([])
   })
 })
+
+describe('an ICL whose clock was hours ahead', () => {
+  const { start, kill } = useReplicas()
+
+  it('and that died leaves its work to another one within seconds', async () => {
+    const shared = createShared()
+    const { clock, store } = shared
+    const first = await start(shared, 'a')
+    await clock.advance(2_000)
+    clock.leap(hoursMs)
+    await clock.advance(10_000)
+    kill(first)
+    clock.leap(-hoursMs)
+    const second = await start(shared, 'b')
+    await clock.advance(40_000)
+    expect(await store.findKey('leader:effects', clock.now())).toBe('b')
+    expect(second.logged.join()).toContain('work taken over')
+  })
+})
