@@ -13,7 +13,7 @@
  * - A note covers one unbroken time. A pool that becomes current again after another one gets a second note.
  *
  * Failure cases: without room for a new pool the last one stays current. Without any pool the callers get `unavailable`. A
- * replica that cannot read the shared pool publishes its own beside it.
+ * replica that cannot read the shared pool, or finds one of a clock that was ahead, publishes its own beside it.
  */
 import { readPool, snapshotPool } from '../../lib/pool-snapshot.ts'
 import { ProblemError } from '../../lib/problem.ts'
@@ -80,10 +80,13 @@ export const loadPublished = (deps: Dependencies, cid: string): Promise<Publishe
     return { cid, nodes, parts: cids }
   })
 
-/** The current pool in the store, which this or another replica has set; undefined when there is none or it cannot be read. */
+/** The current pool in the store, which this or another replica has set; undefined when there is none that can be used. */
 async function findShared(deps: Dependencies): Promise<PublishedPool | undefined> {
-  const cid = await deps.store.findKey(currentKey, deps.clock.now())
-  if (cid === undefined) return undefined
+  const now = deps.clock.now()
+  const [held] = await deps.store.listKeys(currentKey, now)
+  // One that lasts longer was set by a clock that was ahead, and would be the current one until the time has caught up.
+  if (!held || held.expiresAt > now + 2 * currentMs) return undefined
+  const cid = held.value
   try {
     const pool = await loadPublished(deps, cid)
     await deps.store.save(await noteOf(deps, cid))
@@ -128,7 +131,8 @@ async function publish(
 async function noteOf(deps: Dependencies, cid: string): Promise<Extract<Write, { kind: 'key' }>> {
   const now = deps.clock.now()
   const periods = await periodsOf(deps, cid)
-  const running = periods.find(({ until }) => until + currentMs >= now)
+  // A period that begins later is of a clock that was ahead.
+  const running = periods.find(({ from, until }) => from <= now && until + currentMs >= now)
   const key = keyOf('pool', cid, running?.from ?? now)
   const expiresAt = now + currentMs + listedMs
   return { kind: 'key', key, value: 'published', now, expiresAt }

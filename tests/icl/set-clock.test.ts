@@ -8,7 +8,16 @@ import { anAddress } from '../branded.ts'
 import { createVirtualClock } from '../virtual-clock.ts'
 import { useReplicas } from './replica-set.ts'
 import { runJob } from './run-job.ts'
-import { createShared, createTestIcl, joinNode, joinNodes, type TestIcl } from './test-icl.ts'
+import { submit } from './test-client.ts'
+import {
+  beThere,
+  createShared,
+  createTestIcl,
+  joinNode,
+  joinNodes,
+  modelId,
+  type TestIcl,
+} from './test-icl.ts'
 
 const hoursMs = 2 * 3_600_000
 
@@ -133,5 +142,37 @@ describe('an ICL whose clock was hours ahead', () => {
     await clock.advance(40_000)
     expect(await store.findKey('leader:effects', clock.now())).toBe('b')
     expect(second.logged.join()).toContain('work taken over')
+  })
+
+  it('draws from a pool of the nodes that are there, once it is right', async () => {
+    const aheadMs = 140_000
+    icl = await createTestIcl()
+    const { clock, api } = icl
+    const query = { model_id: modelId, min_tier: 0, verifier_count: 2 }
+    const early = await joinNodes(icl, 3)
+    clock.leap(aheadMs)
+    await beThere(icl, early)
+    expect(await api().previewQuorum({ query })).toMatchObject({ nodes: 3 })
+    clock.leap(-aheadMs)
+    const late = await joinNodes(icl, 1, 4)
+    await clock.advance(40_000)
+    await beThere(icl, [...early, ...late])
+    expect(await api().previewQuorum({ query })).toMatchObject({ nodes: 4 })
+  })
+
+  it('takes jobs of the same pool, once it is right', async () => {
+    const aheadMs = 140_000
+    icl = await createTestIcl()
+    const { clock, api } = icl
+    const query = { model_id: modelId, min_tier: 0, verifier_count: 2 }
+    const nodes = await joinNodes(icl, 3)
+    clock.leap(aheadMs)
+    await beThere(icl, nodes)
+    const before = await api().previewQuorum({ query })
+    clock.leap(-aheadMs)
+    await clock.advance(40_000)
+    await beThere(icl, nodes)
+    expect((await api().previewQuorum({ query })).pool_cid).toBe(before.pool_cid)
+    expect((await submit(icl)).status).toBe('open')
   })
 })
