@@ -22,6 +22,14 @@ const markKey = keyOf('icl-seen')
 const markLivesMs = dayMs
 const prefix = prefixOf('outage')
 const outageLivesMs = hourMs
+/** How far the clocks of replicas may differ. */
+const slackMs = 5_000
+
+/** The outages that have ended by now: one that ends later was saved by a clock that was ahead, and is none. */
+const ended = (outages: readonly Outage[], now: number): readonly Outage[] =>
+  outages.every(({ until }) => until <= now + slackMs)
+    ? outages
+    : outages.filter(({ until }) => until <= now + slackMs)
 
 type Held = { readonly store: Store; readonly clock: Clock; readonly log: Log }
 
@@ -50,13 +58,13 @@ export function createOutages(held: Held) {
     // Waits for a renewal that began before the silence, because it has not looked for an outage.
     if (isSilent()) await renewing?.catch(() => {})
     if (isSilent()) await renewOnce()
-    return outages
+    return ended(outages, clock.now())
   }
   return {
     /** Returns the outages of the last hour. Reads the mark first when this replica may have been away. Throws what the store throws. */
     all,
     /** The same for callers that change nothing: returns the outages known so far when the store fails. */
-    known: (): Promise<readonly Outage[]> => all().catch(() => outages),
+    known: (): Promise<readonly Outage[]> => all().catch(() => ended(outages, clock.now())),
     /** Renews the mark every second until the signal aborts. */
     keep: (signal: AbortSignal) =>
       every(held, renewMs, signal, 'saying that the ICL is there', renewOnce),
@@ -65,7 +73,7 @@ export function createOutages(held: Held) {
 
 /** Saves the outage that ends now, if there is one, and returns all outages. */
 async function catchUp({ store, clock, log }: Held, now: number): Promise<readonly Outage[]> {
-  const known = await listOutages(store, now)
+  const known = ended(await listOutages(store, now), now)
   const [mark] = await store.listKeys(markKey, 0)
   if (!mark) return known
   // The replica that saved the last outage may have been killed before it renewed the mark.

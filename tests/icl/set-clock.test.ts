@@ -175,4 +175,29 @@ describe('an ICL whose clock was hours ahead', () => {
     expect((await api().previewQuorum({ query })).pool_cid).toBe(before.pool_cid)
     expect((await submit(icl)).status).toBe('open')
   })
+
+  it('and that took the leap for an outage excuses no later job, and sees the next outage', async () => {
+    const shared = { ...createShared(), store: createMemoryStore() }
+    const { clock, store } = shared
+    const before = await start(shared, 'a')
+    await clock.advance(2_000)
+    kill(before)
+    clock.leap(hoursMs)
+    const after = await start(shared, 'b')
+    await clock.advance(2_000)
+    clock.leap(-hoursMs)
+    await clock.advance(1_000)
+    await joinNodes(after, 3)
+    const { jobId } = await submit(after)
+    await clock.advance(5_000)
+    const { createdAt, deadline, events } = (await store.findJob(jobId))!.document
+    expect(deadline - createdAt).toBe(600_000)
+    expect(events.map(({ type }) => type)).not.toContain('time-away')
+    const from = clock.now()
+    kill(after)
+    await clock.jump(60_000)
+    const { deps } = await start(shared, 'c')
+    const known = await clock.until(deps.outages.all())
+    expect(known.some(({ until }) => until >= from + 60_000 && until <= clock.now())).toBe(true)
+  })
 })
