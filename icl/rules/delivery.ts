@@ -18,7 +18,7 @@
 import { settled } from '../../lib/delivery-rule.ts'
 import { isRefuted } from '../../lib/fault.ts'
 import { currentTurn } from './agreed.ts'
-import { faultOf, repeated, withFault } from './faults.ts'
+import { repeated, withFault } from './faults.ts'
 import {
   type Agreement,
   type Assignment,
@@ -34,7 +34,7 @@ import {
   type Turn,
 } from './job.ts'
 import { type Opening, openedIn, unopened } from './open-check.ts'
-import type { PostedDelivery, PostedStatement, PostedTurnAbort, PostedVerdict } from './posted.ts'
+import type { PostedDelivery, PostedTurnAbort, PostedVerdict } from './posted.ts'
 import { settle } from './settle.ts'
 
 /** Starts the turn of the next member. Returns the same job when all members have had a turn. */
@@ -101,8 +101,9 @@ export function postVerdict(
   if (!deliverer) throw new TypeError('A deliverer has answered')
   if (isRefuted(deliverer.body, answer.body, verdict.body)) {
     const proof = [deliverer, turn.delivery, answer, verdict]
+    const kept = withTurnChanged(job, { refuted: [...(turn.refuted ?? []), verdict] })
     return afterwards(
-      checked(absent(job, turn, assignment), moment),
+      checked(absent(kept, turn, assignment), moment),
       (away) => withFault(away, assignment, 'verdict-refuted', proof, now) ?? changeTo(away),
     )
   }
@@ -115,18 +116,14 @@ export function postVerdict(
 /** The node's earlier verdict on the same delivery, also if it was refuted. */
 export function verdictOn(
   job: Job,
-  { node, fence }: Assignment,
+  { node }: Assignment,
   { body }: PostedVerdict,
 ): PostedVerdict | undefined {
-  const refuted = faultOf(job, 'verdict-refuted', fence)?.statements ?? []
-  const counted = job.agreement?.turns.flatMap(({ verdicts }) => verdicts) ?? []
-  return [...counted, ...refuted.filter(isVerdict)].find(
-    (verdict) => verdict.body.address === node && verdict.body.delivery === body.delivery,
-  )
+  const turns = job.agreement?.turns ?? []
+  return turns
+    .flatMap(({ verdicts, refuted = [] }) => [...verdicts, ...refuted])
+    .find((verdict) => verdict.body.address === node && verdict.body.delivery === body.delivery)
 }
-
-const isVerdict = (posted: PostedStatement): posted is PostedVerdict =>
-  posted.body.statement === 'svc-verdict-v2'
 
 const absent = (job: Job, turn: Turn, { fence }: Assignment): Job =>
   turn.absent.includes(fence) ? job : withTurnChanged(job, { absent: [...turn.absent, fence] })

@@ -56,6 +56,8 @@ export type Turn = {
   readonly delivery?: PostedDelivery
   readonly deliveredAt?: number
   readonly verdicts: readonly PostedVerdict[]
+  /** Verdicts that their nodes' evidence contradicts. They do not count. */
+  readonly refuted?: readonly PostedVerdict[]
   /** The verdicts have settled the delivery. Until the deadline the checkers open the numbers that they committed to. */
   readonly opening?: true
   readonly opened?: readonly OpenedCheck[]

@@ -104,6 +104,18 @@ describe('two contradictory statements for one fence', () => {
   })
 })
 
+it('a verdict after a refuted one on the same delivery does not count, also in a later turn, and is a fault', () => {
+  const [, , third] = inTurn(agreed()) as [Address, Address, Address]
+  const lie = (job: Job) => take(job, verdictBy(job, third, 'different-answer'), 30)
+  const lied = lie(open())
+  const refused = take(lied, verdictBy(lied, second, 'output-mismatch'), 30)
+  const again = lie(delivered(refused, 40))
+  expect(kindsOf(again)).toEqual(['verdict-refuted'])
+  const after = verdictBy(again, third, 'match')
+  expect(refusalOf(again, after, 50)).toBe('already-answered')
+  expect(kindsOf(notedBy(again, after, 50))).toEqual(['verdict-refuted', 'equivocated'])
+})
+
 it('a commitment after the lease gives back what the lapse cost, once, and counts for nothing else', () => {
   const job = take(claimed(sampleJob(), nodeA, 10), tickWith([nodeD]), 120_010)
   expect(job.assignments[0]).toMatchObject({ status: 'lapsed', scores: ['lease-lapsed'] })
