@@ -21,7 +21,11 @@ export function sealedText(prompt: PromptDocument, said: Said): string {
   }
   const names = toolCalls.map(({ name }) => name)
   const isNamed = names.every((name) => prompt.tools?.some((tool) => tool.name === name))
-  if (!isNamed || names.length > maxCalls) throw notOfProtocol()
+  // Not repeated as what passes is: each answer is paid for, and at temperature 0 the next one has the same name.
+  if (!isNamed) {
+    throw new ProviderFault('prompt-not-supported', 'called a tool that the prompt does not have')
+  }
+  if (names.length > maxCalls) throw notOfProtocol()
   const text = writeAnswer(prompt, said)
   if (text.trim() === '') throw new ProviderFault('provider-answer-empty', 'gave an empty answer')
   if (utf8(text).length <= maxTextBytes) return text

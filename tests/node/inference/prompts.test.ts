@@ -302,4 +302,16 @@ describe('an answer that calls a tool', () => {
     ])
     expect(server!.seen).toHaveLength(1)
   })
+
+  it.each(['openai', 'anthropic'] as const)(
+    'of %s that the prompt has not is paid once: asked again, the model would make it up again',
+    async (name) => {
+      const asked = prompt({ tools: [{ name: 'see' }] })
+      expect(await refusalOf(name, asked, () => [200, calls[name]])).toEqual([
+        'prompt-not-supported',
+        'called a tool that the prompt does not have',
+      ])
+      expect(server!.seen).toHaveLength(1)
+    },
+  )
 })
