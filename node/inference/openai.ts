@@ -37,6 +37,11 @@ const Answer = Counted.extend({
     .min(1),
 })
 
+/** How OpenRouter and vLLM end an answer that failed halfway. They say it with status 200. */
+const brokenOff = ['error', 'abort']
+
+const brokeOff = () => new ProviderFault('provider-unavailable', 'failed halfway in its answer')
+
 const samplingNames = ['seed', 'temperature'] as const
 
 type Sampling = { readonly temperature?: 0 | undefined; readonly seed?: 0 | undefined }
@@ -90,6 +95,7 @@ export function createOpenAi(options: ProviderOptions): InferenceProvider {
     tellUsage(parsed.data, completion)
     const [choice] = parsed.data.choices
     if (choice?.message.refusal || choice?.finish_reason === 'content_filter') throw refusedAnswer()
+    if (brokenOff.includes(choice?.finish_reason ?? '')) throw brokeOff()
     return sealedText(completion.prompt, {
       content: choice?.message.content ?? '',
       toolCalls: (choice?.message.tool_calls ?? []).map((call) => call.function),

@@ -331,6 +331,19 @@ describe('openai alone', () => {
     },
   )
 
+  // As OpenRouter's API says it of a model that fails halfway, and vLLM of a request that its engine ended.
+  it.each(['error', 'abort'])(
+    'takes what was said before the reason %s for no answer, and asks again',
+    async (finish_reason) => {
+      const half = { choices: [{ finish_reason, message: { content: 'Four, bec' } }] }
+      const text = await ask('openai', (response, _, count) =>
+        answerJson(response, 200, count === 1 ? half : answers.openai('Four.')),
+      )
+      expect(text).toBe('Four.')
+      expect(server!.seen).toHaveLength(2)
+    },
+  )
+
   it('asks for temperature 0 and a seed', async () => {
     await ask('openai', (response) => answerJson(response, 200, answers.openai('x')))
     expect(JSON.parse(server!.seen[0]!.body)).toMatchObject({ temperature: 0, seed: 0 })
