@@ -25,6 +25,9 @@ const Answer = z.object({
   usage: z.object({ input_tokens: Count, output_tokens: Count }).optional().catch(undefined),
 })
 
+/** The answer reached the limit that was asked for, or the longest context of the model. */
+const cutReasons = ['max_tokens', 'model_context_window_exceeded']
+
 /** The adapter for Anthropic's messages. The API takes neither a temperature nor a seed, so answers differ from call to call. */
 export function createAnthropic(options: ProviderOptions): InferenceProvider {
   const client = new Anthropic({
@@ -49,7 +52,7 @@ export function createAnthropic(options: ProviderOptions): InferenceProvider {
           toolCalls: content
             .filter(({ type }) => type === 'tool_use')
             .map(({ name = '', input = {} }) => ({ name, arguments: JSON.stringify(input) })),
-          isCut: reason === 'max_tokens',
+          isCut: cutReasons.includes(reason ?? ''),
         })
       }),
   }

@@ -266,6 +266,25 @@ describe('a prompt document at Anthropic', () => {
   })
 })
 
+describe('an answer that was cut off', () => {
+  const content = '{"a": 1'
+  const cut: readonly [Name, string, unknown][] = [
+    ['openai', 'length', { choices: [{ finish_reason: 'length', message: { content } }] }],
+    ...['max_tokens', 'model_context_window_exceeded'].map(
+      (stop_reason): [Name, string, unknown] => [
+        'anthropic',
+        stop_reason,
+        { content: [{ type: 'text', text: content }], stop_reason },
+      ],
+    ),
+  ]
+  it.each(cut)('says so, by %s with %s', async (name, _reason, said) => {
+    const schema = { type: 'json_schema', name: 'a', schema: { type: 'object' } } as const
+    const sealed = await sealedBy(name, prompt({ response_format: schema }), () => [200, said])
+    expect(JSON.parse(sealed)).toEqual({ version: 1, content, finish_reason: 'length' })
+  })
+})
+
 describe('an answer that calls a tool', () => {
   const calls: Record<Name, unknown> = {
     openai: {
