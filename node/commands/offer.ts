@@ -19,6 +19,8 @@ import { isRetryable, untilReached } from './until-reached.ts'
  */
 
 const refusals = ['provider-key-refused', 'provider-quota-used-up']
+/** The refusal of one model alone, such as one that the provider has removed. */
+const modelUnknown = 'provider-model-unknown'
 const prompt = promptOfText('Say yes.')
 /** Timers take no longer than 24 days, and no provider means more than a day. */
 const longestWaitMs = 86_400_000
@@ -84,7 +86,8 @@ export function createOffer(models: OfferedModels, { clock, log, stop }: Deps) {
     const isOfSame = (other: string) => providerNameOf(other) === providerNameOf(id)
     if (isRefusal(error)) {
       const isAnswering = (other: string) => answers(other, maxOutputTokens)
-      withdraw([...now.keys()].filter(isOfSame), error, isAnswering)
+      const refused = error.code === modelUnknown ? [id] : [...now.keys()].filter(isOfSame)
+      withdraw(refused, error, isAnswering)
     }
     if (!(error instanceof ProviderError) || error.code !== 'provider-rate-limited') return
     const { askedWaitMs } = error
@@ -111,4 +114,4 @@ export function createOffer(models: OfferedModels, { clock, log, stop }: Deps) {
 }
 
 const isRefusal = (error: unknown): error is SvcError =>
-  error instanceof SvcError && refusals.includes(error.code)
+  error instanceof SvcError && [...refusals, modelUnknown].includes(error.code)

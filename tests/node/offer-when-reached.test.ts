@@ -156,6 +156,23 @@ describe('the models of a provider that refuses a job', () => {
     })
   }
 
+  it('do not include a model that its provider has removed, until it answers again', async () => {
+    const { clock, log, job, offered } = await startWithJob()
+    failures['here:a'] = errorOf('provider-model-unknown')
+    await expect(job('here:a')).rejects.toThrow('provider here failed')
+    expect(offered()).toEqual(['there:b', 'here:c'])
+    await clock.advance(3_600_000)
+    expect(offered()).toEqual(['there:b', 'here:c'])
+    failures['here:a'] = undefined
+    await clock.advance(60_000)
+    expect(offered()).toEqual(ids)
+    expect(log.lines).toEqual([
+      'WARNING Models are not offered for now: here:a: provider here failed. Mend it.',
+      'INFO Offering here:a again',
+    ])
+    expect(asked).not.toContain('here:c')
+  })
+
   it('are back at once when it was in passing, and jobs under way fail without further tries', async () => {
     const { clock, job, changes, offered } = await startWithJob()
     failures['here:a'] = refused
