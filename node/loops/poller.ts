@@ -9,6 +9,7 @@ import type { AssignmentOffer, ClaimResult } from '../../lib/schemas/assignments
 import { SvcError } from '../../lib/svc-error.ts'
 import { fullyJittered, jittered } from '../jitter.ts'
 import { isPassing } from '../jobs/abort-reason.ts'
+import { type AssignmentId, nameOf } from '../journal/read-journal.ts'
 import type { Log } from '../log.ts'
 import type { NodeApi } from '../node-api.ts'
 import type { Slots } from '../slots.ts'
@@ -59,9 +60,16 @@ export async function pollAssignments(options: PollerOptions, signal: AbortSigna
     if (failures > 0) options.onBack()
     failures = 0
     warnedAt.clear()
+    const named = new Set<string>()
+    // An assignment that is named twice would be answered twice at once, and paid for twice.
+    const isNew = (id: AssignmentId) => {
+      const isFirst = !named.has(nameOf(id)) && !slots.isTaken(id)
+      named.add(nameOf(id))
+      return isFirst
+    }
     // The ICL cannot make this node do more at once than it asked for.
-    const claimed = claims.filter((claim) => !slots.isTaken(claim)).slice(0, most)
-    const fresh = assignments.filter((assignment) => !slots.isTaken(assignment))
+    const claimed = claims.filter(isNew).slice(0, most)
+    const fresh = assignments.filter(isNew)
     if (fresh.length + claimed.length === 0) {
       if (elapsedSince(clock, quietSince) >= quietMs) {
         log.info('No assignments for last 60s')

@@ -63,6 +63,20 @@ describe('the daemon', () => {
     await end(world, running)
   })
 
+  it('works once on an assignment that a poll names several times', async () => {
+    const world = await createDaemonWorld({ jobs: 4 })
+    const { claim, assignment } = world
+    world.api.getAssignments.mockResolvedValueOnce({
+      assignments: [assignment, assignment],
+      claims: [claim, claim],
+    })
+    const running = world.start()
+    await world.clock.advance(60_000)
+    expect(world.lines('Spawning')).toHaveLength(1)
+    expect(world.complete).toHaveBeenCalledTimes(1)
+    await end(world, running)
+  })
+
   it('sends a heartbeat every 60 s', async () => {
     const world = await createDaemonWorld()
     const running = world.start()
