@@ -2,7 +2,7 @@ import { elapsedSince } from '../../lib/clock.ts'
 import { comparators } from '../../lib/comparators/all.ts'
 import { withDeadline } from '../../lib/deadline.ts'
 import type { DeliveryToCheck, OwnAssignment } from '../../lib/schemas/assignments.ts'
-import type { VerdictPost } from '../../lib/schemas/statements.ts'
+import type { AnswerPost, VerdictPost } from '../../lib/schemas/statements.ts'
 import { signed, statementHash } from '../../lib/statements.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { type Step, withNext } from './await-step.ts'
@@ -35,7 +35,7 @@ export async function judge(
   let verdict = own.verdicts.find((earlier) => earlier.delivery === delivery)
   if (verdict === undefined) {
     await checkDelivery(deps, claim, own.looked, to_check)
-    const found = await look(part, step, to_check, secondsLeft)
+    const found = await look(part, answer, step, to_check, secondsLeft)
     if (found === undefined) return undefined
     const leftMs = () => secondsLeft * 1000 - elapsedSince(clock, startedAt)
     const delivered = { delivery, answer: to_check.delivery.body.answer, output: found.output }
@@ -59,12 +59,14 @@ export async function judge(
 
 async function look(
   { deps, claim, own, signal }: Part,
+  ownAnswer: AnswerPost,
   step: Step['step'],
   { delivery: { body: delivery }, answer: { body: answer } }: DeliveryToCheck,
   secondsLeft: number,
 ): Promise<Verification | undefined> {
   const comparator = comparators[claim.comparator]
-  const compared = comparator.compare(answer.evidence, own.committed.evidence)
+  // The verdict names the signed answer, whose evidence alone may refute it.
+  const compared = comparator.compare(answer.evidence, ownAnswer.evidence)
   if (compared !== 'match') return { verdict: 'no-match', reason: differences[compared] }
   if (step !== 'check') return undefined
   const { evidence } = answer

@@ -202,6 +202,16 @@ describe('a checker killed', () => {
     })
   }
 
+  it('judges by the answer that it signed, not by a commitment that an ICL had it note besides', async () => {
+    const world = await checking('Four.')
+    const entry = await killedAt(world, 'revealAnswer', true)
+    const { answer } = await world.delivered('Five.')
+    const committed = { ...entry.committed!, evidence: answer.body.evidence }
+    await resume(world, { ...entry, committed })
+    // The ICL could prove a verdict false that the signed answer refutes, and take the stake.
+    expect(world.api.postVerdict.mock.calls[0]![0].body.verdict).toBe('match')
+  })
+
   it('gives no verdict on an output that it cannot check for want of the prompt key', async () => {
     const world = await checking('Four.')
     const entry = await killedAt(world, 'getAssignment')
