@@ -1,5 +1,4 @@
 import { Hono } from 'hono'
-import { bodyLimit } from 'hono/body-limit'
 import { elapsedSince } from '../../lib/clock.ts'
 import { answerRequest } from './answer-request.ts'
 import { chatCompletions } from './chat-completions.ts'
@@ -12,8 +11,6 @@ import { responses } from './responses.ts'
 import { createSemaphore } from './semaphore.ts'
 import { createStoreAhead } from './store-ahead.ts'
 
-// A prompt of 1 MiB, whose characters JSON may escape.
-const maxBodyBytes = 4_194_304
 const callerLeft = 499
 const maxIgnoredTold = 100
 
@@ -28,11 +25,6 @@ const unknownUrl = (method: string, path: string): OpenAiError =>
       code: 'unknown_url',
     },
   )
-
-const tooLarge = (): OpenAiError =>
-  new OpenAiError(413, 'invalid_request_error', 'The body is larger than 4 MiB', {
-    code: 'request_too_large',
-  })
 
 /** OpenAI's interface to a client of the service: every answer was agreed on by a quorum, decrypted and checked on this machine. */
 export function createGateway(options: GatewayOptions): Hono<Heard> {
@@ -74,7 +66,6 @@ export function createGateway(options: GatewayOptions): Hono<Heard> {
     if (c.req.method === 'OPTIONS') return c.body(null, 204)
     await next()
   })
-  const limit = bodyLimit({ maxSize: maxBodyBytes, onError: () => errorResponse(tooLarge()) })
   const served = () => client.models()
 
   app.get('/v1/models', async (c) => c.json(listModels(await served(), modelMap)))
@@ -82,12 +73,10 @@ export function createGateway(options: GatewayOptions): Hono<Heard> {
     c.json(findModel(await served(), modelMap, c.req.param('id'))),
   )
   const context = { options: { ...options, onIgnored }, semaphore, ahead }
-  app.post('/v1/chat/completions', limit, (c) =>
+  app.post('/v1/chat/completions', (c) =>
     answerRequest(context, chatCompletions, c.req.raw, c.get('news')),
   )
-  app.post('/v1/responses', limit, (c) =>
-    answerRequest(context, responses, c.req.raw, c.get('news')),
-  )
+  app.post('/v1/responses', (c) => answerRequest(context, responses, c.req.raw, c.get('news')))
   app.notFound((c) => errorResponse(unknownUrl(c.req.method, c.req.path.slice(0, 200))))
   app.onError((error, c) => {
     c.get('news').error = error

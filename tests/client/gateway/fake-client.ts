@@ -83,7 +83,7 @@ export function fakeGateway(
       ...init,
       headers: { 'content-type': 'application/json', ...(init.headers as Record<string, string>) },
     })
-  return { asked, ignored, lines, stop, call, post }
+  return { app, asked, ignored, lines, stop, call, post }
 }
 
 /** A question to a model, with more about it. */

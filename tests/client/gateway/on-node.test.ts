@@ -1,0 +1,18 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, it } from 'vitest'
+import { programOf } from '../../../demo/runtime-programs.ts'
+
+const run = promisify(execFile)
+const program = programOf('node')
+if (program === undefined && process.env.CI === 'true') throw new Error('node is not installed')
+
+it.skipIf(program === undefined)(
+  'a gateway on Node takes a body whose length is not announced, as proxies send it, up to the limit',
+  { timeout: 60_000 },
+  async () => {
+    const { stdout } = await run(program ?? '', [join(import.meta.dirname, 'on-node.ts')])
+    expect(JSON.parse(stdout)).toEqual([200, 413])
+  },
+)
