@@ -101,7 +101,9 @@ export async function answerRequest<A extends Asked>(
       return one
     })
     .catch((error: unknown) => {
-      throw stopping.aborted && error === stopping.reason ? stopped() : error
+      if (stopping.aborted && error === stopping.reason) throw stopped()
+      // Node's adapter aborts with a text, which Hono throws on instead of answering.
+      throw error instanceof Error ? error : callerLeft()
     })
   for (const name of asked.ignored) options.onIgnored(name)
   const early = keepAliveMs !== undefined && { clock, keepAliveMs, progress }
@@ -123,7 +125,7 @@ export async function answerRequest<A extends Asked>(
         return jobId === undefined ? '' : alive({ jobId, model }, created)
       },
       failure: (error) => failure(explainFailure(error, new URL(request.url).pathname)),
-      onLeave: () => left.abort(new DOMException('The caller has left', 'AbortError')),
+      onLeave: () => left.abort(callerLeft()),
     })
   }
   const one = await answered
@@ -211,6 +213,8 @@ function uncommitted(error: unknown): Pick<Answered, 'inference' | 'unseen'> {
   if (error instanceof UncommittedError) return { inference: error.inference, unseen: error }
   throw error
 }
+
+const callerLeft = (): DOMException => new DOMException('The caller has left', 'AbortError')
 
 const stopped = (): OpenAiError =>
   new OpenAiError(503, 'server_error', 'The gateway was stopped, and the job cancelled', {

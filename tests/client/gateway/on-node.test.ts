@@ -9,10 +9,10 @@ const program = programOf('node')
 if (program === undefined && process.env.CI === 'true') throw new Error('node is not installed')
 
 it.skipIf(program === undefined)(
-  'a gateway on Node takes a body whose length is not announced, as proxies send it, up to the limit',
+  'a gateway on Node takes a body whose length is not announced, as proxies send it, and tells of a caller who left',
   { timeout: 60_000 },
   async () => {
     const { stdout } = await run(program ?? '', [join(import.meta.dirname, 'on-node.ts')])
-    expect(JSON.parse(stdout)).toEqual([200, 413])
+    expect(JSON.parse(stdout)).toEqual({ statuses: [200, 413], told: [200, 413, 499] })
   },
 )
