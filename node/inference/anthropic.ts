@@ -43,7 +43,7 @@ export function createAnthropic(options: ProviderOptions): InferenceProvider {
         const request = { model, max_tokens: maxOutputTokens, ...anthropicPrompt(prompt) }
         const answer = await client.messages.create(request, { signal: ended })
         const parsed = Answer.safeParse(answer)
-        if (!parsed.success) throw notOfProtocol()
+        if (!parsed.success) throw notOfProtocol(answer)
         const { content, stop_reason: reason, usage } = parsed.data
         if (usage) onUsage?.(usage)
         if (reason === 'refusal') throw refusedAnswer()

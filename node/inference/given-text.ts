@@ -95,7 +95,7 @@ const forms: Readonly<Record<TeacherApi, z.ZodType<readonly Told[]>>> = {
 /** Returns the log-probabilities of each token of the given text. Throws ProviderFault. */
 export function toldOf(reply: unknown, api: TeacherApi, text: string): readonly TokenTold[] {
   const parsed = forms[api].safeParse(reply)
-  if (!parsed.success) throw notOfProtocol()
+  if (!parsed.success) throw notOfProtocol(reply)
   const told = parsed.data
   const end = told.reduce((length, { token }) => length + token.length, 0)
   const from = told
@@ -118,4 +118,6 @@ export function toldOf(reply: unknown, api: TeacherApi, text: string): readonly 
 }
 
 const notTold = (said: string) =>
-  new ProviderFault('provider-protocol-wrong', `sent ${said}, so that no text can be scored`)
+  new ProviderFault('provider-protocol-wrong', `sent ${said}, so that no text can be scored`, {
+    isPaid: true,
+  })

@@ -91,7 +91,7 @@ export function createOpenAi(options: ProviderOptions): InferenceProvider {
       { signal },
     )
     const parsed = Answer.safeParse(answer)
-    if (!parsed.success) throw notOfProtocol()
+    if (!parsed.success) throw notOfProtocol(answer)
     tellUsage(parsed.data, completion)
     const [choice] = parsed.data.choices
     if (choice?.message.refusal || choice?.finish_reason === 'content_filter') throw refusedAnswer()

@@ -149,7 +149,7 @@ function toSvcError(
     : `failed: ${kindOf(failure, apiKey)}${askedWait(failure)}`
   return new ProviderError(code, `provider ${name} at ${baseUrl} ${said}`, {
     hint: remedyFor('node operator', code, `${name}:${model}`, keyVariable),
-    retryable: passing.includes(code),
+    retryable: passing.includes(code) && failure.fault?.isPaid !== true,
     askedWaitMs: failure.retryAfterMs,
   })
 }

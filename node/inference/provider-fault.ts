@@ -3,10 +3,13 @@ import type { AbortReason } from '../../lib/schemas/jobs.ts'
 /** A provider's answer is wrong, or the provider does not take a part of the prompt. `said` quotes neither. */
 export class ProviderFault extends Error {
   readonly code: Extract<AbortReason, `provider-${string}` | 'prompt-not-supported'>
+  /** The model has answered, which is paid for: asking again would pay for the same once more. */
+  readonly isPaid: boolean
 
-  constructor(code: ProviderFault['code'], said: string) {
+  constructor(code: ProviderFault['code'], said: string, { isPaid = false } = {}) {
     super(said)
     this.code = code
+    this.isPaid = isPaid
   }
 }
 

@@ -37,10 +37,15 @@ export const providerFetch =
     return new Response(errorBodyOf(body) ?? bytes, { status, headers })
   }
 
-/** The fault when the JSON does not follow the provider's protocol. */
-export const notOfProtocol = () => foreign('sent JSON of another form')
+/** The fault when the JSON does not follow the provider's protocol. What has the place of an answer is one, and paid for. */
+export const notOfProtocol = (reply: unknown) =>
+  foreign('sent JSON of another form', { isPaid: isAnswer(reply) })
 
-const foreign = (said: string) => new ProviderFault('provider-protocol-wrong', said)
+const isAnswer = (reply: unknown): boolean =>
+  typeof reply === 'object' && reply !== null && ('choices' in reply || 'content' in reply)
+
+const foreign = (said: string, paid?: { readonly isPaid: boolean }) =>
+  new ProviderFault('provider-protocol-wrong', said, paid)
 
 const openingBrace = 0x7b
 const brokeOff = 'broke off in the middle of its answer'

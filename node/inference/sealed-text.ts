@@ -4,7 +4,6 @@ import { maxBlobBytes } from '../../lib/endpoints.ts'
 import type { PromptDocument } from '../../lib/schemas/prompt.ts'
 import { sealBytes } from '../../lib/sealing.ts'
 import { ProviderFault } from './provider-fault.ts'
-import { notOfProtocol } from './provider-fetch.ts'
 
 const maxCalls = 128
 const maxTextBytes = maxBlobBytes - sealBytes
@@ -12,6 +11,9 @@ const maxTextBytes = maxBlobBytes - sealBytes
 /** The fault when a model refuses to answer, or its provider filters the answer. What there is of it is not the model's answer. */
 export const refusedAnswer = () =>
   new ProviderFault('provider-refused', 'refused or filtered the answer')
+
+const tooManyCalls = () =>
+  new ProviderFault('provider-answer-too-large', `called more than ${maxCalls} tools`)
 
 /** Returns the text of a model's answer to seal. Throws ProviderFault when it is empty or too long, or calls a tool that it may not. */
 export function sealedText(prompt: PromptDocument, said: Said): string {
@@ -25,7 +27,7 @@ export function sealedText(prompt: PromptDocument, said: Said): string {
   if (!isNamed) {
     throw new ProviderFault('prompt-not-supported', 'called a tool that the prompt does not have')
   }
-  if (names.length > maxCalls) throw notOfProtocol()
+  if (names.length > maxCalls) throw tooManyCalls()
   const text = writeAnswer(prompt, said)
   if (text.trim() === '') throw new ProviderFault('provider-answer-empty', 'gave an empty answer')
   if (utf8(text).length <= maxTextBytes) return text

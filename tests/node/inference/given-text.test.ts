@@ -110,6 +110,8 @@ describe('a given text', () => {
     await expect(weigh('echo', 'A lamp.', plain)).rejects.toMatchObject({
       code: 'provider-protocol-wrong',
     })
+    // It would only be paid for again.
+    expect(server?.seen).toHaveLength(1)
   })
 })
 

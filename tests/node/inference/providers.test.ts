@@ -250,6 +250,28 @@ for (const name of ['openai', 'anthropic'] as const) {
       expect(server!.seen).toHaveLength(1)
     })
 
+    it('pays once for an answer in another form, which asking again would not change', async () => {
+      const parts = [{ type: 'text', text: 'Four.' }]
+      const other = {
+        openai: { choices: [{ message: { content: parts }, finish_reason: 'stop' }] },
+        anthropic: { content: 'Four.', stop_reason: 'end_turn' },
+      }[name]
+      const counts = {
+        openai: { prompt_tokens: 12, completion_tokens: 3 },
+        anthropic: { input_tokens: 12, output_tokens: 3 },
+      }[name]
+      const work = ask(name, (response) => answerJson(response, 200, { ...other, usage: counts }))
+      expect(await codeOf(work)).toBe('provider-protocol-wrong')
+      expect(server!.seen).toHaveLength(1)
+    })
+
+    it('asks again after JSON that is no answer, as a proxy may send it for an error', async () => {
+      const text = await ask(name, (response, _, count) =>
+        answerJson(response, 200, count === 1 ? { error: { message: 'busy' } } : says('Four.')),
+      )
+      expect(text).toBe('Four.')
+    })
+
     it('lets go of an endless body after a few MiB, and asks once', async () => {
       let sent = 0
       const chunk = Buffer.alloc(64 * 1024, ' ')
