@@ -1,4 +1,4 @@
-import { type Clock, unixSeconds } from '../../lib/clock.ts'
+import { type Clock, elapsedSince, type MonotonicMs, unixSeconds } from '../../lib/clock.ts'
 import type { NodeChain } from '../chain/chain.ts'
 import type { Log } from '../log.ts'
 
@@ -6,6 +6,8 @@ import type { Log } from '../log.ts'
 export const chainHeartbeatCheckMs = 3_600_000
 
 const dueAfterSeconds = 10 * 24 * 3_600
+// By a clock that is far ahead of the chain's, each heartbeat would be due at once.
+const againAfterMs = 24 * 3_600_000
 
 /** Makes one pass of the loop: it sends `NodeRegistry.heartbeat()` when the last one is 10 days old (spec 8). Throws chain errors. */
 export function createChainHeartbeat(options: {
@@ -16,6 +18,7 @@ export function createChainHeartbeat(options: {
 }): () => Promise<void> {
   const { chain, clock, log, signal } = options
   let warned = false
+  let sentAt: MonotonicMs | undefined
   return async () => {
     const registration = await chain.registration(signal)
     if (registration === undefined) {
@@ -28,6 +31,9 @@ export function createChainHeartbeat(options: {
     }
     warned = false
     if (unixSeconds(clock) - registration.lastHeartbeat < dueAfterSeconds) return
-    log.info(`On-chain heartbeat sent: ${await chain.sendHeartbeat(signal)}`)
+    if (elapsedSince(clock, sentAt) < againAfterMs) return
+    const sent = await chain.sendHeartbeat(signal)
+    sentAt = clock.monotonic()
+    log.info(`On-chain heartbeat sent: ${sent}`)
   }
 }

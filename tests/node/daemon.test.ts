@@ -386,6 +386,18 @@ describe('the on-chain heartbeat', () => {
     await end(world, running)
   })
 
+  it('is sent once a day at most by a machine whose clock is ahead of the chain: each costs gas', async () => {
+    const world = await createDaemonWorld()
+    // The chain's time of a heartbeat stays 11 days behind.
+    world.chain.state.lastHeartbeat = Math.floor(world.clock.now() / 1000) - 11 * 86_400
+    const running = world.start()
+    await world.clock.advance(23 * 3_600_000)
+    expect(world.chain.state.heartbeats).toBe(1)
+    await world.clock.advance(2 * 3_600_000)
+    expect(world.chain.state.heartbeats).toBe(2)
+    await end(world, running)
+  })
+
   it('is not sent by a wallet that is not registered, which is said once', async () => {
     const world = await createDaemonWorld()
     world.chain.state.isRegistered = false
