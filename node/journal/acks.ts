@@ -43,7 +43,8 @@ export function openAcks(
   })
   return {
     keep(ack) {
-      const now = unixSeconds(clock)
+      // A clock that leaps ahead must not end what the ICL has dated. An ICL that is ahead ends nothing either.
+      const now = Math.min(unixSeconds(clock), ack.body.at)
       if (now - prunedAt > daySeconds) {
         prunedAt = now
         prune(now)

@@ -62,6 +62,16 @@ describe('the acknowledgements of the ICL', () => {
     expect(fencesOf()).toEqual([3])
   })
 
+  it('stay when the clock of this machine leaps ahead of the ICL, which dated them', async () => {
+    const acks = openAcks(path, clock)
+    const first = ackOf(1)
+    acks.keep(first)
+    await clock.advance(40 * dayMs)
+    acks.keep({ ...first, body: { ...first.body, fence: 2 } })
+    acks.close()
+    expect(fencesOf()).toEqual([1, 2])
+  })
+
   it('take no more room than two files, whatever the ICL says that the time is', () => {
     const acks = openAcks(path, clock, 2_000)
     for (let fence = 1; fence <= 20; fence++) {
