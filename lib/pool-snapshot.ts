@@ -17,6 +17,8 @@ const addressDigits = 40
 const maxBranches = 16
 const maxNodes = 100_000
 const maxParts = 50_000
+// Of the most nodes, 670 bytes for each.
+const maxBytes = 64 * 1_048_576
 
 /** A node of a published pool: what it can be drawn for, and its weight. Each list is ordered, without repeats, and not empty. */
 export type PoolNode = Weighted & {
@@ -72,9 +74,12 @@ export async function readPool(
 ): Promise<{ readonly nodes: readonly PoolNode[]; readonly cids: readonly string[] }> {
   const cids: string[] = []
   let count = 0
+  let size = 0
   const read = async (cid: string, depth: number): Promise<readonly PoolNode[]> => {
     if (depth > addressDigits || cids.push(cid) > maxParts) throw invalid('it has too many parts')
     const bytes = await load(cid)
+    size += bytes.length
+    if (size > maxBytes) throw invalid('it is too large')
     if ((await cidOf(bytes)) !== cid) throw invalid(`${cid} has other content than its name says`)
     const [header, ...lines] = new TextDecoder().decode(bytes).split('\n')
     if (header === leafHeader) {

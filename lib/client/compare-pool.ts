@@ -30,6 +30,8 @@ export type PoolComparison = {
 
 const rememberedMs = 60_000
 const maxParts = 2_048
+/** Parts are much smaller. Larger ones, of which an ICL could publish any number, are downloaded again. */
+const maxRememberedBytes = 65_536
 const maxComparisons = 8
 
 type Bytes = Uint8Array<ArrayBuffer>
@@ -48,7 +50,7 @@ export async function readPublished(
   partsOf.set(blobs, parts)
   const { nodes } = await readPool(cid, async (part) => {
     const bytes = parts.get(part) ?? (await blobs.download(part, signal))
-    remember(parts, part, bytes, maxParts)
+    if (bytes.length <= maxRememberedBytes) remember(parts, part, bytes, maxParts)
     return bytes
   })
   return nodes

@@ -94,6 +94,29 @@ describe('a pool snapshot', () => {
     }
   })
 
+  it('is read only up to a size, so that no ICL can fill the memory of its clients', async () => {
+    const models = Array.from({ length: 64 }, (_, at) => `openai:${String(at).padStart(96, '0')}`)
+    const leaf = await snapshotPool(poolOf(64).map((node) => ({ ...node, models })))
+    const parts = new Map(leaf.parts)
+    const branch = async (cid: string) => {
+      const bytes = utf8(
+        ['svc-pool-branch-v2', ...Array.from({ length: 16 }, () => cid)].join('\n'),
+      )
+      const root = await cidOf(bytes)
+      parts.set(root, bytes)
+      return root
+    }
+    const root = await branch(await branch(leaf.root))
+    let loaded = 0
+    const load = async (cid: string) => {
+      const bytes = await from({ root, parts })(cid)
+      loaded += bytes.length
+      return bytes
+    }
+    await expect(readPool(root, load)).rejects.toThrow('it is too large')
+    expect(loaded).toBeLessThan(68 * 1_048_576)
+  })
+
   it('has what each model takes, in one spelling', async () => {
     const [node] = poolOf(1)
     const models = ['openai:a', 'openai:b', 'openai:c', 'openai:d']
