@@ -30,6 +30,8 @@ type Deps = { readonly clock: Clock; readonly log: Log; readonly stop: AbortSign
 /** Makes an offer without models, and the models to serve jobs with: their failures take models out of the offer for as long as they last. */
 export function createOffer(models: OfferedModels, { clock, log, stop }: Deps) {
   const now = new Map<string, OfferedModel>()
+  /** The models that are tried out. */
+  const tried = new Set<string>()
   const listeners: (() => void)[] = []
   const changed = () => {
     for (const tell of listeners) tell()
@@ -63,7 +65,8 @@ export function createOffer(models: OfferedModels, { clock, log, stop }: Deps) {
   }
 
   /** Resolves once the model answers. Credit may be enough for few tokens only, so it may take as many as the job. */
-  const answers = async (id: string, maxOutputTokens: number) =>
+  const answers = async (id: string, maxOutputTokens: number) => {
+    tried.add(id)
     await untilReached(
       clock,
       stop,
@@ -74,7 +77,8 @@ export function createOffer(models: OfferedModels, { clock, log, stop }: Deps) {
       },
       () => {},
       (error) => isRefusal(error) || isRetryable(error),
-    )
+    ).finally(() => tried.delete(id))
+  }
 
   const waitAsAsked = async (error: unknown) => {
     const { askedWaitMs } = error instanceof ProviderError ? error : {}
@@ -92,7 +96,11 @@ export function createOffer(models: OfferedModels, { clock, log, stop }: Deps) {
     if (!(error instanceof ProviderError) || error.code !== 'provider-rate-limited') return
     const { askedWaitMs } = error
     if (askedWaitMs === undefined) return
-    withdraw([id], error, () => clock.sleep(Math.min(askedWaitMs, longestWaitMs), stop))
+    withdraw([id], error, async () => {
+      await clock.sleep(Math.min(askedWaitMs, longestWaitMs), stop)
+      // The provider may have refused its key meanwhile.
+      if ([...tried].some(isOfSame)) await answers(id, maxOutputTokens)
+    })
   }
 
   const watched = (id: string, { provider, ...model }: OfferedModel): OfferedModel => ({

@@ -222,6 +222,19 @@ describe('the models of a provider that refuses a job', () => {
     expect(asked).toEqual(['here:a'])
   })
 
+  it('that wait for a rate limit are not offered after it while the key is refused', async () => {
+    const { clock, job, offered } = await startWithJob()
+    failures['here:a'] = errorOf('provider-rate-limited', 600_000, true)
+    await expect(job('here:a')).rejects.toThrow()
+    failures = { 'here:a': refused, 'here:c': refused }
+    await expect(job('here:c')).rejects.toThrow()
+    await clock.advance(3_600_000)
+    expect(offered()).toEqual(['there:b'])
+    failures = {}
+    await clock.advance(60_000)
+    expect(offered()).toEqual(ids)
+  })
+
   it('stay offered after any other failure', async () => {
     const { job, changes } = await startWithJob()
     for (const code of ['provider-refused', 'provider-silent', 'provider-rate-limited']) {
