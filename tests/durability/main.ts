@@ -7,24 +7,27 @@ import { remarksOf, tableOf, totalsOf } from './report.ts'
 import { type RunReport, runFaults } from './run.ts'
 import type { StoreKind } from './world.ts'
 
-const usage = `npm run faults -- [--minutes N] [--seed N] [--only KIND,...]
+const usage = `npm run faults -- [--minutes N] [--seed N] [--hasty] [--only KIND,...]
 
 Injects faults under load into the whole service, until the time is over or Ctrl-C. Ends with 1 when
 something was lost, doubled, left unsettled or expired.
 
   --minutes N      (10)
   --seed N         (of the clock)
+  --hasty          more faults: each lasts 2 s at most, and the next one comes as soon as the ICL is ready
   --only KIND,...  ${faultKinds.map(({ name }) => name).join(', ')}
 `
 const values = readCommandLine(usage, {
   minutes: { type: 'string', default: '10' },
   seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+  hasty: { type: 'boolean', default: false },
   only: { type: 'string' },
 })
 const print = (line: string) => void process.stdout.write(`${line}\n`)
 const minutes = Number(values.minutes)
 if (!(minutes > 0)) refuseOptions(`--minutes takes a number, not ${values.minutes}`)
 const seed = wholeNumber('seed', values.seed, 0)
+const pace = values.hasty ? { isHasty: true, nodes: 3, longestMs: 2_000 } : {}
 const only = values.only?.split(',')
 for (const name of only ?? []) {
   if (faultKinds.some((kind) => kind.name === name)) continue
@@ -59,8 +62,9 @@ for (const { store, kinds } of stores) {
   print(`--- ${store}`)
   const end = performance.now() + (60_000 * minutes * kinds.length) / all
   const goesOn = () => performance.now() < end
+  const options = { store, kinds, seed, preload: library, goesOn, signal, print, ...pace }
   try {
-    reports.push(await runFaults({ store, kinds, seed, preload: library, goesOn, signal, print }))
+    reports.push(await runFaults(options))
   } catch (error) {
     hasFailed = true
     print(`The run over ${store} failed: ${error}`)
