@@ -2,7 +2,8 @@ import { equalBytes } from '../../lib/digest.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { Certificate } from './x509.ts'
 
-const longestChain = 6
+// Those of Intel's processors have seven certificates: the root, two authorities, three of the processor, and the key's.
+const longestChain = 8
 
 /** Critical extensions that are checked or do not matter: subjectAltName, keyUsage, basicConstraints, extKeyUsage, certificatePolicies. */
 const knownExtensions: ReadonlySet<string> = new Set([
