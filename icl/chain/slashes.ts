@@ -2,6 +2,7 @@ import { encodeFunctionData, type PublicClient } from 'viem'
 import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
 import { isRevert, revertNameOf, toChainError } from '../../lib/chain/chain-error.ts'
 import { chainHash } from '../../lib/chain/chain-hash.ts'
+import { isRangeRefused } from '../../lib/chain/search-blocks.ts'
 import { type Address, Hash32 } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { ChainSlash } from '../rules/fault.ts'
@@ -15,6 +16,7 @@ type Registry = { readonly nodeRegistry: Address; readonly confirmations: number
 const abi = nodeRegistryAbi
 const noHash = `0x${'0'.repeat(64)}`
 const blocksAtOnce = 5_000n
+const mostRounds = 2_000
 
 /** Reverts that need no action: another replica was faster, or the chain's clock is behind. */
 const passing: ReadonlySet<string> = new Set(['FaultAlreadyUsed', 'SlashNotPending', 'TooEarly'])
@@ -101,7 +103,7 @@ async function findSlash(
 
 type End = { readonly slash: ChainSlash; readonly depth: bigint }
 
-/** Finds the event that settled a slash. Searches back to the proposal in parts, because endpoints refuse to search many blocks at once. */
+/** Finds the event that settled a slash. Searches back to the proposal in parts, and halves a part that an endpoint refuses as too long. */
 async function findEnd(
   publicClient: PublicClient,
   address: Address,
@@ -112,13 +114,23 @@ async function findEnd(
   const window = await publicClient.readContract({ ...contract, functionName: 'SLASH_WINDOW' })
   const latest = await publicClient.getBlockNumber()
   const first = await firstBlockSince(publicClient, BigInt(executableAt) - window, latest)
-  for (let toBlock = latest; toBlock >= first; toBlock -= blocksAtOnce) {
-    const oldest = toBlock - blocksAtOnce + 1n
+  let toBlock = latest
+  let size = blocksAtOnce
+  for (let round = 0; round < mostRounds && toBlock >= first; round++) {
+    const oldest = toBlock - size + 1n
     const range = { fromBlock: oldest > first ? oldest : first, toBlock, args: { faultId } }
-    const [[executed], [cancelled]] = await Promise.all([
+    const found = await Promise.all([
       publicClient.getContractEvents({ ...contract, ...range, eventName: 'SlashExecuted' }),
       publicClient.getContractEvents({ ...contract, ...range, eventName: 'SlashCancelled' }),
-    ])
+    ]).catch((error: unknown) => {
+      if (size === 1n || !isRangeRefused(error)) throw error
+    })
+    if (found === undefined) {
+      size /= 2n
+      continue
+    }
+    toBlock -= size
+    const [[executed], [cancelled]] = found
     const end = executed ?? cancelled
     if (!end) continue
     const tx = chainHash(end.transactionHash, 'reading NodeRegistry')

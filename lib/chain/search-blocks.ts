@@ -35,7 +35,7 @@ export async function searchBlocks<T>(
       const found = await search({ fromBlock, toBlock: last < latest ? last : 'latest' })
       if (found !== undefined || last >= latest) return found
     } catch (error) {
-      if (size === 1n || !isRefused(error)) throw error
+      if (size === 1n || !isRangeRefused(error)) throw error
       refusal = error
       size /= 2n
       continue
@@ -48,7 +48,7 @@ export async function searchBlocks<T>(
 }
 
 /** Whether the RPC answered that it does not search so many blocks. */
-const isRefused = (error: unknown): boolean =>
+export const isRangeRefused = (error: unknown): boolean =>
   causesOf(error).some(
     (cause) =>
       (cause instanceof RpcRequestError && aboutRange.test(cause.details)) ||

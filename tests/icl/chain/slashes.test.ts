@@ -58,6 +58,15 @@ const proposal = (index: number, operator = node) => ({
   evidenceHash,
 })
 
+/** The chain through an RPC that refuses to search more than one block. */
+const ofOneBlock = async (request: Request): Promise<Response> => {
+  const { id, method, params } = await request.clone().json()
+  const [{ fromBlock, toBlock } = { fromBlock: 0, toBlock: 0 }] = params ?? []
+  if (method !== 'eth_getLogs' || fromBlock === toBlock) return await fetch(request)
+  const error = { code: -32_600, message: 'eth_getLogs takes up to a 1 block range' }
+  return Response.json({ jsonrpc: '2.0', id, error }, { status: 400 })
+}
+
 describe('a slash on chain', () => {
   it('is proposed once, answered, and executed when the time to answer has passed', async () => {
     const icl = adapter()
@@ -84,6 +93,14 @@ describe('a slash on chain', () => {
     await chain.increaseTime(3 * DAY_S + 1)
     expect(await icl.executeSlash(faultId(2))).toBeUndefined()
     expect(await icl.slashOf(faultId(2))).toMatchObject({ state: 'cancelled' })
+  })
+
+  it('is found as settled also by an RPC that searches one block at a time', async () => {
+    await adapter().proposeSlash(proposal(5))
+    await as(arbiter, 'cancelSlash', [faultId(5)])
+    await chain.increaseTime(1)
+    const icl = adapter(coordinator, { rpcFetch: ofOneBlock })
+    expect(await icl.slashOf(faultId(5))).toMatchObject({ state: 'cancelled' })
   })
 
   it('is settled only once that is as deep as the operator asks', async () => {
