@@ -7,6 +7,7 @@ import { flushing } from './contexts.ts'
 import { allSequences, firstSequence, includesBytes } from './der.ts'
 import { readNv } from './nv-memory.ts'
 import { createPrimaryKey, readPublic, type TpmKey } from './primary-keys.ts'
+import { TpmRefusedError } from './response-code.ts'
 import { endorsementKeyTemplate } from './templates.ts'
 import type { Tpm } from './tpm-command.ts'
 
@@ -77,7 +78,10 @@ async function readStoredChain(tpm: Tpm): Promise<readonly Bytes[]> {
   const stored = await listHandles(tpm, firstChainIndex)
   const parts: Bytes[] = []
   for (const index of stored.filter((handle) => handle <= lastChainIndex)) {
-    const part = await readNv(tpm, index)
+    // An index that this user may not read, or that holds nothing, is not the vendor's.
+    const part = await readNv(tpm, index).catch((error: unknown) => {
+      if (!(error instanceof TpmRefusedError)) throw error
+    })
     if (part) parts.push(part)
   }
   const whole = allSequences(joined(parts))

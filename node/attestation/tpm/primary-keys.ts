@@ -1,4 +1,4 @@
-import { createTpmWriter } from '../../../lib/tpm/bytes.ts'
+import { createTpmWriter, TpmFormatError } from '../../../lib/tpm/bytes.ts'
 import { type PublicArea, parsePublicArea } from '../../../lib/tpm/public-area.ts'
 import { kindOf, responseCode, TpmRefusedError } from './response-code.ts'
 import { emptyPassword, type Tpm } from './tpm-command.ts'
@@ -29,7 +29,7 @@ export async function createPrimaryKey(tpm: Tpm, template: Uint8Array): Promise<
   return { handle, area: parsePublicArea(parameters.sized()) }
 }
 
-/** Reads the public area of a key in the TPM, undefined when there is none at the handle. */
+/** Reads the public area of a key in the TPM, undefined when there is none at the handle, or one of another kind. */
 export async function readPublic(tpm: Tpm, handle: number): Promise<PublicArea | undefined> {
   try {
     const { parameters } = await tpm.send({ name: 'ReadPublic', handles: [handle] })
@@ -37,6 +37,7 @@ export async function readPublic(tpm: Tpm, handle: number): Promise<PublicArea |
   } catch (error) {
     if (error instanceof TpmRefusedError && kindOf(error.responseCode) === responseCode.handle)
       return
+    if (error instanceof TpmFormatError) return
     throw error
   }
 }

@@ -202,6 +202,19 @@ describe('beside the tpm2-tools of Debian', () => {
     await icl.stop()
   })
 
+  it('what other programs keep at the places of its key and of issuers does not stop it', async () => {
+    const used = await maker.start()
+    const make = (command: string, ...args: readonly string[]) =>
+      tpm2(used, folder, command, ...args)
+    await make('evictcontrol', '-c', '0x81010001')
+    await make('createprimary', '-C', 'o', '-c', 'other.ctx')
+    await make('create', '-C', 'other.ctx', '-G', 'hmac', '-u', 'hmac.pub', '-r', 'hmac.priv')
+    await make('load', '-C', 'other.ctx', '-u', 'hmac.pub', '-r', 'hmac.priv', '-c', 'hmac.ctx')
+    await make('evictcontrol', '-c', 'hmac.ctx', '0x81010001')
+    await make('nvdefine', '0x1c00100', '-C', 'o', '-s', '32', '-p', 'secret')
+    await attestTo(used)
+  })
+
   it('a boot that was measured is quoted with its event log, which has to lead to it', async () => {
     await tpm.restart()
     const { log } = await sampleEventLog(sampleBoot, 0)
