@@ -1,4 +1,5 @@
 import type { Hex } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
 import { errorText, explainError } from '../../lib/host/explain-error.ts'
 import { defaultScryptN, minScryptN } from '../../lib/host/keystore.ts'
 import { givenPassword, passwordMissing } from '../../lib/host/password.ts'
@@ -177,7 +178,13 @@ function scryptCost(flag: string | undefined): number {
 
 function importedKey(text: string | undefined): Hex | undefined {
   if (!text) return undefined
-  if (/^(0x)?[0-9a-fA-F]{64}$/.test(text)) return `0x${text.replace(/^0x/, '')}`
+  const key: Hex = `0x${text.replace(/^0x/, '')}`
+  try {
+    privateKeyToAccount(key)
+    return key
+  } catch {
+    // The curve's own error would show the key.
+  }
   throw new SvcError('import-key-invalid', 'SVC_IMPORT_PRIVATE_KEY is no private key', {
     hint: 'It has to be 32 bytes in hex.',
   })

@@ -223,6 +223,12 @@ describe('svc-node init', () => {
     expect(await readdir(join(folder, 'l'))).toHaveLength(3)
   })
 
+  it.each(['no key', '12', '0'.repeat(64)])('refuses %s as the key to import', async (text) => {
+    const env = environment('k', { SVC_IMPORT_PRIVATE_KEY: text })
+    const { code, err } = await runHere(['init', '--icl-endpoint', icl.url], env)
+    expect([code, err]).toEqual([1, expect.stringContaining('SVC_IMPORT_PRIVATE_KEY')])
+  })
+
   it('refuses a password that is too short', async () => {
     const args = ['init', '--icl-endpoint', icl.url, '--cofhe-endpoint', chain.url]
     const env = environment('s', { SVC_KEY_PASSWORD: 'seven ch'.slice(1) })
