@@ -100,8 +100,9 @@ function contractFault(fault: string): Check {
       'Correct SVC_ICL_COORDINATOR_KEY, or have the holder of the role hand it over (docs/contracts.md).'
     return failed('coordinator', fault, remedy)
   }
-  const remedy =
-    'Correct SVC_ICL_DEPLOYMENT, or the address. Check that the RPC is in step with its chain.'
+  const remedy = fault.includes('eth_getLogs')
+    ? 'Name an RPC that answers eth_getLogs in SVC_ICL_RPC_URL.'
+    : 'Correct SVC_ICL_DEPLOYMENT, or the address. Check that the RPC is in step with its chain.'
   return failed('contracts', fault, remedy)
 }
 

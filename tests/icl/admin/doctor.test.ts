@@ -161,6 +161,22 @@ describe('admin doctor', () => {
     expect(poor.find('coordinator').at(-1)?.remedy).toBe('Send money to it on this chain.')
   })
 
+  it('finds an RPC without eth_getLogs, and blames no address for it', async () => {
+    const rpc = await serve(async (response, { body }) => {
+      const { id, method } = JSON.parse(body)
+      const error = { code: -32_601, message: 'no such method' }
+      if (method === 'eth_getLogs') return answerJson(response, 200, { jsonrpc: '2.0', id, error })
+      const headers = { 'content-type': 'application/json' }
+      const passed = await fetch(chain.anvil.rpcUrl, { method: 'POST', headers, body })
+      answerJson(response, 200, await passed.json())
+    })
+    const { failed, find } = await doctor({ SVC_ICL_RPC_URL: rpc })
+    expect([failed, find('contracts')[0]?.remedy]).toEqual([
+      ['contracts'],
+      'Name an RPC that answers eth_getLogs in SVC_ICL_RPC_URL.',
+    ])
+  })
+
   it('finds a Kubo that does not respond', async () => {
     const { code, failed } = await doctor({ SVC_ICL_BLOBS: 'kubo:http://127.0.0.1:1' })
     expect([code, failed]).toEqual([75, ['blobs']])
