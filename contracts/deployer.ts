@@ -34,7 +34,7 @@ async function accountOf(
 ): Promise<LocalAccount | undefined> {
   if (keystore !== undefined) return await fromKeystore(keystore, password)
   if (!key) return undefined
-  const text = key.startsWith('0x') ? key : `0x${key}`
+  const text = `0x${key.trim().replace(/^0x/, '')}`
   const account = isHex(text) && text.length === 66 ? tryAccount(text) : undefined
   if (account === undefined) throw invalid('SVC_DEPLOYER_KEY is no private key')
   return account

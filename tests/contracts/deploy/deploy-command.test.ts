@@ -155,8 +155,10 @@ describe('contracts:deploy refuses, and sends nothing', () => {
   })
 
   it('a deployer without funds', async () => {
-    const SVC_DEPLOYER_KEY = generatePrivateKey()
-    const { address } = privateKeyToAccount(SVC_DEPLOYER_KEY)
+    const key = generatePrivateKey()
+    const { address } = privateKeyToAccount(key)
+    // As from a file with CRLF.
+    const SVC_DEPLOYER_KEY = `${key}\r`
     expect(await refused(local, at(local, 'local', ...out()), { SVC_DEPLOYER_KEY })).toEqual(
       saying(1, address.toLowerCase(), 'has 0 ether', 'funds-missing'),
     )
