@@ -74,7 +74,7 @@ async function bringUpToDate(
     tell(`Done: ${stepText(step)}, transaction ${tx}`)
   }
   const { registration } = sent.length === 0 ? before : await read()
-  report(address, registration, sent, flags, context)
+  report(address, registration, wanted, sent, flags, context)
 }
 
 /** Describes a step to the operator. */
@@ -117,6 +117,7 @@ function checkBalance(
 function report(
   address: string,
   registration: Registration | undefined,
+  wanted: Wanted,
   sent: readonly { readonly call: string; readonly tx: Hex }[],
   { json }: Flags,
   { print }: CommandContext,
@@ -125,7 +126,9 @@ function report(
     print(JSON.stringify({ address, ...registrationJson(registration), transactions: sent }))
     return
   }
-  if (sent.length === 0) print('Nothing to do: the registration is as wanted.')
+  const isLess = wanted.stake !== undefined && wanted.stake < (registration?.stake ?? 0n)
+  const why = isLess ? 'only `svc-node unregister` frees stake' : 'the registration is as wanted'
+  if (sent.length === 0) print(`Nothing to do: ${why}.`)
   if (registration === undefined) return
   const { stake, modelTiers, active } = registration
   print(

@@ -62,6 +62,8 @@ describe('svc-node register', () => {
       stake_wei: '1000000000000000001',
       model_tiers: [0, 1],
     })
+    const less = await node.run(['register', '--yes', '--stake', '1'])
+    expect([less.code, less.out]).toEqual([0, expect.stringContaining('`svc-node unregister`')])
   })
 
   it('refuses stakes and tiers that the contract would not take', async () => {
