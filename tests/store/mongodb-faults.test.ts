@@ -1,5 +1,6 @@
+import { promises } from 'node:dns'
 import { MongoClient, Timestamp } from 'mongodb'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Job } from '../../icl/rules/job.ts'
 import {
   createMongoStore,
@@ -175,6 +176,20 @@ describe('the mongodb store, when things go wrong', () => {
     proxy.restore()
     expect(await insert(jobOf('1'), late)).toBe(true)
     await late.close()
+  })
+
+  it('is unavailable while the name in its URL is not found', async () => {
+    const code = 'ESERVFAIL'
+    const failure = Object.assign(new Error(`querySrv ${code}`), { code, syscall: 'querySrv' })
+    const asked = vi.spyOn(promises, 'resolve').mockRejectedValue(failure)
+    const lost = connect('mongodb+srv://svc:hunter2@db.svc.invalid/svc')
+    try {
+      expect(await codeOf(lost.ping())).toBe('unavailable')
+      expect(lost.status().reasons).toEqual(['MongoDB cannot be reached'])
+    } finally {
+      asked.mockRestore()
+      await lost.close()
+    }
   })
 
   it('is made once by many that start at the same moment', async () => {

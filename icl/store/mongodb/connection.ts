@@ -194,9 +194,12 @@ const awayNames = new Set([
   'MongoWaitQueueTimeoutError',
 ])
 
-/** True when the server did not answer, or refuses this ICL's credentials. */
+/** True when the server did not answer, refuses this ICL's credentials, or was not found in DNS (`mongodb+srv`). */
 const isAway = (error: unknown): boolean =>
-  isPassing(error) || isRefused(error) || (error instanceof MongoError && awayNames.has(error.name))
+  isPassing(error) ||
+  isRefused(error) ||
+  (error instanceof MongoError && awayNames.has(error.name)) ||
+  (error instanceof Error && 'syscall' in error && String(error.syscall).startsWith('query'))
 
 function describeTrouble(error: unknown): string {
   if (isRefused(error)) return "MongoDB refuses this ICL's user or password"
