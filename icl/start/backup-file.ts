@@ -148,9 +148,13 @@ async function* readLines(file: string): AsyncGenerator<string> {
     rest += decoder.decode()
   } catch (error) {
     if (error instanceof SvcError) throw error
-    const { code } = error as NodeJS.ErrnoException
-    if (code !== 'ENOENT') throw damaged(file, String(error), error)
-    throw new SvcError('backup-missing', `There is no file ${file}`, { hint: 'Check its name.' })
+    const { code, syscall } = error as NodeJS.ErrnoException
+    if (syscall === undefined) throw damaged(file, String(error), error)
+    throw new SvcError(
+      'backup-missing',
+      code === 'ENOENT' ? `There is no file ${file}` : `${file} cannot be read: ${error}`,
+      { hint: 'Check its name, its owner and its disk.' },
+    )
   }
   if (rest !== '') throw damaged(file, 'its last line does not end')
 }

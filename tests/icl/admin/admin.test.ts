@@ -435,6 +435,12 @@ describe('a backup', () => {
     expect(error).not.toContain('\u001b')
   })
 
+  it('that this user cannot read is not called damaged', async () => {
+    const { code, error } = await admin(['restore', folder], `sqlite:${join(folder, 'other.db')}`)
+    expect([code, error]).toEqual([1, expect.stringContaining(`${folder} cannot be read`)])
+    expect(error).not.toMatch(/not whole|another backup/)
+  })
+
   it('is used whole or not at all', async () => {
     await fill()
     const backup = join(folder, 'backup')
