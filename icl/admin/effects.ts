@@ -2,6 +2,7 @@ import type { JobId } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { PendingEffect } from '../rules/effects.ts'
 import type { Job } from '../rules/job.ts'
+import { unlessUnreadable } from '../store/unreadable.ts'
 import type { AdminContext } from './context.ts'
 
 const mostJobs = 1_000_000
@@ -14,7 +15,7 @@ export type OpenEffect = { readonly jobId: JobId; readonly pending: PendingEffec
 export async function* listEffects({ store }: AdminContext): AsyncGenerator<OpenEffect> {
   const ids = await store.listDue('effect', Number.MAX_SAFE_INTEGER, mostJobs)
   for (const jobId of ids.toSorted()) {
-    const job = (await store.findJob(jobId))?.document
+    const job = (await store.findJob(jobId).catch(unlessUnreadable))?.document
     for (const pending of job?.outbox ?? []) yield { jobId, pending }
   }
 }

@@ -5,6 +5,7 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { atMost } from '../async/at-most.ts'
 import { cached } from '../async/cached.ts'
 import type { Dependencies } from '../dependencies.ts'
+import { unlessUnreadable } from '../store/unreadable.ts'
 
 const pingMs = 2_000
 const cachedMs = 500
@@ -138,7 +139,7 @@ async function findUncommitted({ store }: Dependencies): Promise<readonly string
   const ids = await store.listDue('effect', Number.MAX_SAFE_INTEGER, mostJobs)
   for (let at = 0; at < ids.length; at += pageSize) {
     const page = ids.slice(at, at + pageSize)
-    const jobs = await Promise.all(page.map((id) => store.findJob(id)))
+    const jobs = await Promise.all(page.map((id) => store.findJob(id).catch(unlessUnreadable)))
     const errors = jobs.flatMap((found) => {
       const { outbox = [], commitError } = found?.document ?? {}
       return outbox.some(({ effect }) => effect.type === 'commit-result') ? (commitError ?? []) : []

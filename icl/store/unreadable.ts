@@ -10,6 +10,11 @@ export type Unreadable = ReturnType<typeof createUnreadable>
 const isUnreadable = (error: unknown): error is SvcError =>
   error instanceof SvcError && error.code === 'store-corrupt'
 
+/** Passes over a record that cannot be read, which its store has logged: `find(id).catch(unlessUnreadable)`. Throws any other error. */
+export function unlessUnreadable(error: unknown): undefined {
+  if (!isUnreadable(error)) throw error
+}
+
 const mostNoted = 10_000
 
 /** Remembers up to 10,000 unreadable documents; further ones are left out of lists without a note. */

@@ -10,6 +10,8 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+// biome-ignore lint/correctness/noUnresolvedImports: Biome does not know this module yet.
+import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { banNode, revokeCertificate } from '../../../icl/records/bans.ts'
 import { createKeyring } from '../../../icl/records/keyring.ts'
@@ -20,6 +22,7 @@ import { openSqliteStore } from '../../../icl/store/sqlite/file.ts'
 import type { Store, StoreRecord } from '../../../icl/store/store.ts'
 import { emptyFold, standingOf } from '../../../lib/reputation.ts'
 import { systemClock } from '../../../lib/system.ts'
+import { aJobId } from '../../branded.ts'
 import { nodeA, nodeB, sampleJob } from '../rules/sample-job.ts'
 
 let folder: string
@@ -287,6 +290,25 @@ it('effects are listed, and retried before they are due', async () => {
   expect(outbox[0]?.dueAt).toBe(5)
   expect(outbox[1]?.dueAt).toBeLessThanOrEqual(Date.now())
   expect(await json(['effects', 'retry'])).toEqual({ retried: 0 })
+})
+
+it('a job that cannot be read does not keep the effects of others from being listed and retried', async () => {
+  const dueAt = Date.now() + hour
+  const outbox = [{ id: 1, effect: { type: 'commit-result' } as const, attempts: 0, dueAt }]
+  const [job, damaged] = ['8', '9'].map((digit) => ({
+    ...sampleJob(),
+    id: aJobId(`0x${digit.repeat(64)}`),
+    outbox,
+  }))
+  for (const one of [job!, damaged!]) await store.save({ kind: 'job', job: one, base: 0 })
+  await store.close()
+  const db = new DatabaseSync(file)
+  db.prepare("UPDATE jobs SET document = '{' WHERE id = ?").run(damaged!.id)
+  db.close()
+  const listed = await admin(['effects', 'list'])
+  expect([listed.code, listed.text]).toEqual([0, expect.stringContaining(job!.id)])
+  expect(listed.error).toContain(damaged!.id)
+  expect((await admin(['effects', 'retry'])).text).toContain('1 effects are due now')
 })
 
 it('the audit has every change, the newest first, and who made it', async () => {

@@ -2,9 +2,11 @@ import { describe, expect, it } from 'vitest'
 import { createMemoryStore } from '../../../icl/store/memory/store.ts'
 import type { Store } from '../../../icl/store/store.ts'
 import type { JobId } from '../../../lib/codecs.ts'
+import { SvcError } from '../../../lib/svc-error.ts'
 import { aJobId } from '../../branded.ts'
 import { offersOf } from '../node-steps.ts'
 import { at, useReplicas } from '../replica-set.ts'
+import { sampleJob } from '../rules/sample-job.ts'
 import { submit } from '../test-client.ts'
 import { createTestIcl } from '../test-icl.ts'
 
@@ -23,6 +25,26 @@ describe('a job that cannot be read', () => {
     const job = await submit(a, { client: 'c2' })
     const leader = nodes.find(({ address }) => address === job.leader)!
     expect(await offersOf(leader)).toHaveLength(1)
+  })
+
+  it('does not hide that a result of another is not on chain', async () => {
+    const store = createMemoryStore()
+    const icl = await createTestIcl({ store })
+    const dueAt = icl.clock.now() + 3_600_000
+    const outbox = [{ id: 0, effect: { type: 'commit-result' }, attempts: 3, dueAt }] as const
+    const jobs = ['8', '9'].map((digit) => ({
+      ...sampleJob({ id: aJobId(`0x${digit.repeat(64)}`) }),
+      phase: 'accepted' as const,
+      commitError: 'no gas',
+      outbox,
+    }))
+    for (const job of jobs) await store.save({ kind: 'job', job, base: 0 })
+    const { findJob } = store
+    const refusal = new SvcError('store-corrupt', 'It cannot be read', { hint: 'Restore it.' })
+    store.findJob = (id) => (id === jobs[0]?.id ? Promise.reject(refusal) : findJob(id))
+    const { reasons } = await icl.clock.until(icl.api().getReadiness())
+    await icl.stop()
+    expect(reasons).toContain('results that wait to be committed: 1; last try: no gas')
   })
 
   it('does not keep the time of others from coming, however many there are', async () => {
