@@ -110,6 +110,6 @@ function checked<T extends Job | Node | Client | ReputationEvent>(
   return decoded
 }
 
-/** True for records about running processes, which a backup leaves out. */
+/** True for records about running processes, which a backup leaves out. Without `replica-newest`, a local copy is filled anew after a restore. */
 export const isOfTheMoment = (record: StoreRecord): boolean =>
-  record.kind === 'key' && /^(replica:|leader:|database-lock$)/.test(record.key)
+  record.kind === 'key' && /^(replica:|leader:|(database-lock|replica-newest)$)/.test(record.key)

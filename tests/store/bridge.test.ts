@@ -1,9 +1,11 @@
 import { describe, expect, it, vi } from 'vitest'
+import { isOfTheMoment } from '../../icl/admin/backup-lines.ts'
 import { eraseClientData, findClientData } from '../../icl/admin/client-data.ts'
 import { joinReplicas } from '../../icl/records/replicas.ts'
 import type { Client } from '../../icl/rules/client.ts'
 import { attestedNode, type Certificate } from '../../icl/rules/eligibility.ts'
 import type { Job } from '../../icl/rules/job.ts'
+import { createMemoryStore } from '../../icl/store/memory/store.ts'
 import type { Store, Write } from '../../icl/store/store.ts'
 import type { JobId } from '../../lib/codecs.ts'
 import { emptyFold } from '../../lib/reputation.ts'
@@ -368,6 +370,26 @@ describe('a store with others on its database', () => {
     world.connection.cut = 'before'
     expect((await store.listKeys('ban:', 0)).map(({ key: name }) => name)).toEqual(['ban:b'])
   })
+
+  for (const how of ['stopped', 'killed']) {
+    it(`forgets what a restored database does not have, after the ICL was ${how}`, async () => {
+      const { world, store } = await start()
+      await insert(store, '1')
+      const backup = createMemoryStore()
+      for await (const record of world.database.scan()) {
+        if (!isOfTheMoment(record)) await backup.restore(record)
+      }
+      await insert(store, '2')
+      if (how === 'stopped') await world.clock.until(store.close())
+      else world.crash()
+      world.connection = createCutStore({ ...backup, status: () => connected })
+      const later = await world.start()
+      await world.clock.advance(60_000)
+      world.connection.cut = 'before'
+      expect(await later.findJob(one.id)).toBeDefined()
+      expect(await later.findJob(jobOf('2').id)).toBeUndefined()
+    })
+  }
 
   it('forgets what a command of the operator erased, and keeps the rest', async () => {
     const { world, store } = await start()

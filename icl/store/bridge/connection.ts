@@ -222,7 +222,8 @@ export async function keepCopy(bridge: Bridge): Promise<void> {
   bridge.isWhole &&= isCurrent
   bridge.filledAt = clock.monotonic()
   if (!isCurrent) {
-    await copy.clear(bridge.isContinuous ? 'removable' : 'all')
+    // A database without a token is new or restored: anything in the copy may be missing there.
+    await copy.clear(bridge.isContinuous && newest !== undefined ? 'removable' : 'all')
     for (const cid of await askPrimary(bridge, (store) => listErased(store, now))) {
       await copy.store.erase({ kind: 'blob', cid })
     }
