@@ -32,7 +32,9 @@ function networkOf(text: string): string | undefined {
 
 /** An IPv4 address, or the /64 network of an IPv6 address, which one caller has to itself. Undefined for anything else. */
 function parsedNetwork(text: string): string | undefined {
-  const address = parseIpAddress(text.replace(/%.*$/, ''))
+  // Some proxies add the caller's port.
+  const [, ipv6, ipv4] = /^\[([^\]]+)\](?::\d+)?$|^([\d.]+):\d+$/.exec(text) ?? []
+  const address = parseIpAddress((ipv6 ?? ipv4 ?? text).replace(/%.*$/, ''))
   if (address === undefined || !('parts' in address)) return address?.toString()
   if (address.isIPv4MappedAddress()) return address.toIPv4Address().toString()
   const groups = address.parts.slice(0, 4).map((part) => part.toString(16))

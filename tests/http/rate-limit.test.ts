@@ -88,6 +88,16 @@ describe('the address that requests count under', () => {
     expect(callerAddress('10.0.0.1', null, 2)).toBe('10.0.0.1')
   })
 
+  it('does not depend on the port that some proxies add', () => {
+    for (const [forwarded, address] of [
+      ['203.0.113.9:50123', '203.0.113.9'],
+      ['[2001:db8:1:2::9]:50123', '2001:db8:1:2::/64'],
+      ['[2001:db8:1:2::9]', '2001:db8:1:2::/64'],
+    ] as const) {
+      expect(callerAddress('10.0.0.1', `6.6.6.6, ${forwarded}`, 1)).toBe(address)
+    }
+  })
+
   it('is the socket when what was forwarded is no address', () => {
     for (const forwarded of [
       '',
@@ -97,6 +107,8 @@ describe('the address that requests count under', () => {
       `${'1'.repeat(5_000)}`,
       '::1::',
       ':::',
+      '1.2.3.4:x',
+      '[1.2.3.4:5',
     ]) {
       expect(callerAddress('10.0.0.1', forwarded, 1)).toBe('10.0.0.1')
     }
