@@ -8,6 +8,7 @@ import type { Job } from '../../icl/rules/job.ts'
 import { createMemoryStore } from '../../icl/store/memory/store.ts'
 import type { Store, Write } from '../../icl/store/store.ts'
 import type { JobId } from '../../lib/codecs.ts'
+import { ProblemError } from '../../lib/problem.ts'
 import { emptyFold } from '../../lib/reputation.ts'
 import { systemRandom } from '../../lib/system.ts'
 import { aJobId } from '../branded.ts'
@@ -64,6 +65,16 @@ describe('an ICL that starts while its database is away', () => {
     expect(world.disk.waiting()).toBe(0)
     expect(await codeOf(ask())).toBe('job-not-found')
     await icl.stop()
+  })
+
+  it('says in its log why the database does not respond', async () => {
+    const world = createBridgeWorld()
+    const why = "MongoDB refuses this ICL's user or password"
+    await world.start({ open: () => Promise.reject(new ProblemError('unavailable', why)) })
+    await world.clock.advance(1_000)
+    for (const message of ['does not respond yet', 'still does not respond']) {
+      expect(world.logged.find((line) => line.includes(message))).toContain(why)
+    }
   })
 
   it('does not say that a list is whole, or that a blob is not there', async () => {

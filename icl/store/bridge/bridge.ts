@@ -78,7 +78,10 @@ export async function openBridge(options: BridgeOptions): Promise<Store> {
     }
     await forgetOld(bridge)
     noteAway(bridge, bridge.era, error)
-    log.warn('The database does not respond yet', { waiting: copy?.countPending() })
+    log.warn('The database does not respond yet', {
+      error: errorMessage(error),
+      waiting: copy?.countPending(),
+    })
   }
   const watching = watchConnection(bridge, stop.signal)
   const saveAll = (writes: readonly Write[], id = toBase64Url(options.random.bytes(12))) =>

@@ -1,5 +1,6 @@
 import { elapsedSince } from '../../../lib/clock.ts'
 import { toBase64Url } from '../../../lib/digest.ts'
+import { errorMessage } from '../../../lib/error-message.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { takeDatabaseLock } from '../../records/database-lock.ts'
 import { listErased } from '../../records/erased.ts'
@@ -55,7 +56,7 @@ export async function watchConnection(bridge: Bridge, signal: AbortSignal): Prom
     } catch (error) {
       if (isAway(error) && mode === 'connected') noteAway(bridge, era, error)
       else if (isAway(error)) {
-        log.debug('The database still does not respond', { probeMs })
+        log.debug('The database still does not respond', { error: errorMessage(error), probeMs })
         dropPrimary(bridge)
       } else failures.failed('database', error)
     }
