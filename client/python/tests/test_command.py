@@ -67,9 +67,10 @@ class Command(unittest.TestCase):
         contracts = "--result-registry", f"0x{'1' * 40}", "--prompt-key-store", f"0x{'2' * 40}"
         code, out = self.run_on(text, *contracts, "--rpc", "here")
         self.assertEqual((code, "invalid" in out), (75, False))
-        with contextlib.redirect_stderr(io.StringIO()), self.assertRaises(SystemExit) as ended:
-            self.run_on(text, "--rpc", "https://rpc.test", "--result-registry", "0x12")
-        self.assertEqual(ended.exception.code, 2)
+        for flags in (("--rpc", "https://rpc.test", "--result-registry", "0x12"), ("--icl-key", "a-key")):
+            with contextlib.redirect_stderr(io.StringIO()), self.assertRaises(SystemExit) as ended:
+                self.run_on(text, *flags)
+            self.assertEqual(ended.exception.code, 2)
 
     def test_anything_else_in_the_file_is_refused(self):
         text = json.dumps(self.vector["receipt"])
@@ -103,9 +104,13 @@ class Command(unittest.TestCase):
             self.assertIn("is no known field", out)
             self.assertNotRegex(out, "[\x1b\x7f\x9b\u202e]|\nThe receipt is valid")
 
-    def test_a_file_that_is_not_there_is_named(self):
-        with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO(), "utf-8")):
-            self.assertEqual(main(["verify", str(self.file)]), 1)
+    def test_a_file_that_is_not_there_is_named_and_gets_no_verdict(self):
+        out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            self.assertEqual(main(["verify", str(self.file), "--json"]), 1)
+            out.flush()
+        self.assertEqual(out.buffer.getvalue(), b"")
+        self.assertIn(str(self.file), err.getvalue())
 
 
 if __name__ == "__main__":

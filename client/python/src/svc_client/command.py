@@ -64,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     verify.add_argument("--result-registry", metavar="ADDRESS", type=_address, help="else the receipt's ICL is asked")
     verify.add_argument("--prompt-key-store", metavar="ADDRESS", type=_address, help="else the receipt's ICL is asked")
     verify.add_argument("--gateway", metavar="URL", help="an IPFS gateway: draw the list again from its pool")
-    verify.add_argument("--icl-key", metavar="KEY", help="the key that has to have signed the tally: --icl-key=KEY if it begins with -")
+    verify.add_argument("--icl-key", metavar="KEY", type=_key, help="the key that has to have signed the tally: --icl-key=KEY if it begins with -")
     verify.add_argument("--with", dest="acks", metavar="FILE", help="acknowledgements of the ICL, as a node keeps them")
     verify.add_argument("--json", action="store_true", help="print one JSON object")
     return parser
@@ -73,6 +73,12 @@ def _parser() -> argparse.ArgumentParser:
 def _address(text: str) -> str:
     if not re.fullmatch("0x[0-9a-fA-F]{40}", text):
         raise argparse.ArgumentTypeError("write it as 0x and 40 hex digits")
+    return text
+
+
+def _key(text: str) -> str:
+    if not re.fullmatch("[A-Za-z0-9_-]{43}", text):
+        raise argparse.ArgumentTypeError("write it as 43 characters of base64url")
     return text
 
 
@@ -94,7 +100,7 @@ def _checked(checks: list[dict[str, Any]], name: str, check: Callable[[], Any]) 
     try:
         found = check()
     except SvcError as error:
-        if error.code == "ack-invalid":
+        if error.code in ("ack-invalid", "file-unreadable"):
             # Such an error does not concern the receipt.
             raise
         told = {"detail": str(error), "remedy": error.hint, "code": error.code, "retryable": error.retryable}
