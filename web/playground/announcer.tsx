@@ -3,13 +3,12 @@ import { stepWords } from './step-words.ts'
 
 /** Returns what a screen reader says during a run. */
 function announcementOf(run: Run | undefined): string {
-  if (run === undefined) return ''
+  // A failure is announced where it is shown.
+  if (run === undefined || run.status === 'failed') return ''
   if (run.inference?.status === 'accepted') {
     const passed = run.checks.filter((check) => check.passed).length
     return `The answer is there. ${passed} of ${run.checks.length} checks of its receipt passed.`
   }
-  // A failure is announced where it is shown.
-  if (run.status === 'failed') return ''
   const index = run.steps.findIndex(({ status }) => status === 'running')
   const step = run.steps[index]
   if (step === undefined) return run.preparing ?? ''

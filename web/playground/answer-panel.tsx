@@ -1,10 +1,10 @@
 import { useState } from 'preact/hooks'
 import { describeAgreed } from '../../lib/client/agreed.ts'
-import type { AcceptedInference } from '../../lib/client/inference.ts'
+import type { UncommittedInference } from '../../lib/client/inference.ts'
 import { secondsOf } from './step-list.tsx'
 
 /** Shows the answer as plain text, whatever the model wrote. */
-export function AnswerPanel({ inference }: { readonly inference: AcceptedInference }) {
+export function AnswerPanel({ inference }: { readonly inference: UncommittedInference }) {
   const { output, model, timingsMs, agreed } = inference
   const [copied, setCopied] = useState('')
   const copy = () =>

@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import type { AcceptedInference } from '../../lib/client/inference.ts'
+import type { AcceptedInference, UncommittedInference } from '../../lib/client/inference.ts'
 import { Receipt } from '../../lib/schemas/receipt.ts'
 import type { ReceiptCheck } from './receipt-checks.ts'
 
 /** Saves a receipt as the file that `svc-node receipt verify` takes. */
-function download({ receipt, jobId }: AcceptedInference): void {
+function download({ receipt, jobId }: UncommittedInference): void {
   const json = `${JSON.stringify(z.encode(Receipt, receipt), null, 2)}\n`
   const url = URL.createObjectURL(new Blob([json], { type: 'application/json' }))
   const link = document.createElement('a')
@@ -19,17 +19,17 @@ export function ReceiptPanel({
   inference,
   checks,
 }: {
-  readonly inference: AcceptedInference
+  readonly inference: AcceptedInference | UncommittedInference
   readonly checks: readonly ReceiptCheck[]
 }) {
   const passed = checks.filter((check) => check.passed).length
-  const isWhole = passed === checks.length
+  const isWhole = checks.length > 0 && passed === checks.length
   return (
     <section class="panel" aria-labelledby="receipt-title">
       <h2 id="receipt-title">
         Receipt{' '}
         <span class={isWhole ? 'tag good' : 'tag bad'}>
-          {passed} of {checks.length} checks passed
+          {checks.length > 0 ? `${passed} of ${checks.length} checks passed` : 'not checked again'}
         </span>
       </h2>
       <ul class="checks">
@@ -51,10 +51,14 @@ export function ReceiptPanel({
         <dd>
           <code>{inference.receiptHash}</code>
         </dd>
-        <dt>Transaction</dt>
-        <dd>
-          <code>{inference.commitTx}</code>
-        </dd>
+        {'commitTx' in inference && (
+          <>
+            <dt>Transaction</dt>
+            <dd>
+              <code>{inference.commitTx}</code>
+            </dd>
+          </>
+        )}
       </dl>
       <div class="actions">
         <button type="button" class="quiet" onClick={() => download(inference)}>

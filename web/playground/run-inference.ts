@@ -1,6 +1,10 @@
 import { abortable } from '../../lib/chain/abortable.ts'
 import { describeLeftOut } from '../../lib/client/compare-pool.ts'
-import { inferenceError } from '../../lib/client/inference.ts'
+import {
+  type AcceptedInference,
+  inferenceError,
+  UncommittedError,
+} from '../../lib/client/inference.ts'
 import type { StepNews } from '../../lib/client/steps.ts'
 import { errorMessage } from '../../lib/error-message.ts'
 import { SvcError } from '../../lib/svc-error.ts'
@@ -42,6 +46,7 @@ export async function runInference(
 ): Promise<void> {
   let pauses: ReturnType<typeof watchPauses> | undefined
   let makesProofs = false
+  let answered: AcceptedInference | undefined
   const onStep = (news: StepNews) => {
     const isEncryption = news.step === 'encrypt-key'
     // Without a proof, its steps mean nothing.
@@ -74,11 +79,15 @@ export async function runInference(
       tell({ kind: 'ended', inference, checks: [], failure })
       return
     }
+    answered = inference
     tell({ kind: 'preparing', what: 'Checking the receipt again, part by part' })
     const checks = await checkReceipt(client, inference, signal)
     tell({ kind: 'ended', inference, checks, failure: undefined })
   } catch (error) {
-    tell({ kind: 'failed', failure: failureOf(error, signal), nowMs: performance.now() })
+    // A paid answer that has been checked once is shown in any case.
+    const inference = error instanceof UncommittedError ? error.inference : answered
+    const failure = failureOf(error, signal)
+    tell({ kind: 'failed', failure, inference, nowMs: performance.now() })
   } finally {
     pauses?.stop()
   }

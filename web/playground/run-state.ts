@@ -1,4 +1,4 @@
-import type { Inference } from '../../lib/client/inference.ts'
+import type { Inference, UncommittedInference } from '../../lib/client/inference.ts'
 import { type InferenceStep, inferenceSteps, type StepNews } from '../../lib/client/steps.ts'
 import type { JobId } from '../../lib/codecs.ts'
 import type { JobEvent } from '../../lib/schemas/jobs.ts'
@@ -25,7 +25,7 @@ export type Run = {
   readonly steps: readonly StepState[]
   readonly jobId: JobId | undefined
   readonly events: readonly JobEvent[]
-  readonly inference: Inference | undefined
+  readonly inference: Inference | UncommittedInference | undefined
   readonly checks: readonly ReceiptCheck[]
   readonly failure: Failure | undefined
   /** The longest pause of this page while the key was encrypted, in milliseconds. */
@@ -40,7 +40,12 @@ export type RunNews =
   | { readonly kind: 'event'; readonly event: JobEvent }
   | { readonly kind: 'pause'; readonly longestMs: number }
   | ({ readonly kind: 'ended' } & Pick<Run, 'inference' | 'checks' | 'failure'>)
-  | { readonly kind: 'failed'; readonly failure: Failure; readonly nowMs: number }
+  | {
+      readonly kind: 'failed'
+      readonly failure: Failure
+      readonly inference: Run['inference']
+      readonly nowMs: number
+    }
 
 /** Makes a new run. */
 export const newRun = (): Run => ({
@@ -120,9 +125,9 @@ export function afterNews(run: Run, news: RunNews): Run {
       return { ...run, status, preparing: undefined, inference, checks, failure }
     }
     case 'failed': {
-      const { failure, nowMs } = news
+      const { failure, inference, nowMs } = news
       const steps = run.steps.map((state) => failedStep(state, nowMs))
-      return { ...run, status: 'failed', preparing: undefined, failure, steps }
+      return { ...run, status: 'failed', preparing: undefined, inference, failure, steps }
     }
   }
 }

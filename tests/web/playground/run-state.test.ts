@@ -48,7 +48,10 @@ describe('a run as it is shown', () => {
 
   it('marks the step in which it failed, and keeps those that were done', () => {
     const failure = { code: 'x', message: 'm', hint: 'h' }
-    const failed = after([step('start', 0), { kind: 'failed', failure, nowMs: 1_250 }])
+    const failed = after([
+      step('start', 0),
+      { kind: 'failed', failure, inference: undefined, nowMs: 1_250 },
+    ])
     expect(failed).toMatchObject({ status: 'failed', failure })
     expect(stateOf(failed)).toMatchObject({ status: 'failed', elapsedMs: 250 })
     expect(failed.steps.filter(({ status }) => status === 'waiting')).toHaveLength(12)
