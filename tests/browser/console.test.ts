@@ -195,13 +195,40 @@ describe(`the console in a browser${browserNote}`, () => {
     await close()
   })
 
+  itInBrowser('shows a job as it is now, however many others changed since', async () => {
+    const { page, problems, close } = await open('#/jobs')
+    await rowsOf(page, 100)
+    const { clock, deps } = world.icl
+    const count = new Intl.NumberFormat('en')
+    const { document: running, version } = (await deps.store.findJob(idAt(5)))!
+    const settled = seededJob(5, running.createdAt)
+    await deps.store.save({ kind: 'job', job: settled, base: version })
+    const row = rows(page).filter({ hasText: `${idAt(5).slice(0, 8)}…${idAt(5).slice(-6)}` })
+    await timeBrings(row.getByText(settled.phase))
+    for (let batch = 0; batch < 7; batch++) {
+      const jobs = Array.from({ length: 80 }, (_, index) => 10_000 + batch * 80 + index)
+      const ago = running.createdAt - 86_400_000
+      for (const index of jobs)
+        await deps.store.save({ kind: 'job', job: seededJob(index, ago), base: 0 })
+      const counted = page.getByRole('link', {
+        name: `all ${count.format(500 + (batch + 1) * 80)}`,
+      })
+      await timeBrings(counted)
+      await clock.advance(1_000)
+    }
+    await page.waitForTimeout(1_000)
+    expect(await row.getByText(settled.phase).count()).toBe(1)
+    expect(problems).toEqual([])
+    await close()
+  })
+
   itInBrowser('brings news without being asked, and says when it cannot', async () => {
     const { page, problems, close } = await open('')
     await rowsOf(page, 8)
     const { icl } = world
     const job = seededJob(9_001, icl.clock.now(), true)
     await icl.deps.store.save({ kind: 'job', job, base: 0 })
-    await timeBrings(page.getByRole('row', { name: /^running 7/ }))
+    await timeBrings(page.getByRole('row', { name: /^running 6/ }))
     const row = page.locator('table.list tbody tr').first()
     await row.getByText('running').waitFor()
     const { version } = (await icl.deps.store.findJob(job.id))!

@@ -27,15 +27,23 @@ export function useLive(): Live {
   const [starts, setStarts] = useState(0)
   useEffect(() => {
     const gone = new AbortController()
+    let known: readonly ConsoleJob[] = []
+    const keep = (jobs: readonly ConsoleJob[]) => {
+      known = jobs
+      setChanged(jobs)
+    }
+    const reload = () => {
+      keep([])
+      setReloads((times) => times + 1)
+    }
     void follow(
       {
         onLiveness: (now, error) => setLiveness({ now, error }),
         onOverview: setOverview,
-        onJobs: (jobs) => setChanged((known) => [...known, ...jobs].slice(-mostChanges)),
-        onReload: () => {
-          setChanged([])
-          setReloads((times) => times + 1)
-        },
+        // Without a change that was dropped, lists would show the job as it was before.
+        onJobs: (jobs) =>
+          known.length + jobs.length > mostChanges ? reload() : keep([...known, ...jobs]),
+        onReload: reload,
       },
       gone.signal,
     )
