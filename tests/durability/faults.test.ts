@@ -15,7 +15,7 @@ const preload = 'path' in found ? found.path : undefined
 async function putAll(store: StoreKind, names: readonly string[]) {
   const kinds = faultKinds.filter(({ name }) => names.includes(name))
   const report = await runFaults({
-    ...{ store, kinds, seed: 1, preload, isHasty: true, nodes: 3 },
+    ...{ store, kinds, seed: 1, preload, isHasty: true, nodes: 3, clients: 1 },
     goesOn: (faults) => faults < kinds.length,
     longestMs: 2_000,
     cancelAfterMs: 2_000,

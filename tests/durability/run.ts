@@ -19,6 +19,8 @@ export type RunOptions = {
   /** Bounds how long a fault lasts, in milliseconds; none when left out. */
   readonly longestMs?: number
   readonly nodes?: number
+  /** Clients that have one prompt after the other answered, 2 by default. */
+  readonly clients?: number
   /** Goes on as soon as the ICL is ready again, and waits for an answered job only in the end. */
   readonly isHasty?: boolean
   /** How long jobs that are under way in the end may take before their clients cancel them, in milliseconds; as long as they like when left out. */
@@ -52,7 +54,6 @@ export type RunReport = {
   readonly turnedAway: ReadonlyMap<string, number>
 }
 
-const clientCount = 2
 const recoveryMs = 300_000
 /** The longest that a job may take, and some time for what follows. */
 const settleMs = 720_000
@@ -67,7 +68,7 @@ export async function runFaults(options: RunOptions): Promise<RunReport> {
   const { store, print = () => {}, signal = new AbortController().signal } = options
   const world = await startWorld(store, options.nodes ?? 5, options.preload)
   try {
-    const load = await startLoad(world, clientCount, options.isHasty ? 2_000 : 15_000)
+    const load = await startLoad(world, options.clients ?? 2, options.isHasty ? 2_000 : 15_000)
     await needs('the first job is answered', () => answered(load, 0))
     // A runtime that goes around libc would have no faults, and pass.
     if (store === 'sqlite' && world.icl.control?.counts().syncs === 0)

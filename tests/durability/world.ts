@@ -22,6 +22,7 @@ import { createChainWriter } from '../../lib/chain/clients.ts'
 import { retrying } from '../../lib/retry.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { systemClock } from '../../lib/system.ts'
+import { builtBinary } from '../binary/executable.ts'
 import { type HttpProxy, startProxy } from '../e2e/proxy.ts'
 import { withoutLimits } from '../sample-settings.ts'
 import { whole } from '../whole.ts'
@@ -157,6 +158,7 @@ async function build(
     iclUrl: proxies.icl.url,
     models: [model],
     mockAttestationKey,
+    binary: await builtBinary(),
   }
   const prepared = await prepareNodes(place, nodeCount, proxies, control)
   const nodes = prepared.map(({ node, control }): NodePart => {

@@ -17,6 +17,7 @@ import { randomHex } from '../../demo/random-hex.ts'
 import { createChainWriter } from '../../lib/chain/clients.ts'
 import type { Inference } from '../../lib/client/inference.ts'
 import { type JobRecord, readHistory } from '../../node/journal/history.ts'
+import { builtBinary } from '../binary/executable.ts'
 import { eventually } from '../eventually.ts'
 import { whole } from '../whole.ts'
 import { startProxy } from './proxy.ts'
@@ -24,7 +25,7 @@ import { startSlowProvider } from './slow-provider.ts'
 
 const model = 'openai:gpt-4o-mini'
 
-/** Three real daemons, a real ICL behind a proxy, a real chain, and a provider that answers when a test says so. */
+/** Three executables as daemons, a real ICL behind a proxy, a real chain, and a provider that answers when a test says so. */
 export type DaemonWorld = Awaited<ReturnType<typeof startDaemonWorld>>
 
 /** How a world differs from the usual one. */
@@ -64,7 +65,8 @@ async function build(options: WorldOptions, stops: (() => unknown)[]) {
   const icl = await startIcl({ processes, folder, chain, mockAttestationKey, env })
   proxy.target = icl.url
   const iclUrl = proxy.url
-  const place = { processes, folder, chain, iclUrl, models: [model], mockAttestationKey }
+  const binary = await builtBinary()
+  const place = { processes, folder, chain, iclUrl, models: [model], mockAttestationKey, binary }
   const { rpcUrl, chainId, funder } = chain
   const writer = createChainWriter({ rpcUrl, chainId, account: funder })
   for (const index of [0, 1, 2]) {

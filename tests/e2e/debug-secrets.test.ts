@@ -8,6 +8,7 @@ import { startWorld, type World } from '../../demo/world.ts'
 import { createClient } from '../../lib/client/client.ts'
 import { createCofheCoprocessor } from '../../lib/coprocessor/cofhe.ts'
 import { systemClock } from '../../lib/system.ts'
+import { builtBinary } from '../binary/executable.ts'
 import { findLeaks, type Place, type Secret } from './leak-search.ts'
 import { type ProviderServer, startProviderServer } from './provider-server.ts'
 
@@ -111,6 +112,7 @@ beforeAll(async () => {
     },
   })
   world = await startWorld({
+    nodeBinary: await builtBinary(),
     models: [model, refusingModel],
     providerEnv: () => ({
       SVC_LOG_LEVEL: 'DEBUG',

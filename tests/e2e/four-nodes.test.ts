@@ -7,6 +7,7 @@ import { createProcesses, type Processes } from '../../demo/processes.ts'
 import { startWorld, type World } from '../../demo/world.ts'
 import { describeAgreed } from '../../lib/client/agreed.ts'
 import type { AgreementRule } from '../../lib/schemas/terms.ts'
+import { builtBinary } from '../binary/executable.ts'
 import { eventually } from '../eventually.ts'
 import { breadAnswer, liftAnswer } from '../lib/comparators/texts.ts'
 import { type ProviderServer, startProviderServer } from './provider-server.ts'
@@ -26,6 +27,7 @@ beforeAll(async () => {
   const port = await freePort()
   front.target = `http://127.0.0.1:${port}`
   world = await startWorld({
+    nodeBinary: await builtBinary(),
     models: [model],
     nodes: 4,
     providerEnv: (index) => ({

@@ -28,6 +28,7 @@ import { Receipt } from '../../lib/schemas/receipt.ts'
 import { AnswerPost } from '../../lib/schemas/statements.ts'
 import { type SigningKey, signingKeyFromSeed } from '../../lib/session-key.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
+import { builtBinary } from '../binary/executable.ts'
 import { acknowledgedReveal, forged, listFrom, signedList } from './forge.ts'
 import { type Draft, listLies, type Means, receiptLies } from './lies.ts'
 import { type ProviderServer, startProviderServer } from './provider-server.ts'
@@ -60,6 +61,7 @@ beforeAll(async () => {
   front = await startProxy()
   front.target = `http://127.0.0.1:${port}`
   world = await startWorld({
+    nodeBinary: await builtBinary(),
     nodes: 4,
     models: [model],
     providerEnv: (index) => ({

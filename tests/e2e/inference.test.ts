@@ -15,6 +15,7 @@ import type { Inference } from '../../lib/client/inference.ts'
 import type { Address, ComparatorId } from '../../lib/codecs.ts'
 import { createCofheCoprocessor } from '../../lib/coprocessor/cofhe.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
+import { builtBinary } from '../binary/executable.ts'
 import { aHash } from '../branded.ts'
 import { breadAnswer, liftAnswer } from '../lib/comparators/texts.ts'
 import { blobLocations, chainPlaces, iclPlaces } from './everything-written.ts'
@@ -82,6 +83,7 @@ const addressOfKey = (key: string) =>
 beforeAll(async () => {
   provider = await startProviderServer((call) => answer(call))
   world = await startWorld({
+    nodeBinary: await builtBinary(),
     models: [openaiModel, anthropicModel, ownModel],
     providerEnv: (index) => ({
       OPENAI_API_KEY: keyOf(index),
