@@ -9,7 +9,7 @@ import { takesOf, unmetNeeds } from '../prompt-needs.ts'
 import type { QuorumPreview } from '../schemas/list.ts'
 import type { Network } from '../schemas/network.ts'
 import type { PromptNeeds } from '../schemas/prompt-needs.ts'
-import { type AgreementRule, maxListLength, type Terms } from '../schemas/terms.ts'
+import { AgreementRule, maxListLength, type Terms } from '../schemas/terms.ts'
 import { SvcError } from '../svc-error.ts'
 import { comparePool, type PoolComparison, readPublished } from './compare-pool.ts'
 import { type ClientContext, patient } from './context.ts'
@@ -52,6 +52,10 @@ export const wishOf = ({ minTier = 0, verifierCount = 2, ...rest }: TermsOptions
 export function demandOf(network: Network, wish: QuorumWish): Omit<Terms, 'pool_cid' | 'salt'> {
   const quorum = 1 + wish.verifierCount
   const { rule = 'three', minMatches = 1 } = wish
+  if (!AgreementRule.options.includes(rule)) {
+    const hint = `Name one of ${AgreementRule.options.join(', ')}.`
+    throw new SvcError('quota-refused', `There is no rule ${rule}`, { hint })
+  }
   const maxAnswers = wish.maxAnswers ?? Math.max(defaultMaxAnswers[rule], quorum)
   const listLength = wish.listLength ?? Math.min(maxAnswers + spareNodes, maxListLength)
   checkLength(listLength, quorum)

@@ -70,6 +70,11 @@ describe('the terms of a job', () => {
     for (const wanted of [{ maxAnswers: 8 }, { minMatches: 5, maxAnswers: 5 }]) {
       expect((await chosen({}, { ...wish, ...wanted })).outcome).toMatchObject(refused)
     }
+    const rule = 'most' as 'majority'
+    expect((await chosen({}, { ...wish, rule })).outcome).toMatchObject({
+      code: 'quota-refused',
+      message: 'There is no rule most',
+    })
     // Enough for a list of nine; the pool has four.
     const { context, callsOf } = await createFakeWorld()
     await expect(infer(context, 'Why?', { model, minMatches: 4 })).rejects.toMatchObject({
