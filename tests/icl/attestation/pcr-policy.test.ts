@@ -63,13 +63,17 @@ describe('an event log', () => {
     )
   })
 
-  it('explains every register that is asked for, those without events as zero', async () => {
+  it('explains every register that is asked for, those without events as at the start of the machine', async () => {
     const { log } = await sampleEventLog()
     const policy = PcrPolicy.parse({ pcrs: [5], event_log: true })
-    const check = (value: number) =>
-      codeOf(checkPcrPolicy(policy, new Map([[5, new Uint8Array(32).fill(value)]]), log))
+    const check = (value: number, pcr = 5) =>
+      codeOf(checkPcrPolicy(policy, new Map([[pcr, new Uint8Array(32).fill(value)]]), log))
     expect(await check(0)).toBe(undefined)
     expect(await check(1)).toBe('event-log-wrong')
+    for (const pcr of [17, 22]) {
+      expect([await check(0xff, pcr), await check(0, pcr)]).toEqual([undefined, 'event-log-wrong'])
+    }
+    expect(await check(0, 23)).toBe(undefined)
   })
 
   it('has no measurement that is refused, or not allowed', async () => {
