@@ -1,5 +1,7 @@
 /** A failure that stays on this machine: what went wrong, what to do about it, and whether a retry can help. */
 export class SvcError extends Error {
+  // A bundler may rename the class, and consoles print this name.
+  static override readonly name = 'SvcError'
   override readonly name = 'SvcError'
   readonly code: string
   readonly hint: string

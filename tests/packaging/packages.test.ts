@@ -79,6 +79,14 @@ describe('the packed client', () => {
     }
   })
 
+  it('shows its errors by the name that they are exported by', async () => {
+    const failing = `import { SvcError } from '${packageNames.client}'
+console.log(new SvcError('code', 'what failed', { hint: 'what to do' }))`
+    await writeFile(at('fail.mjs'), failing)
+    const { stdout } = await run('node', ['fail.mjs'], { cwd: folder, env: { PATH: userPath } })
+    expect(stdout.split('\n')[0]).toBe('SvcError: what failed')
+  })
+
   it('has types that a strict compiler takes', async () => {
     await writeFile(at('typed.ts'), typed)
     const options = ['--strict', '--noEmit', '--target', 'es2023', '--lib', 'es2023,dom']
