@@ -91,6 +91,19 @@ describe(`the console in a browser${browserNote}`, () => {
     },
   )
 
+  itInBrowser('says when it lists only the first of very many nodes', async () => {
+    const { page, close } = await open('')
+    // Each page is the first, and says that there is another one.
+    await page.route('**/v1/console/nodes*', async (route) => {
+      const response = await route.fetch({ url: `${world.origin}/v1/console/nodes` })
+      await route.fulfill({ response, json: { ...(await response.json()), next_cursor: 'more' } })
+    })
+    await page.goto(`${world.origin}/console#/nodes/0x${'9'.repeat(40)}`)
+    await page.getByText('500 of 500, and more that are not listed').waitFor()
+    expect(await page.getByText('It has no certificate now').count()).toBe(0)
+    await close()
+  })
+
   itInBrowser('sorts and finds nodes, and opens one, with the keyboard alone', async () => {
     const { page, problems, close } = await open('#/nodes')
     await rowsOf(page, 50)

@@ -15,7 +15,7 @@ import { usePages } from './use-pages.ts'
 type Props = {
   readonly address: string
   readonly node: ConsoleNode | undefined
-  /** True when the list of nodes has been read. */
+  /** True when all nodes have been read. */
   readonly isRead: boolean
 }
 

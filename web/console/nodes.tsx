@@ -22,18 +22,20 @@ export function Nodes({ live, route }: { live: Live; route: Route }) {
   const loaded = useLoaded('nodes', `${live.reloads} ${turn}`, readAll)
   const { field, sought } = useFind('address, model, reason')
   const [only, setOnly] = useState('all')
-  const nodes = (loaded.value ?? []).filter(
+  const { all = [], isWhole = false } = loaded.value ?? {}
+  const nodes = all.filter(
     (node) =>
       (only === 'all' || node.active === (only === 'active')) && textOf(node).includes(sought),
   )
-  const open = loaded.value?.find(({ address }) => address === route.open)
+  const open = all.find(({ address }) => address === route.open)
   return (
     <div class={route.open ? 'split open' : 'split'}>
       <section class="panel" aria-labelledby="nodes-title">
         <h2 id="nodes-title">
           Nodes{' '}
           <small role="status">
-            {count(nodes.length)} of {count(loaded.value?.length ?? 0)}
+            {count(nodes.length)} of {count(all.length)}
+            {loaded.value && !isWhole && ', and more that are not listed'}
           </small>
         </h2>
         <search class="filters">
@@ -51,12 +53,7 @@ export function Nodes({ live, route }: { live: Live; route: Route }) {
         {loaded.value && <NodeTable nodes={nodes} open={route.open} />}
       </section>
       {route.open && (
-        <NodeDetail
-          key={route.open}
-          address={route.open}
-          node={open}
-          isRead={loaded.value !== undefined}
-        />
+        <NodeDetail key={route.open} address={route.open} node={open} isRead={isWhole} />
       )}
     </div>
   )
@@ -72,16 +69,17 @@ function useTurns(): number {
   return turn
 }
 
-async function readAll(): Promise<readonly ConsoleNode[]> {
-  const nodes: ConsoleNode[] = []
+/** Reads the first nodes, and whether these are all. */
+async function readAll() {
+  const all: ConsoleNode[] = []
   let cursor: string | null = null
   for (let page = 0; page < mostPages; page++) {
     const { items, next }: Page<ConsoleNode> = await icl.nodes(cursor)
-    nodes.push(...items)
+    all.push(...items)
     cursor = next
     if (cursor === null) break
   }
-  return nodes
+  return { all, isWhole: cursor === null }
 }
 
 const textOf = ({ address, backend, model_ids, reasons }: ConsoleNode): string =>
