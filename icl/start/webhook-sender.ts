@@ -10,6 +10,7 @@ import { toSeconds } from '../../lib/time.ts'
 import { isPublicAddress, whyRefused } from '../../lib/webhook-url.ts'
 import { version } from '../version.ts'
 import type { WebhookAnswer, WebhookMessage, Webhooks } from '../webhooks/webhooks.ts'
+import { createNameLookup } from './public-names.ts'
 
 const usualTimeoutMs = 10_000
 const maxAddresses = 4
@@ -19,7 +20,7 @@ const maxHeaderBytes = 8_192
 export type WebhookSenderOptions = {
   /** Allows plain http and servers that are not on the public internet. */
   readonly allowPrivate: boolean
-  /** Resolves a name to addresses. The machine's resolver when left out. */
+  /** Resolves a name to addresses. When left out, the machine's name servers, with `allowPrivate` all that the system knows. */
   readonly resolve?: (host: string) => Promise<readonly string[]>
   /** Trusted certificates in place of the usual ones, as PEM. */
   readonly ca?: string
@@ -32,7 +33,8 @@ export type WebhookSenderOptions = {
  * of the name has no effect. It follows no redirects and reads no bodies.
  */
 export function createWebhookSender(options: WebhookSenderOptions): Webhooks {
-  const { allowPrivate, resolve = resolveName, timeoutMs = usualTimeoutMs } = options
+  const { allowPrivate, timeoutMs = usualTimeoutMs } = options
+  const { resolve = allowPrivate ? lookUpPrivate : createNameLookup() } = options
   const late = new Error(`no answer within ${timeoutMs} ms`)
   const send = async (message: WebhookMessage, signal: AbortSignal): Promise<WebhookAnswer> => {
     const url = new URL(message.url)
@@ -61,9 +63,8 @@ export function createWebhookSender(options: WebhookSenderOptions): Webhooks {
   }
 }
 
-async function resolveName(host: string): Promise<readonly string[]> {
+async function lookUpPrivate(host: string): Promise<readonly string[]> {
   const found = await lookup(host, { all: true })
-  // IPv4 first. A machine without IPv6 would otherwise wait for addresses that it cannot reach.
   return found.toSorted((a, b) => a.family - b.family).map(({ address }) => address)
 }
 
