@@ -219,8 +219,12 @@ for (const name of ['openai', 'anthropic'] as const) {
     }
 
     it('names itself, not the lease, when the lease ends over its silence', async () => {
-      const begun = systemClock.monotonic()
-      const leftMs = () => 1_200 - elapsedSince(systemClock, begun)
+      // The lease begins when the provider is called, not before its server has started.
+      let begun: ReturnType<typeof systemClock.monotonic> | undefined
+      const leftMs = () => {
+        begun ??= systemClock.monotonic()
+        return 1_200 - elapsedSince(systemClock, begun)
+      }
       const failure = await ask(name, () => {}, undefined, 30_000, undefined, leftMs).catch(
         (error) => error,
       )
