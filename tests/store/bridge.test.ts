@@ -471,3 +471,38 @@ it('a copy that is filled does not take what was saved meanwhile for older than 
   world.connection.cut = 'before'
   expect(await store.findKey('k', 0)).toBeUndefined()
 })
+
+it('a fill during which the database goes away keeps what is saved in the copy meanwhile', async () => {
+  const world = createBridgeWorld()
+  await insert(world.database, '1')
+  await world.database.save({ kind: 'key', key: 'k', value: 'v', now: 0, expiresAt: 1e15 })
+  let duringFill = async () => {}
+  world.connection = createCutStore({
+    ...world.database,
+    status: () => connected,
+    scan: async function* () {
+      for await (const record of world.database.scan()) {
+        if (record.kind === 'key') await duringFill()
+        yield record
+      }
+    },
+  })
+  const store = await world.start()
+  duringFill = async () => {
+    duringFill = async () => {}
+    world.connection.cut = 'before'
+    expect(await update(store, one.id, { minTier: 4 })).toBe(true)
+    world.connection.cut = 'none'
+  }
+  await joinReplicas(world.database, 'guest', world.clock.now())
+  await world.clock.advance(20_000)
+  world.connection.cut = 'before'
+  expect((await store.findJob(one.id))?.document.minTier).toBe(4)
+  expect(await update(store, one.id, { modelId: 'm7' })).toBe(true)
+  world.connection.cut = 'none'
+  await world.clock.advance(20_000)
+  expect((await world.database.findJob(one.id))?.document).toMatchObject({
+    minTier: 4,
+    modelId: 'm7',
+  })
+})

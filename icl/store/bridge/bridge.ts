@@ -13,7 +13,8 @@
  * - A read of what the copy may lack gets 503 unavailable, never "there is none" (`partial` of the status).
  * - Only an ICL with the exclusive lock of the database uses the copy (database-lock.ts), or one that could not ask for the
  *   lock because the database has been away since the start. That one takes the lock before it replays.
- * - A token in the database shows that another ICL or a command of the operator was there. Then the copy is filled anew.
+ * - A token in the database shows that another ICL or a command of the operator was there. Then the copy is filled anew. A fill
+ *   ends when the connection changes, and never replaces what was saved since it began (fill.ts).
  * - Nothing changes once the lock is released: a stop refuses new changes, and waits for those that have begun.
  *
  * Failure cases:
@@ -32,7 +33,7 @@ import { recheckLockMs, releaseDatabaseLock } from '../../records/database-lock.
 import { newestReplicaKey, releaseReplica } from '../../records/replicas.ts'
 import { lastingAtOnce, type Store, type StoreStatus, type Write } from '../store.ts'
 import { keepCopy, reconnect, watchConnection } from './connection.ts'
-import { lockAll, lockOf } from './locks.ts'
+import { lockAll } from './locks.ts'
 import { ask, bridgeReads } from './reads.ts'
 import {
   askPrimary,
@@ -122,8 +123,7 @@ export async function openBridge(options: BridgeOptions): Promise<Store> {
     restore: (record) =>
       unlessClosed(bridge, async () => {
         if (!(await ask(bridge, (store) => store.restore(record)))) return false
-        bridge.touched?.add(lockOf(record))
-        await copy?.put([record])
+        await copy?.put(record)
         return true
       }),
   }
@@ -161,9 +161,7 @@ async function saveInTurn(
         noteAway(bridge, era, error)
       })
     } else {
-      bridge.sending.set(id, writes)
-      const sending = saveInPrimary(bridge, writes, id)
-      const outcome = await sending.finally(() => bridge.sending.delete(id))
+      const outcome = await saveInPrimary(bridge, writes, id)
       if (outcome !== 'unknown') return outcome
     }
   }
@@ -175,9 +173,8 @@ async function saveInPrimary(
   writes: readonly Write[],
   id: string,
 ): Promise<Write | undefined | 'unknown'> {
-  const { era, touched, options } = bridge
+  const { era, options } = bridge
   const { copy } = options
-  for (const write of writes) touched?.add(lockOf(write))
   await copy?.begin(writes, id)
   // The outcome of an earlier save of this document is in the same commit as `begin`, or is settled again here.
   await settleAll(bridge)
@@ -186,7 +183,7 @@ async function saveInPrimary(
     refused = await askPrimary(bridge, (store) => store.saveAll(writes, id))
   } catch (error) {
     if (!isAway(error)) {
-      if (copy) settleSoon(bridge, id, () => copy.drop(id))
+      if (copy) settleSoon(bridge, id, () => copy.refuse(writes, id))
       throw error
     }
     noteAway(bridge, era, error)
@@ -194,7 +191,8 @@ async function saveInPrimary(
     if (!copy) throw error
     return 'unknown'
   }
-  if (copy) settleSoon(bridge, id, () => (refused ? copy.drop(id) : copy.settle(writes, id)))
+  if (copy)
+    settleSoon(bridge, id, () => (refused ? copy.refuse(writes, id) : copy.settle(writes, id)))
   return refused
 }
 

@@ -8,7 +8,6 @@ import { joinReplicas, newestReplicaKey, renewReplicaMs } from '../../records/re
 import { createFailures } from '../../telemetry/failures.ts'
 import { forever } from '../forever.ts'
 import type { Store, StoreRecord } from '../store.ts'
-import { lockOf } from './locks.ts'
 import { createPace } from './pace.ts'
 import { replay } from './replay.ts'
 import {
@@ -19,6 +18,7 @@ import {
   isAway,
   lockHolderOf,
   noteAway,
+  onlyInDatabase,
 } from './state.ts'
 
 const firstProbeMs = 250
@@ -29,7 +29,6 @@ const refillMs = 60_000
 /** New saves wait once at most `lastSaves` are left to replay, or after `mostRounds` rounds, however many came in meanwhile. */
 const lastSaves = 64
 const mostRounds = 20
-const recordsAtOnce = 200
 
 /** Reconnects after an outage and keeps the copy whole, until the signal aborts or the database turns out to be another one. */
 export async function watchConnection(bridge: Bridge, signal: AbortSignal): Promise<void> {
@@ -170,7 +169,7 @@ async function isSameDatabase(bridge: Bridge): Promise<boolean> {
   if (isBound && found !== known) return false
   if (found !== undefined && found !== known) {
     if (known !== undefined) await copy.clear('all')
-    await copy.put([{ ...key, value: found }])
+    await copy.put({ ...key, value: found })
   }
   return true
 }
@@ -213,11 +212,14 @@ async function behindGate(bridge: Bridge, work: () => Promise<void>): Promise<vo
 export async function keepCopy(bridge: Bridge): Promise<void> {
   const { copy, clock, log } = bridge.options
   if (!copy || bridge.mode !== 'connected') return
+  const { era } = bridge
   const now = clock.now()
   const known = await copy.store.findKey(newestReplicaKey, now)
   const newest = await askPrimary(bridge, (store) => store.findKey(newestReplicaKey, now))
   const isCurrent = newest !== undefined && newest === known
   if (isCurrent && bridge.isWhole && bridge.filledAt !== undefined) return
+  // A late answer: the copy has what the database lacks by now.
+  if (bridge.era !== era) return
   // A fill that failed is retried after a while only: an unreadable record would make every attempt read everything in vain.
   if (!bridge.isWhole && elapsedSince(clock, bridge.filledAt) < refillMs) return
   bridge.isWhole &&= isCurrent
@@ -231,31 +233,24 @@ export async function keepCopy(bridge: Bridge): Promise<void> {
   }
   // The token is read before the fill: saves that come with a later token may be missing from it.
   const value = newest ?? (await join(bridge))
-  await fill(bridge)
-  await copy.put([{ kind: 'key', key: newestReplicaKey, value, expiresAt: forever }])
+  if (
+    bridge.era !== era ||
+    !bridge.primary ||
+    !(await copy.fill(withoutBlobs(bridge, bridge.primary)))
+  )
+    return
+  await copy.put({ kind: 'key', key: newestReplicaKey, value, expiresAt: forever })
   bridge.isWhole = true
   bridge.isContinuous = true
   log.info('The local copy is whole: this ICL goes on while the database is away')
 }
 
-/** Copies every record but the blobs, which `scan` yields last. Skips records that were saved meanwhile: the copy's are newer. */
-async function fill(bridge: Bridge): Promise<void> {
-  const { copy } = bridge.options
-  if (!copy || !bridge.primary) return
-  const touched = new Set([...bridge.sending.values()].flat().map(lockOf))
-  bridge.touched = touched
-  const isNewer = (record: StoreRecord) => touched.has(lockOf(record))
-  try {
-    let batch: StoreRecord[] = []
-    for await (const record of bridge.primary.scan()) {
-      if (record.kind === 'blob') break
-      batch.push(record)
-      if (batch.length < recordsAtOnce) continue
-      await copy.put(batch, isNewer)
-      batch = []
-    }
-    await copy.put(batch, isNewer)
-  } finally {
-    bridge.touched = undefined
+/** Yields every record but the blobs, which come last. Throws `unavailable` once the connection has changed. */
+async function* withoutBlobs(bridge: Bridge, store: Store): AsyncGenerator<StoreRecord> {
+  const { era } = bridge
+  for await (const record of store.scan()) {
+    if (bridge.era !== era) throw onlyInDatabase(bridge, 'A fill of the local copy')
+    if (record.kind === 'blob') return
+    yield record
   }
 }

@@ -20,6 +20,7 @@ import {
   type VersionedWrite,
   type Write,
 } from '../store.ts'
+import { createFill } from './fill.ts'
 import type { Merged } from './merge.ts'
 import { openPending } from './pending.ts'
 
@@ -36,6 +37,7 @@ export function createLocalCopy(store: SqliteStore) {
   const { db } = store
   db.exec(table)
   const { note, drop, ...pending } = openPending(db)
+  const { fill, noteNewer, noteRefused } = createFill(store, pending.listSent)
   /** Judges a save as the database would, and notes it for the replay unless it was done before. Returns the refused write. */
   const judge = (all: SqliteWrites, writes: readonly Write[], id: string): Write | undefined => {
     const document = documentIn(writes)
@@ -43,6 +45,8 @@ export function createLocalCopy(store: SqliteStore) {
     const refused = isDone ? undefined : all.saveAll(writes, id)
     if (refused) drop(id)
     else if (!isDone) note(id, writes, 0)
+    if (refused) noteRefused(writes)
+    else noteNewer(writes)
     // The database may have the blob, and then keeps it longer. The caller gets the refusal all the same.
     if (refused?.kind === 'keep-blob') note(`${id}:${refused.cid}`, [refused], 0)
     return refused
@@ -55,6 +59,7 @@ export function createLocalCopy(store: SqliteStore) {
       store.transact((all) => {
         for (const write of writes) if (write.kind === 'blob') all.save(write, id)
         note(id, writes, 1)
+        noteNewer(writes)
       }),
     /** Applies a save that the database has accepted. */
     settle: (writes: readonly Write[], id: string): Promise<void> =>
@@ -62,7 +67,13 @@ export function createLocalCopy(store: SqliteStore) {
         for (const write of writes) all.take(write, id)
         drop(id)
       }),
-    /** Deletes the note of a save that the database has refused or has replayed. */
+    /** Deletes the note of a save that the database has refused. */
+    refuse: (writes: readonly Write[], id: string): Promise<void> =>
+      store.transact(() => {
+        drop(id)
+        noteRefused(writes)
+      }),
+    /** Deletes the note of a save that was replayed. */
     drop: (id: string): Promise<void> =>
       store.transact(() => {
         drop(id)
@@ -75,14 +86,13 @@ export function createLocalCopy(store: SqliteStore) {
       store.transact((all) => {
         for (const { id, writes } of pending.listSent()) judge(all, writes, id)
       }),
-    /** Stores records, except those for which `isNewer` says that the copy has a newer one. */
-    put: (
-      records: readonly StoreRecord[],
-      isNewer: (record: StoreRecord) => boolean = () => false,
-    ) =>
+    /** Stores a record of the database. */
+    put: (record: StoreRecord): Promise<void> =>
       store.transact((all) => {
-        for (const record of records) if (!isNewer(record)) all.put(record)
+        all.put(record)
+        noteNewer([record])
       }),
+    fill,
     /** Deletes what others may have removed (keys, clients, finished jobs), or everything but blobs and waiting saves. */
     clear: async (what: 'removable' | 'all'): Promise<void> => {
       await store.transact((all) => all.clear(what))
@@ -97,6 +107,7 @@ export function createLocalCopy(store: SqliteStore) {
     giveUp: (lost: VersionedWrite, found: DocumentRecord | undefined, id: string): Promise<void> =>
       store.transact((all) => {
         pending.dropDocument(lost)
+        noteNewer([lost])
         if (!found) return
         const version = Math.max(found.version, all.versionOf(lost)) + 1
         all.put({ ...found, version })

@@ -6,7 +6,7 @@ import type { Random } from '../../../lib/random.ts'
 import { createKeyedMutex } from '../../async/mutex.ts'
 import { hasDatabaseLock, type LockHolder } from '../../records/database-lock.ts'
 import type { Log } from '../../telemetry/log.ts'
-import type { Store, Write } from '../store.ts'
+import type { Store } from '../store.ts'
 import type { LocalCopy } from './local-copy.ts'
 import type { Pace } from './pace.ts'
 
@@ -50,10 +50,6 @@ export const createState = (options: BridgeOptions) => ({
   lockedOut: undefined as string | undefined,
   /** True when this ICL has had the lock ever since the copy was last filled. */
   isContinuous: false as boolean,
-  /** Locks of what was saved since the current fill began: newer than what the fill reads. Undefined between fills. */
-  touched: undefined as Set<string> | undefined,
-  /** Saves that were sent to the database and are not answered yet, by id. */
-  sending: new Map<string, readonly Write[]>(),
   /** Changes of the copy that the disk rejected after the database had answered, by the id of the save. */
   unsettled: new Map<string, () => Promise<void>>(),
   /** While set, saves wait: the mode is about to change. */
