@@ -1,11 +1,12 @@
 import { expect, it } from 'vitest'
+import { joinReplicas } from '../../icl/records/replicas.ts'
 import type { Job } from '../../icl/rules/job.ts'
 import type { Store, Write } from '../../icl/store/store.ts'
 import { nodeA } from '../icl/rules/sample-job.ts'
 import { type BridgeWorld, createBridgeWorld, jobOf } from './bridge-world.ts'
 import type { Cut } from './cut-store.ts'
 
-const runs = 40
+const runs = 60
 const stepsPerRun = 60
 
 /** Numbers that look random and are the same for the same seed. */
@@ -41,9 +42,11 @@ const marksOf = (job: Job | undefined): readonly string[] => job?.modelId.split(
 /** Reads a job and saves it with one more mark. */
 async function addMark(store: Store, digit: string, told: Told): Promise<void> {
   const mark = `${digit}${told.count++}`
-  told.marks.set(mark, 'unknown')
   const base = jobOf(digit)
   const found = await store.findJob(base.id)
+  // The copy may lack it.
+  if (!found && store.status().partial) return
+  told.marks.set(mark, 'unknown')
   const job = { ...base, modelId: [...(found ? marksOf(found.document) : []), mark].join(',') }
   const event = { id: mark, node: nodeA, jobId: job.id, code: 'answer-delivered', at: 1 } as const
   const key = { kind: 'key', key: `m${mark}`, value: mark, now: 0, expiresAt: 1e15 } as const
@@ -67,7 +70,9 @@ async function saveOther(store: Store, choice: Choice, told: Told, now: number):
 
 /** Lets several clients save at once while the connection does what it likes. */
 function step(world: BridgeWorld, store: Store, choice: Choice, told: Told) {
-  const cuts: readonly Cut[] = ['before', 'after', 'silent', 'mute']
+  const cuts: readonly Cut[] = ['before', 'after', 'silent', 'mute', 'late']
+  world.scanPauseMs = choice.of([0, 0, 100, 1_000])
+  world.lateMs = choice.of([3_000, 11_000, 20_000])
   const dice = choice.below(12)
   if (dice < 3) world.connection.cut = choice.of(cuts)
   else if (dice < 5) world.connection.cut = 'none'
@@ -90,6 +95,8 @@ async function run(seed: number): Promise<void> {
   let store = await world.start()
   for (let count = 0; count < stepsPerRun; count++) {
     if (choice.chance(0.1)) await world.clock.advance(choice.below(20_000))
+    // A command of the operator was there: the copy is filled anew.
+    if (choice.chance(0.1)) await joinReplicas(world.database, `guest ${count}`, world.clock.now())
     const working = step(world, store, choice, told)
     if (choice.chance(0.08)) {
       // The process ends in the middle of it, and so does all that it had under way.

@@ -71,6 +71,10 @@ export type BridgeWorld = {
   readonly clock: VirtualClock
   readonly database: Store
   connection: CutStore
+  /** How long each record takes on its way to a fill, in milliseconds. */
+  scanPauseMs: number
+  /** How long the database takes for a call that is `late`, in milliseconds. */
+  lateMs: number
   readonly disk: CopyDisk
   readonly logged: string[]
   /** Starts a process; another start on the same disk is a restart. */
@@ -89,14 +93,25 @@ export function createBridgeWorld(): BridgeWorld {
     logged.push(`${message} ${JSON.stringify(fields)}`)
   }
   const log = { debug: note, info: note, warn: note, error: note }
-  const status = () => ({ connected: true, writable: true, reasons: [] })
+  const reached: Store = {
+    ...database,
+    status: () => ({ connected: true, writable: true, reasons: [] }),
+    scan: async function* () {
+      for await (const record of database.scan()) {
+        if (world.scanPauseMs > 0) await clock.sleep(world.scanPauseMs)
+        yield record
+      }
+    },
+  }
   let process = { alive: true }
   let running: Promise<Store> | undefined
   const world: BridgeWorld = {
     clock,
     database,
     // A process that has crashed keeps its own, cut for ever.
-    connection: createCutStore({ ...database, status }),
+    connection: createCutStore(reached, () => clock.sleep(world.lateMs)),
+    scanPauseMs: 0,
+    lateMs: 15_000,
     disk,
     logged,
     start: (changes = {}) => {
@@ -121,7 +136,7 @@ export function createBridgeWorld(): BridgeWorld {
       process = { alive: true }
       world.connection.cut = 'before'
       running?.then((store) => store.close()).catch(() => {})
-      world.connection = createCutStore({ ...database, status })
+      world.connection = createCutStore(reached, () => clock.sleep(world.lateMs))
     },
   }
   return world

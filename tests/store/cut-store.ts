@@ -1,8 +1,8 @@
 import type { Store } from '../../icl/store/store.ts'
 import { ProblemError } from '../../lib/problem.ts'
 
-/** How a connection fails: at once, after the database has done what it was asked to, or without ever saying so, done (`mute`) or not. */
-export type Cut = 'none' | 'before' | 'after' | 'silent' | 'mute'
+/** How a connection fails: at once, after the database has done what it was asked to, or without ever saying so, done (`mute`, `late`) or not. */
+export type Cut = 'none' | 'before' | 'after' | 'silent' | 'mute' | 'late'
 
 /** A store behind a connection that a test can cut. */
 export type CutStore = {
@@ -15,8 +15,11 @@ export type CutStore = {
 
 const lost = () => new ProblemError('unavailable', 'The connection is cut')
 
-/** Puts a connection that can be cut before a store. */
-export function createCutStore(store: Store): CutStore {
+/** Puts a connection that can be cut before a store. What is `late` is done after `delay`, when its caller may have given up. */
+export function createCutStore(
+  store: Store,
+  delay: () => Promise<void> = () => Promise.resolve(),
+): CutStore {
   const cutStore: CutStore = {
     cut: 'none',
     calls: 0,
@@ -30,6 +33,7 @@ export function createCutStore(store: Store): CutStore {
           const cut = typeof cutStore.cut === 'function' ? cutStore.cut(String(name)) : cutStore.cut
           if (cut === 'before') throw lost()
           if (cut === 'silent') return new Promise(() => {})
+          if (cut === 'late') await delay()
           const answer: unknown = await value(...args)
           if (cut === 'mute') return new Promise(() => {})
           if (cut === 'after' || cutStore.cut === 'before') throw lost()
