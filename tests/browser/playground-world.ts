@@ -1,4 +1,5 @@
 import { startWorld } from '../../demo/world.ts'
+import { builtBinary } from '../binary/executable.ts'
 import { type ProviderServer, startProviderServer } from '../e2e/provider-server.ts'
 
 /** A world with a playground, and a provider whose answers a test may hold back. */
@@ -22,6 +23,7 @@ export async function startPlaygroundWorld(fhe: 'mock' | 'real') {
     const world = await startWorld({
       models: [model],
       fhe,
+      nodeBinary: await builtBinary(),
       playground: true,
       providerEnv: (index) => ({
         OPENAI_API_KEY: `key-of-node-${index + 1}`,

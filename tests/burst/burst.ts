@@ -8,6 +8,7 @@
 import { startWorld, type World } from '../../demo/world.ts'
 import type { Client } from '../../lib/client/client.ts'
 import type { QueuePlace } from '../../lib/client/turns.ts'
+import { builtBinary } from '../binary/executable.ts'
 import { fundedClient } from '../funded-client.ts'
 
 const model = 'openai:gpt-4o-mini'
@@ -42,6 +43,7 @@ export async function runBurst(options: BurstOptions): Promise<BurstResult> {
   const world = await startWorld({
     models: [model],
     nodes: options.nodes,
+    nodeBinary: await builtBinary(),
     standIn: true,
     providerEnv: (index, url) => ({
       OPENAI_API_KEY: `key-of-node-${index}`,

@@ -3,6 +3,7 @@ import { parseClientSettings } from '../../client/connect/settings.ts'
 import { clientEnvironment } from '../../demo/client-environment.ts'
 import { startWorld } from '../../demo/world.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
+import { builtBinary } from '../binary/executable.ts'
 import { startProviderServer } from '../e2e/provider-server.ts'
 
 /** What makes the provider of a client's world hold an answer back. */
@@ -30,6 +31,7 @@ export async function startClientWorld() {
   try {
     const world = await startWorld({
       models: ['openai:gpt-4o-mini'],
+      nodeBinary: await builtBinary(),
       providerEnv: (index) => ({
         OPENAI_API_KEY: `key-of-node-${index}`,
         SVC_OPENAI_BASE_URL: provider.openaiUrl,

@@ -2,6 +2,8 @@ import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
+import { chooseProvider, parseDemoOptions } from '../../demo/options.ts'
+import { SvcError } from '../../lib/svc-error.ts'
 
 const main = join(import.meta.dirname, '..', '..', 'demo', 'main.ts')
 
@@ -10,6 +12,16 @@ async function demo(...args: readonly string[]) {
   const code = new Promise((resolve) => child.once('close', resolve))
   const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)])
   return { code: await code, out, err }
+}
+
+/** What the demo says before it starts anything. */
+function refusalOf(args: readonly string[]): unknown {
+  try {
+    chooseProvider(parseDemoOptions(args).model, {})
+  } catch (error) {
+    return error instanceof SvcError ? `${error.message}: ${error.hint}` : error
+  }
+  return undefined
 }
 
 describe('the command line of the demo', () => {
@@ -26,21 +38,25 @@ describe('the command line of the demo', () => {
     })
   })
 
-  const mistakes = [
-    ['--wat'],
-    ['--nodes', '2', 'Hi'],
-    ['--nodes', '9', 'Hi'],
-    ['--fhe', 'maybe', 'Hi'],
-    ['--model', 'openai:x', 'Hi'],
-    [''],
+  it('ends with 2 and one sentence on a mistake, in JSON as well', async () => {
+    const [told, json] = await Promise.all([demo('--wat'), demo('--json', '--wat')])
+    expect([told.code, json.code]).toEqual([2, 2])
+    expect(told.out.trim().split('\n').length).toBe(1)
+    expect(JSON.parse(json.out)).toMatchObject({ status: 'failed' })
+  })
+
+  const mistakes: readonly (readonly [sentence: string, args: readonly string[]])[] = [
+    ['--help', ['--wat']],
+    ['--nodes', ['--nodes', '0', 'Hi']],
+    ['--nodes', ['--nodes', '2', 'Hi']],
+    ['--nodes', ['--nodes', '9', 'Hi']],
+    ['--fhe', ['--fhe', 'maybe', 'Hi']],
+    ['openai:gpt-4o-mini', ['--model', 'openai:x', 'Hi']],
+    ['is not known', ['--model', 'nobody:x', 'Hi']],
   ]
-  for (const args of mistakes) {
-    it(`ends with 2 on \`${args.join(' ')}\`, in JSON as well`, async () => {
-      const [told, json] = await Promise.all([demo(...args), demo('--json', ...args)])
-      expect(told.code).toBe(2)
-      expect(told.out.trim().split('\n').length).toBe(1)
-      expect(json.code).toBe(2)
-      expect(JSON.parse(json.out)).toMatchObject({ status: 'failed' })
+  for (const [sentence, args] of mistakes) {
+    it(`refuses \`${args.join(' ')}\``, () => {
+      expect(refusalOf(args)).toContain(sentence)
     })
   }
 })

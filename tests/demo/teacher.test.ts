@@ -6,13 +6,17 @@ import { startWorld, type World } from '../../demo/world.ts'
 import { verifyReceipt } from '../../lib/receipt.ts'
 import { ConsoleJobDetail } from '../../lib/schemas/console.ts'
 import type { Attested } from '../../lib/teacher.ts'
+import { builtBinary } from '../binary/executable.ts'
 
 let world: World | undefined
 
 /** A world whose answers come from this. */
 async function start(ngrams: AnswerKind, nodes: number): Promise<World> {
   const { envOf: providerEnv } = chooseProvider(ngramModel, {})
-  world = await startWorld({ models: [ngramModel], nodes, providerEnv, standIn: true, ngrams })
+  world = await startWorld({
+    ...{ models: [ngramModel], nodes, providerEnv, standIn: true, ngrams },
+    nodeBinary: await builtBinary(),
+  })
   return world
 }
 afterEach(() => world?.stop())

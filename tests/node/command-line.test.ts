@@ -9,11 +9,13 @@ import { readKeystore } from '../../lib/host/keystore.ts'
 import { commands } from '../../node/command-table.ts'
 import { lockPathOf, takeLock } from '../../node/journal/lock.ts'
 import manifest from '../../package.json' with { type: 'json' }
+import { builtBinary } from '../binary/executable.ts'
 import { runHere } from './run-here.ts'
 import { startStubChain } from './stub-chain.ts'
 import { hmacInvalid, startStubIcl, unavailable } from './stub-icl.ts'
 
 const main = join(import.meta.dirname, '..', '..', 'node', 'main.ts')
+const binary = await builtBinary()
 const privateKey = `0x${'17'.repeat(32)}` as const
 const address = privateKeyToAccount(privateKey).address.toLowerCase()
 const password = 'a password that no line may show'
@@ -39,7 +41,7 @@ const environment = (name: string, more: Record<string, string> = {}) => ({
 })
 
 function start(args: readonly string[], env: Record<string, string>) {
-  const child = spawn(process.execPath, [main, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(binary, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
   const ended = new Promise<number | null>((resolve) => child.on('close', resolve))
   return { child, ended, out: text(child.stdout), err: text(child.stderr) }
 }
@@ -379,7 +381,7 @@ describe('svc-node run', () => {
 
   it('is told by doctor and status that its disk takes no files', async () => {
     // With a limit for files, a write fails as on a full disk.
-    const limited = [`trap '' XFSZ; ulimit -f 8; exec "$@"`, 'sh', process.execPath, main]
+    const limited = [`trap '' XFSZ; ulimit -f 8; exec "$@"`, 'sh', binary]
     for (const command of ['doctor', 'status']) {
       const child = spawn('sh', ['-c', ...limited, command, '--json'], {
         env: environment('d'),

@@ -19,7 +19,15 @@ describe('the demo', () => {
     it(`runs with the ICL on ${runtime}`, async () => {
       const { stdout } = await run(
         programOf('bun') ?? '',
-        ['--no-env-file', main, '--icl', runtime, '--json', 'Name a use of a lighthouse.'],
+        [
+          '--no-env-file',
+          main,
+          '--binary',
+          '--icl',
+          runtime,
+          '--json',
+          'Name a use of a lighthouse.',
+        ],
         { timeout: 170_000, env: { PATH: process.env.PATH, SVC_STOP_WITH_PARENT: '1' } },
       )
       const result = JSON.parse(stdout.trim().split('\n').at(-1) ?? '')

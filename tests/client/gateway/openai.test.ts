@@ -13,6 +13,7 @@ import { startWorld } from '../../../demo/world.ts'
 import { createClient } from '../../../lib/client/client.ts'
 import type { JobId } from '../../../lib/codecs.ts'
 import { systemClock } from '../../../lib/system.ts'
+import { builtBinary } from '../../binary/executable.ts'
 import { startProviderServer } from '../../e2e/provider-server.ts'
 import { breadAnswer, liftAnswer } from '../../lib/comparators/texts.ts'
 
@@ -42,6 +43,7 @@ const provider = await startProviderServer((call) => answer(call))
 stops.unshift(provider.stop)
 const world = await startWorld({
   models: [model, 'anthropic:claude-sonnet-5-5'],
+  nodeBinary: await builtBinary(),
   providerEnv: (index) => ({
     OPENAI_API_KEY: `key-${index}`,
     ANTHROPIC_API_KEY: `key-${index}`,

@@ -1,8 +1,8 @@
-import { join } from 'node:path'
 import { stripVTControlCharacters } from 'node:util'
 import { systemClock } from '../../../lib/system.ts'
+import { builtBinary } from '../../binary/executable.ts'
 
-const main = join(import.meta.dirname, '..', '..', '..', 'node', 'main.ts')
+const binary = await builtBinary()
 const patienceMs = 240_000
 
 export const enter = '\r'
@@ -25,7 +25,7 @@ export function runOnTerminal(args: readonly string[], env: Record<string, strin
   const decoder = new TextDecoder()
   let written = ''
   let seen = 0
-  const child = Bun.spawn([process.execPath, main, ...args], {
+  const child = Bun.spawn([binary, ...args], {
     env: { PATH: process.env.PATH ?? '', TERM: 'xterm-256color', ...env },
     terminal: {
       cols: 120,

@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process'
-import { join } from 'node:path'
 import { createPublicClient, createTestClient, http } from 'viem'
 import { afterAll, describe, expect, it } from 'vitest'
 import { systemClock } from '../../../lib/system.ts'
+import { builtBinary } from '../../binary/executable.ts'
 import { eventually } from '../../eventually.ts'
 import { type Operator, startCommandWorld } from './world.ts'
 
 const dayS = 86_400
-const main = join(import.meta.dirname, '..', '..', '..', 'node', 'main.ts')
+const binary = await builtBinary()
 
 const commands = await startCommandWorld()
 afterAll(() => commands.stop())
@@ -92,7 +92,7 @@ describe('svc-node register', () => {
     await chain.setAutomine(false)
     try {
       const env = { PATH: process.env.PATH ?? '', ...node.env }
-      const first = spawn(process.execPath, [main, ...more], { env, stdio: 'ignore' })
+      const first = spawn(binary, more, { env, stdio: 'ignore' })
       const { address } = node
       while ((await getTransactionCount({ address, blockTag: 'pending' })) < 2) {
         expect(first.exitCode).toBe(null)
@@ -198,7 +198,7 @@ describe('svc-node status', () => {
     expect(codesOf((await status()).out)).toEqual(['unfunded', 'no-heartbeat'])
 
     const env = { PATH: process.env.PATH ?? '', ...node.env }
-    const daemon = spawn(process.execPath, [main, 'run'], {
+    const daemon = spawn(binary, ['run'], {
       env,
       stdio: ['ignore', 'pipe', 'ignore'],
     })

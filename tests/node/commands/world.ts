@@ -8,9 +8,8 @@ import { startWorld } from '../../../demo/world.ts'
 import { createChainWriter } from '../../../lib/chain/clients.ts'
 import type { Address } from '../../../lib/codecs.ts'
 import { runCommand } from '../../../lib/host/run-command.ts'
+import { builtBinary } from '../../binary/executable.ts'
 import { runHere } from '../run-here.ts'
-
-const main = join(import.meta.dirname, '..', '..', '..', 'node', 'main.ts')
 
 const mockKey = '0123456789abcdef0123456789abcdef'
 const modelId = 'openai:gpt-4o-mini'
@@ -22,7 +21,7 @@ export type Operator = Awaited<ReturnType<CommandWorld['newOperator']>>
 export type CommandWorld = Awaited<ReturnType<typeof startCommandWorld>>
 
 async function runProcess(args: readonly string[], env: Record<string, string>) {
-  const { code, stdout, stderr } = await runCommand([process.execPath, main, ...args], {
+  const { code, stdout, stderr } = await runCommand([await builtBinary(), ...args], {
     env: { PATH: process.env.PATH, ...env },
     timeoutMs: 240_000,
   })
