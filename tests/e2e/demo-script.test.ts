@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { maxPromptBytes } from '../../lib/client/prompt-text.ts'
+import { builtBinary } from '../binary/executable.ts'
 import { type ProviderCall, type ProviderServer, startProviderServer } from './provider-server.ts'
 
 const patienceMs = 240_000
@@ -111,15 +112,18 @@ describe('npm run demo', () => {
     expect(run.stderr).toContain(token)
   })
 
-  it('answers from the stand-in, and says so, when there is no key; takes the prompt from a pipe', async () => {
+  it('answers from the stand-in with executables as the nodes, and says so; takes the prompt from a pipe', async () => {
+    await builtBinary()
     const model = 'anthropic:claude-sonnet-5-5'
     const run = await demo(['--binary', '--model', model], {}, { input: 'A piped question\n' })
     expect(run.code).toBe(0)
     expect(run.stdout).toContain('stand-in')
+    expect(run.stdout).toContain(`The nodes run ${join('dist', 'svc-node')}`)
     expect(run.stdout).toContain('it says: A piped question')
     expect(run.stdout).toMatch(/answers +3 of 3 agreed/)
     expect(run.stdout).toMatch(/verifier +0x[0-9a-f]{40} +match/)
     expect(run.stdout).toMatch(/commit tx +0x[0-9a-f]{64}/)
+    expect(run.stdout).not.toContain('Building')
   })
 
   it('stops everything on Ctrl-C', async () => {
