@@ -14,6 +14,7 @@ import {
   askPrimary,
   type Bridge,
   checkLock,
+  dropPrimary,
   inTime,
   isAway,
   lockHolderOf,
@@ -183,16 +184,6 @@ async function openPrimary(bridge: Bridge): Promise<void> {
     void opening.then((store) => store.close()).catch(() => {})
     throw error
   }
-}
-
-/**
- * Makes the next attempt connect anew, because a client may never find its server again. On Bun, MongoDB's client waits for
- * ever for a connection that closes while it opens, as a proxy closes it whose server is away.
- */
-function dropPrimary(bridge: Bridge): void {
-  const { primary } = bridge
-  bridge.primary = undefined
-  void primary?.close().catch(() => {})
 }
 
 async function behindGate(bridge: Bridge, work: () => Promise<void>): Promise<void> {

@@ -156,9 +156,21 @@ export function noteAway(
   options.copy?.setFlushed(true)
   bridge.mode = 'away'
   bridge.era++
+  dropPrimary(bridge)
   const whyNot = whyNotWorking(bridge)
   options.log.warn(message, { error: errorMessage(error), whyNot })
   bridge.skipWait()
+}
+
+/**
+ * Ends what is under way, and makes the next attempt connect anew. A save that was given up must not go on beside its replay: refused
+ * as done, it would take back the events and keys that the replay has taken for its own. And a client may never find its server again:
+ * on Bun, MongoDB's client waits for ever for a connection that closes while it opens, as a proxy closes it whose server is away.
+ */
+export function dropPrimary(bridge: Bridge): void {
+  const { primary } = bridge
+  bridge.primary = undefined
+  void primary?.close().catch(() => {})
 }
 
 /** Returns why this ICL may not use a database that may be reachable; undefined when nothing forbids it. */
