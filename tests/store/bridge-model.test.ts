@@ -78,7 +78,8 @@ function step(world: BridgeWorld, store: Store, choice: Choice, told: Told) {
   else if (dice < 5) world.connection.cut = 'none'
   else if (dice < 6) {
     world.connection.cut = () => (choice.chance(0.2) ? choice.of(cuts) : 'none')
-  } else world.disk.isFull = choice.chance(0.1)
+  } else if (dice < 7) world.disk.isFull = () => choice.chance(0.3)
+  else world.disk.isFull = choice.chance(0.1)
   const clients = Array.from({ length: 1 + choice.below(5) }, () =>
     choice.chance(0.7)
       ? addMark(store, choice.of(['1', '2', '3']), told)
@@ -111,6 +112,8 @@ async function run(seed: number): Promise<void> {
   world.connection.cut = 'none'
   world.disk.isFull = false
   await world.clock.advance(60_000)
+  // Takes what the disk had rejected into the copy.
+  await world.clock.until(addMark(store, '1', told))
 
   expect(store.status()).toEqual({ connected: true, writable: true, reasons: [] })
   expect(world.disk.waiting()).toBe(0)

@@ -25,7 +25,8 @@ export const jobOf = (digit: string, change: Partial<Job> = {}): Job => ({
 
 /** A disk with the copy of one process after the other. */
 export type CopyDisk = {
-  isFull: boolean
+  /** Decides for every change. */
+  isFull: boolean | (() => boolean)
   /** Opens the copy; a process that has ended cannot save to it any more. */
   open(process?: { readonly alive: boolean }): LocalCopy
   /** The saves that the database may not have. */
@@ -49,7 +50,8 @@ export function createCopyDisk(): CopyDisk {
     const guarded =
       (transact: SqliteStore['transact']): SqliteStore['transact'] =>
       async (work) => {
-        if (disk.isFull) throw new ProblemError('unavailable', 'The disk is full')
+        const isFull = typeof disk.isFull === 'function' ? disk.isFull() : disk.isFull
+        if (isFull) throw new ProblemError('unavailable', 'The disk is full')
         return transact((writes) => {
           if (!process.alive) throw new ProblemError('unavailable', 'The process has ended')
           return work(writes)

@@ -506,3 +506,42 @@ it('a fill during which the database goes away keeps what is saved in the copy m
     modelId: 'm7',
   })
 })
+
+it('a save whose outcome the disk did not take at first is judged before anything rests on the copy', async () => {
+  const { world, store } = await start()
+  await insert(store, '1')
+  world.connection.cut = (name) => {
+    world.disk.isFull ||= name === 'saveAll'
+    return name === 'saveAll' ? 'after' : 'none'
+  }
+  expect(await codeOf(update(store, one.id, { minTier: 4 }))).toBe('unavailable')
+  world.connection.cut = 'before'
+  world.disk.isFull = false
+  expect(await update(store, one.id, { modelId: 'm7' })).toBe(true)
+  world.connection.cut = 'none'
+  await world.clock.advance(20_000)
+  expect(await world.database.findJob(one.id)).toMatchObject({
+    document: { minTier: 4, modelId: 'm7' },
+    version: 3,
+  })
+})
+
+it('a save that the disk kept from being sent is not made at a later start', async () => {
+  const { world, store } = await start()
+  const key = { kind: 'key', key: 'k', value: 'v', now: 0, expiresAt: 1e15 } as const
+  const release = { kind: 'release-key', key: 'k', value: 'v' } as const
+  await store.save(key)
+  // The disk takes the note of each save, and no outcome.
+  let changes = 0
+  world.disk.isFull = () => changes++ % 2 === 1
+  await insert(store, '1')
+  expect(await codeOf(store.save(release))).toBe('unavailable')
+  world.disk.isFull = false
+  expect(await store.save(release)).toBe(true)
+  expect(await store.save(key)).toBe(true)
+  expect(world.disk.waiting()).toBe(0)
+  world.crash()
+  const later = await world.start()
+  await world.clock.advance(20_000)
+  expect(await later.findKey('k', 1)).toBe('v')
+})

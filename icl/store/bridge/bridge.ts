@@ -31,7 +31,7 @@ import { toBase64Url } from '../../../lib/digest.ts'
 import { errorMessage } from '../../../lib/error-message.ts'
 import { recheckLockMs, releaseDatabaseLock } from '../../records/database-lock.ts'
 import { newestReplicaKey, releaseReplica } from '../../records/replicas.ts'
-import { lastingAtOnce, type Store, type StoreStatus, type Write } from '../store.ts'
+import { documentIn, lastingAtOnce, type Store, type StoreStatus, type Write } from '../store.ts'
 import { keepCopy, reconnect, watchConnection } from './connection.ts'
 import { lockAll } from './locks.ts'
 import { ask, bridgeReads } from './reads.ts'
@@ -148,12 +148,15 @@ async function saveInTurn(
   writes: readonly Write[],
   id: string,
 ): Promise<Write | undefined> {
+  // Refuses what the copy could never judge.
+  documentIn(writes)
+  let isSent = false
   for (let hasWaited = false; ; ) {
     if (bridge.gate) await bridge.gate
     else if (bridge.pace && !hasWaited) {
       hasWaited = true
       await bridge.pace.take()
-    } else if (bridge.mode !== 'connected') return saveHere(bridge, writes, id)
+    } else if (bridge.mode !== 'connected') return saveHere(bridge, writes, id, isSent)
     else if (elapsedSince(bridge.options.clock, bridge.lockSeenAt) > recheckLockMs) {
       const { era } = bridge
       await checkLock(bridge).catch((error: unknown) => {
@@ -161,8 +164,9 @@ async function saveInTurn(
         noteAway(bridge, era, error)
       })
     } else {
-      const outcome = await saveInPrimary(bridge, writes, id)
+      const outcome = await saveInPrimary(bridge, writes, id, isSent)
       if (outcome !== 'unknown') return outcome
+      isSent = true
     }
   }
 }
@@ -172,13 +176,23 @@ async function saveInPrimary(
   bridge: Bridge,
   writes: readonly Write[],
   id: string,
+  isSent: boolean,
 ): Promise<Write | undefined | 'unknown'> {
   const { era, options } = bridge
   const { copy } = options
-  await copy?.begin(writes, id)
-  // The outcome of an earlier save of this document is in the same commit as `begin`, or is settled again here.
-  await settleAll(bridge)
   let refused: Write | undefined
+  try {
+    await copy?.begin(writes, id)
+    // The outcome of an earlier save of this document is in the same commit as `begin`, or is settled again here.
+    await settleAll(bridge)
+  } catch (error) {
+    if (isSent) {
+      noteAway(bridge, era, error)
+      return 'unknown'
+    }
+    if (copy) settleSoon(bridge, id, () => copy.refuse(writes, id))
+    throw error
+  }
   try {
     refused = await askPrimary(bridge, (store) => store.saveAll(writes, id))
   } catch (error) {
@@ -196,18 +210,29 @@ async function saveInPrimary(
   return refused
 }
 
+/** Saves in the copy. Returns the refused write. */
 async function saveHere(
   bridge: Bridge,
   writes: readonly Write[],
   id: string,
+  isSent: boolean,
 ): Promise<Write | undefined> {
   const { copy } = bridge.options
-  const why = whyNotWorking(bridge)
-  if (why !== undefined || !copy) throw notSaved(why)
-  return tracked(
-    bridge.locals,
-    settleAll(bridge).then(() => copy.save(writes, id)),
-  )
+  const judge = async () => {
+    try {
+      const why = whyNotWorking(bridge)
+      if (why !== undefined || !copy) throw notSaved(why)
+      await settleAll(bridge)
+      return await copy.save(writes, id)
+    } catch (error) {
+      // The database may have it: it is judged before anything else rests on the copy.
+      if (isSent && copy) bridge.unsettled.set(id, () => copy.adopt(id))
+      throw error
+    }
+  }
+  const refused = await tracked(bridge.locals, judge())
+  if (refused && isSent && !bridge.isWhole) throw notSaved('the database may have saved it already')
+  return refused
 }
 
 function statusOf(bridge: Bridge): StoreStatus {

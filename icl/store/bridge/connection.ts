@@ -20,6 +20,7 @@ import {
   lockHolderOf,
   noteAway,
   onlyInDatabase,
+  settleAll,
 } from './state.ts'
 
 const firstProbeMs = 250
@@ -106,6 +107,7 @@ export async function reconnect(bridge: Bridge): Promise<void> {
       }
       await behindGate(bridge, async () => {
         await Promise.allSettled(bridge.locals)
+        await settleAll(bridge)
         await round()
         copy.setFlushed(false)
         bridge.mode = 'connected'

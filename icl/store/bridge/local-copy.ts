@@ -81,10 +81,12 @@ export function createLocalCopy(store: SqliteStore) {
     /** Saves in the copy what the database gets later; returns the refused write. */
     save: (writes: readonly Write[], id: string): Promise<Write | undefined> =>
       store.transact((all) => judge(all, writes, id)),
-    /** Judges the saves that an earlier process had sent and that were not answered: their callers never learned the outcome. */
-    adopt: (): Promise<void> =>
+    /** Judges the saves, or the one with an id, that were sent and not answered: their callers never learned the outcome. */
+    adopt: (only?: string): Promise<void> =>
       store.transact((all) => {
-        for (const { id, writes } of pending.listSent()) judge(all, writes, id)
+        for (const { id, writes } of pending.listSent()) {
+          if (id === (only ?? id)) judge(all, writes, id)
+        }
       }),
     /** Stores a record of the database. */
     put: (record: StoreRecord): Promise<void> =>
