@@ -545,3 +545,47 @@ it('a save that the disk kept from being sent is not made at a later start', asy
   await world.clock.advance(20_000)
   expect(await later.findKey('k', 1)).toBe('v')
 })
+
+it('a save that is refused during a fill of the copy makes it miss nothing', async () => {
+  const world = createBridgeWorld()
+  const key = { kind: 'key', key: 'k', value: 'v', now: 0, expiresAt: 1e15 } as const
+  await world.database.save(key)
+  await insert(world.database, '1')
+  const { database } = world
+  let whenRead = async () => {}
+  let whenSent = async () => {}
+  world.connection = createCutStore({
+    ...database,
+    status: () => connected,
+    saveAll: async (writes, id) => {
+      const refused = await database.saveAll(writes, id)
+      if (refused) await whenSent()
+      return refused
+    },
+    scan: async function* () {
+      for await (const record of database.scan()) yield record
+      await whenRead()
+    },
+  })
+  const store = await world.start()
+  await world.clock.advance(60_000)
+  const answers: Promise<boolean>[] = []
+  whenRead = async () => {
+    const sent = new Promise<void>((resolve) => {
+      let count = 0
+      whenSent = async () => {
+        if (++count === 2) resolve()
+        await world.clock.sleep(1_000)
+      }
+    })
+    answers.push(store.save({ ...key, value: 'w' }), insert(store, '1'))
+    await sent
+  }
+  await joinReplicas(database, 'guest', world.clock.now())
+  await world.clock.advance(20_000)
+  expect(await Promise.all(answers)).toEqual([false, false])
+  world.connection.cut = 'before'
+  expect(await store.findKey('k', 1)).toBe('v')
+  expect(await insert(store, '1')).toBe(false)
+  expect(store.status().partial).toBeUndefined()
+})

@@ -226,12 +226,8 @@ export async function keepCopy(bridge: Bridge): Promise<void> {
   }
   // The token is read before the fill: saves that come with a later token may be missing from it.
   const value = newest ?? (await join(bridge))
-  if (
-    bridge.era !== era ||
-    !bridge.primary ||
-    !(await copy.fill(withoutBlobs(bridge, bridge.primary)))
-  )
-    return
+  if (bridge.era !== era || !bridge.primary) return
+  await copy.fill(withoutBlobs(bridge, bridge.primary))
   await copy.put({ kind: 'key', key: newestReplicaKey, value, expiresAt: forever })
   bridge.isWhole = true
   bridge.isContinuous = true

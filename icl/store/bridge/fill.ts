@@ -1,5 +1,6 @@
 import type { SqliteStore } from '../sqlite/store.ts'
-import { documentIn, type StoreRecord, type Write } from '../store.ts'
+import type { SqliteWrites } from '../sqlite/writes.ts'
+import type { StoreRecord, Write } from '../store.ts'
 import { lockOf } from './locks.ts'
 import type { Pending } from './merge.ts'
 
@@ -7,27 +8,39 @@ const recordsAtOnce = 200
 
 /** Makes the part of a local copy that stores what is read from the database while saves go on. */
 export function createFill({ transact }: SqliteStore, listSent: () => readonly Pending[]) {
-  /** Locks of what was saved since the current fill began: newer than what the fill reads. Undefined between fills. */
+  /** Locks of what the copy got since the current fill began: newer than what the fill reads. Undefined between fills. */
   let newer: Set<string> | undefined
-  let isFlawed = false
+  /** What the last fill left out, by lock, because a save of it was sent and not answered. */
+  const left = new Map<string, StoreRecord>()
   return {
-    /** Notes that the copy gets these from elsewhere. It has to be called before the copy judges or settles a save. */
+    /** Notes that the copy gets these from elsewhere. */
     noteNewer: (saved: readonly (Write | StoreRecord)[]): void => {
-      for (const one of saved) newer?.add(lockOf(one))
+      for (const lock of saved.map(lockOf)) {
+        newer?.add(lock)
+        left.delete(lock)
+      }
     },
-    /** Notes a refused save, for which the fill may have left out a document. */
-    noteRefused: (writes: readonly Write[]): void => {
-      isFlawed ||= documentIn(writes) !== undefined
+    /** Stores what a fill has left out for a save that is refused. */
+    putLeft: (all: SqliteWrites, writes: readonly Write[]): void => {
+      for (const record of writes.map((write) => left.get(lockOf(write)))) {
+        if (record) all.put(record)
+      }
     },
-    /** Stores records of the database, except those that were saved since the first was asked for. False when one may be missing. */
-    fill: async (records: AsyncIterable<StoreRecord>): Promise<boolean> => {
-      const since = new Set(listSent().flatMap(({ writes }) => writes.map(lockOf)))
+    /** Stores records of the database, except those that were saved since the first was asked for. */
+    fill: async (records: AsyncIterable<StoreRecord>): Promise<void> => {
+      const since = new Set<string>()
       const put = (batch: readonly StoreRecord[]) =>
         transact((all) => {
-          for (const record of batch) if (!since.has(lockOf(record))) all.put(record)
+          const sent = new Set(listSent().flatMap(({ writes }) => writes.map(lockOf)))
+          for (const record of batch) {
+            const lock = lockOf(record)
+            if (since.has(lock)) continue
+            if (sent.has(lock)) left.set(lock, record)
+            else all.put(record)
+          }
         })
       newer = since
-      isFlawed = false
+      left.clear()
       try {
         let batch: StoreRecord[] = []
         for await (const record of records) {
@@ -37,7 +50,6 @@ export function createFill({ transact }: SqliteStore, listSent: () => readonly P
           batch = []
         }
         await put(batch)
-        return !isFlawed
       } finally {
         newer = undefined
       }

@@ -37,7 +37,7 @@ export function createLocalCopy(store: SqliteStore) {
   const { db } = store
   db.exec(table)
   const { note, drop, ...pending } = openPending(db)
-  const { fill, noteNewer, noteRefused } = createFill(store, pending.listSent)
+  const { fill, noteNewer, putLeft } = createFill(store, pending.listSent)
   /** Judges a save as the database would, and notes it for the replay unless it was done before. Returns the refused write. */
   const judge = (all: SqliteWrites, writes: readonly Write[], id: string): Write | undefined => {
     const document = documentIn(writes)
@@ -45,7 +45,7 @@ export function createLocalCopy(store: SqliteStore) {
     const refused = isDone ? undefined : all.saveAll(writes, id)
     if (refused) drop(id)
     else if (!isDone) note(id, writes, 0)
-    if (refused) noteRefused(writes)
+    if (refused) putLeft(all, writes)
     else noteNewer(writes)
     // The database may have the blob, and then keeps it longer. The caller gets the refusal all the same.
     if (refused?.kind === 'keep-blob') note(`${id}:${refused.cid}`, [refused], 0)
@@ -59,19 +59,19 @@ export function createLocalCopy(store: SqliteStore) {
       store.transact((all) => {
         for (const write of writes) if (write.kind === 'blob') all.save(write, id)
         note(id, writes, 1)
-        noteNewer(writes)
       }),
     /** Applies a save that the database has accepted. */
     settle: (writes: readonly Write[], id: string): Promise<void> =>
       store.transactSoon((all) => {
         for (const write of writes) all.take(write, id)
         drop(id)
+        noteNewer(writes)
       }),
     /** Deletes the note of a save that the database has refused. */
     refuse: (writes: readonly Write[], id: string): Promise<void> =>
-      store.transact(() => {
+      store.transact((all) => {
         drop(id)
-        noteRefused(writes)
+        putLeft(all, writes)
       }),
     /** Deletes the note of a save that was replayed. */
     drop: (id: string): Promise<void> =>
