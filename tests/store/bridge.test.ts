@@ -589,3 +589,21 @@ it('a save that is refused during a fill of the copy makes it miss nothing', asy
   expect(await insert(store, '1')).toBe(false)
   expect(store.status().partial).toBeUndefined()
 })
+
+it('a copy that an outage keeps from being filled still knows which database it is of', async () => {
+  const { world, store } = await start()
+  await insert(store, '1')
+  world.connection.cut = (name) => (name === 'listKeys' ? 'before' : 'none')
+  await joinReplicas(world.database, 'guest', world.clock.now())
+  // The copy was cleared for the fill, which did not begin.
+  await world.clock.advance(5_000)
+  world.connection.cut = 'before'
+  expect(store.status()).toMatchObject({ connected: false, partial: true })
+  expect(await insert(store, '2')).toBe(true)
+  world.crash()
+  const other = createMemoryStore()
+  world.connection = createCutStore({ ...other, status: () => connected })
+  await world.start()
+  await world.clock.advance(20_000)
+  expect(await other.findJob(jobOf('2').id)).toBeUndefined()
+})

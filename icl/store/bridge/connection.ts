@@ -8,6 +8,7 @@ import { joinReplicas, newestReplicaKey, renewReplicaMs } from '../../records/re
 import { createFailures } from '../../telemetry/failures.ts'
 import { forever } from '../forever.ts'
 import type { Store, StoreRecord } from '../store.ts'
+import { identityKey } from './local-copy.ts'
 import { createPace } from './pace.ts'
 import { replay } from './replay.ts'
 import {
@@ -153,8 +154,6 @@ async function join(bridge: Bridge): Promise<string> {
   return token
 }
 
-const identityKey = 'database-id'
-
 /** Names the database if it has no name yet. False when the copy knows another name and holds saves that wait. */
 async function isSameDatabase(bridge: Bridge): Promise<boolean> {
   const { clock, random, copy } = bridge.options
@@ -171,6 +170,7 @@ async function isSameDatabase(bridge: Bridge): Promise<boolean> {
   })
   if (isBound && found !== known) return false
   if (found !== undefined && found !== known) {
+    bridge.isWhole = false
     if (known !== undefined) await copy.clear('all')
     await copy.put({ ...key, value: found })
   }

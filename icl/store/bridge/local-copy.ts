@@ -27,6 +27,9 @@ import { openPending } from './pending.ts'
 /** A copy of the database, with the saves that the database may not have. */
 export type LocalCopy = ReturnType<typeof createLocalCopy>
 
+/** The key of the name of the database. */
+export const identityKey = 'database-id'
+
 const jobsAtOnce = 200
 
 const table =
@@ -95,9 +98,9 @@ export function createLocalCopy(store: SqliteStore) {
         noteNewer([record])
       }),
     fill,
-    /** Deletes what others may have removed (keys, clients, finished jobs), or everything but blobs and waiting saves. */
+    /** Deletes what others may have removed (keys, clients, finished jobs), or everything but blobs, waiting saves and the identity. */
     clear: async (what: 'removable' | 'all'): Promise<void> => {
-      await store.transact((all) => all.clear(what))
+      await store.transact((all) => all.clear(what, identityKey))
       // A few at a time, so that other saves can come in between.
       const over = { now: 0, settledBefore: Number.MAX_SAFE_INTEGER, limit: jobsAtOnce }
       while ((await store.prune(over)) > 0);

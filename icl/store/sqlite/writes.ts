@@ -121,13 +121,14 @@ function removing(
   documents: AllDocuments,
 ) {
   return {
-    /** Deletes keys and clients, which others may remove at any time, or everything but the blobs. */
-    clear: (what: 'removable' | 'all'): void => {
+    /** Deletes keys but one, and clients, which others may remove at any time, or everything but the blobs. */
+    clear: (what: 'removable' | 'all', keptKey: string): void => {
       documents.forget()
       const others = ['jobs', 'occupied_slots', 'nodes', 'events']
-      for (const table of [...(what === 'all' ? others : []), 'keys', 'clients']) {
+      for (const table of [...(what === 'all' ? others : []), 'clients']) {
         db.exec(`DELETE FROM ${table}`)
       }
+      db.prepare('DELETE FROM keys WHERE key <> ?').run(keptKey)
     },
     prune: (options: Parameters<Store['prune']>[0]): number => {
       documents.forget()
