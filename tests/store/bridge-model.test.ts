@@ -108,6 +108,12 @@ async function run(seed: number): Promise<void> {
       if (choice.chance(0.5)) world.connection.cut = choice.of(['before', 'after'])
       store = await world.start()
     } else await world.clock.until(working)
+    if (choice.chance(0.05)) {
+      await world.clock.until(store.close())
+      world.disk.isFull = false
+      if (choice.chance(0.5)) world.connection.cut = choice.of(['before', 'after', 'none'])
+      store = await world.start()
+    }
   }
   world.connection.cut = 'none'
   world.disk.isFull = false
