@@ -92,6 +92,7 @@ export async function runFaults(options: RunOptions): Promise<RunReport> {
         const found = fresh([...problems, ...damage.map(damaged), ...(await startDead(world))])
         faults.push({ ...fault, store, problems: found })
         print(lineOf(fault, load, found))
+        if (found.length > 0) print(await world.lastLogs())
       } catch (error) {
         isBroken = true
         faults.push({ ...brokenBy(kind, error), store })

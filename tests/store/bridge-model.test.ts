@@ -6,7 +6,7 @@ import { nodeA } from '../icl/rules/sample-job.ts'
 import { type BridgeWorld, createBridgeWorld, jobOf } from './bridge-world.ts'
 import type { Cut } from './cut-store.ts'
 
-const runs = 60
+const runs = 40
 const stepsPerRun = 60
 
 /** Numbers that look random and are the same for the same seed. */
