@@ -202,6 +202,8 @@ function testInPipe(): void {
     }
     const running = inThisProcess(['--timeout', '777', `How long is late ${heldBack}`], clock)
     await place.asked('How long is late')
+    // A node may ask its provider before the client has the response to its commitment.
+    await systemClock.sleep(1_000)
     late.abort()
     const run = await running
     expect(await statusOfTold(run.stderr)).toBe('cancelled')
