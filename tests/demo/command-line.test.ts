@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
 import { chooseProvider, parseDemoOptions } from '../../demo/options.ts'
-import { SvcError } from '../../lib/svc-error.ts'
+import { jsonFailure, tellError } from '../../demo/result.ts'
+import { checkPrompt, maxPromptBytes } from '../../lib/client/prompt-text.ts'
 
 const main = join(import.meta.dirname, '..', '..', 'demo', 'main.ts')
 
@@ -14,14 +15,18 @@ async function demo(...args: readonly string[]) {
   return { code: await code, out, err }
 }
 
-/** What the demo says before it starts anything. */
-function refusalOf(args: readonly string[]): unknown {
+/** What the demo says before it starts anything, and the code that it ends with. */
+function refusalOf(args: readonly string[]) {
+  const said: string[] = []
   try {
-    chooseProvider(parseDemoOptions(args).model, {})
+    const { model, prompt = '' } = parseDemoOptions(args)
+    checkPrompt(prompt, maxPromptBytes)
+    chooseProvider(model, {})
+    return { said }
   } catch (error) {
-    return error instanceof SvcError ? `${error.message}: ${error.hint}` : error
+    const code = tellError({ say: (line = '') => void said.push(line) }, error)
+    return { said, code, status: jsonFailure('', error).status }
   }
-  return undefined
 }
 
 describe('the command line of the demo', () => {
@@ -53,10 +58,14 @@ describe('the command line of the demo', () => {
     ['--fhe', ['--fhe', 'maybe', 'Hi']],
     ['openai:gpt-4o-mini', ['--model', 'openai:x', 'Hi']],
     ['is not known', ['--model', 'nobody:x', 'Hi']],
+    ['The prompt is empty', ['']],
   ]
   for (const [sentence, args] of mistakes) {
-    it(`refuses \`${args.join(' ')}\``, () => {
-      expect(refusalOf(args)).toContain(sentence)
+    it(`refuses \`${args.join(' ')}\` in one sentence, with 2`, () => {
+      const { said, ...how } = refusalOf(args)
+      expect(said).toEqual([expect.stringContaining(sentence)])
+      expect(said[0]).not.toContain('\n')
+      expect(how).toEqual({ code: 2, status: 'failed' })
     })
   }
 })

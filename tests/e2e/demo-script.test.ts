@@ -138,6 +138,7 @@ describe('npm run demo', () => {
   })
 
   const mistakes: Record<string, { args: string[]; input?: string; sentence: string }> = {
+    'an empty prompt': { args: [''], sentence: 'The prompt is empty' },
     'no prompt at all': { args: [], sentence: 'The prompt is empty' },
     'an over-long prompt': {
       args: [],

@@ -446,6 +446,20 @@ describe('a store with others on its database', () => {
   })
 })
 
+/** Runs work in each fill, right before it reads a key. */
+function beforeKeys(world: BridgeWorld, work: () => Promise<void>): void {
+  world.connection = createCutStore({
+    ...world.database,
+    status: () => connected,
+    scan: async function* () {
+      for await (const record of world.database.scan()) {
+        if (record.kind === 'key') await work()
+        yield record
+      }
+    },
+  })
+}
+
 it('a copy that is filled does not take what was saved meanwhile for older than what is read', async () => {
   const world = createBridgeWorld()
   await insert(world.database, '1')
@@ -455,16 +469,7 @@ it('a copy that is filled does not take what was saved meanwhile for older than 
   const during = async () => {
     await store?.save({ kind: 'release-key', key: 'k', value: 'v' })
   }
-  world.connection = createCutStore({
-    ...world.database,
-    status: () => connected,
-    scan: async function* () {
-      for await (const record of world.database.scan()) {
-        if (record.kind === 'key') await during()
-        yield record
-      }
-    },
-  })
+  beforeKeys(world, during)
   store = await world.start({ copy: disk.open() })
   await joinReplicas(world.database, 'guest', world.clock.now())
   await world.clock.advance(10_000)
@@ -477,16 +482,7 @@ it('a fill during which the database goes away keeps what is saved in the copy m
   await insert(world.database, '1')
   await world.database.save({ kind: 'key', key: 'k', value: 'v', now: 0, expiresAt: 1e15 })
   let duringFill = async () => {}
-  world.connection = createCutStore({
-    ...world.database,
-    status: () => connected,
-    scan: async function* () {
-      for await (const record of world.database.scan()) {
-        if (record.kind === 'key') await duringFill()
-        yield record
-      }
-    },
-  })
+  beforeKeys(world, () => duringFill())
   const store = await world.start()
   duringFill = async () => {
     duringFill = async () => {}

@@ -20,6 +20,7 @@
  * Failure cases:
  * - No copy, or a lock that another ICL has: every call gets 503 while the database is away. A disk that rejects saves has
  *   them refused even while the database answers, so that the copy never falls behind unnoticed.
+ * - A disk rejects the outcome of a save that was sent: the copy judges it before anything else rests on the copy.
  * - The process dies: its successor judges the saves that were sent and not answered, before it listens.
  * - The database has another version of a replayed document: the database's document stays, and the job's history and the
  *   log record the loss.

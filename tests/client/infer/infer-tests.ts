@@ -10,6 +10,7 @@ import { Interrupted } from '../../../lib/host/stop-signals.ts'
 import { receiptHash, verifyReceipt } from '../../../lib/receipt.ts'
 import { Receipt } from '../../../lib/schemas/receipt.ts'
 import { systemClock, systemRandom } from '../../../lib/system.ts'
+import { until } from '../../eventually.ts'
 import { type ClientWorld, heldBack } from '../client-world.ts'
 
 const root = join(import.meta.dirname, '..', '..', '..')
@@ -51,8 +52,8 @@ async function inThisProcess(
   clock: Clock = systemClock,
   input: readonly (Uint8Array | Promise<never>)[] = [],
   signal = new AbortController().signal,
+  told = { stdout: '', stderr: '' },
 ): Promise<Run> {
-  const told = { stdout: '', stderr: '' }
   const code = await runInfer(args, {
     environment: place.environment,
     input: (async function* () {
@@ -200,10 +201,12 @@ function testInPipe(): void {
             if (!late.signal.aborted) throw error
           }),
     }
-    const running = inThisProcess(['--timeout', '777', `How long is late ${heldBack}`], clock)
+    const told = { stdout: '', stderr: '' }
+    const args = ['--timeout', '777', `How long is late ${heldBack}`]
+    const running = inThisProcess(args, clock, [], undefined, told)
     await place.asked('How long is late')
     // A node may ask its provider before the client has the response to its commitment.
-    await systemClock.sleep(1_000)
+    await until(() => /✓ Committing to the list/.test(told.stderr))
     late.abort()
     const run = await running
     expect(await statusOfTold(run.stderr)).toBe('cancelled')
