@@ -62,6 +62,8 @@ const hurriedMs = 10_000
 /** What was found once can be lost later, but not without a word about the jobs after it: each check goes back over so many. */
 const lookBack = 40
 const mostLooks = 3
+const mostLooksInAll = 30
+const lookPauseMs = 2_000
 
 /** Runs faults of some kinds until it is enough; throws when the world does not come up. */
 export async function runFaults(options: RunOptions): Promise<RunReport> {
@@ -110,6 +112,11 @@ export async function runFaults(options: RunOptions): Promise<RunReport> {
     )
     const ended = load.told.map((told) => ({ told, job: findings.jobs.get(told.jobId) }))
     const { statements } = findings
+    const found = faults.flatMap(({ problems }) => problems)
+    const left = found.filter((one) =>
+      findings.problems.some((other) => nameOf(other) === nameOf(one)),
+    )
+    if (found.length > 0) print(`of ${found.length} problems found before, ${left.length} are left`)
     const { turnedAway } = load
     return { faults, ended, statements, turnedAway, problems: fresh(findings.problems) }
   } finally {
@@ -117,12 +124,18 @@ export async function runFaults(options: RunOptions): Promise<RunReport> {
   }
 }
 
-/** Looks for what was told. Until its saves are replayed a database lacks what the ICL's local copy has, and it may go away again during a look: what is missing is looked for again. */
+/**
+ * Looks for what was told. A database lacks what waits in the ICL's local copy, and it may go away during a look. So what is missing is
+ * looked for again, and a look counts only when the database was there at both its ends. The check in the end looks for everything.
+ */
 async function lookWhenWhole(world: World, load: Load): Promise<readonly Problem[]> {
-  for (let looks = 1; ; looks++) {
+  for (let looks = 0, all = 0; ; all++) {
     await comesTo(() => isWhole(world.iclUrl), settleMs)
     const { problems } = await checkTold(world, load.told.slice(-lookBack))
-    if (problems.length === 0 || looks === mostLooks) return problems
+    if (problems.length === 0) return problems
+    if (await isWhole(world.iclUrl)) looks++
+    if (looks === mostLooks || all === mostLooksInAll) return problems
+    await systemClock.sleep(lookPauseMs)
   }
 }
 
@@ -209,8 +222,10 @@ async function startDead({ icl, nodes }: World): Promise<readonly Problem[]> {
 
 const damaged = (what: string): Problem => ({ kind: 'lost', about: 'the database', what })
 
-function isNew(known: Set<string>, { about, what }: Problem): boolean {
-  const key = `${about} ${what}`
+const nameOf = ({ about, what }: Problem): string => `${about} ${what}`
+
+function isNew(known: Set<string>, problem: Problem): boolean {
+  const key = nameOf(problem)
   if (known.has(key)) return false
   known.add(key)
   return true
