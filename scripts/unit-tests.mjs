@@ -2,12 +2,13 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { root } from './bun-binary.mjs'
 
-// In memory, too, but each takes many seconds: whole worlds in virtual time, a browser, every byte of a receipt.
+// In memory, too, but each takes many seconds: whole worlds in virtual time, every state of a job, every byte of a receipt, a browser.
 const slow = [
   ...['simulation', 'scenarios', 'fuzz', 'contracts', 'browser'].map((name) => `tests/${name}/`),
-  ...['lib/receipt-bytes', 'icl/cut-connections', 'icl/attestation/fuzz'].map(
-    (name) => `tests/${name}.test.ts`,
-  ),
+  ...[
+    ...['icl/rules/every-state', 'icl/thousand-jobs', 'store/bridge-model'],
+    ...['icl/cut-connections', 'icl/attestation/fuzz', 'lib/receipt-bytes'],
+  ].map((name) => `tests/${name}.test.ts`),
 ]
 
 const ownImports = (file, text) =>
