@@ -2,7 +2,7 @@ import type { JobPhase } from '../../../lib/schemas/jobs.ts'
 import { isSettled, type Job } from '../../rules/job.ts'
 import { countSlots, indexOfJob } from '../job-index.ts'
 import type { Position, Store, StoreStats } from '../store.ts'
-import { byTime, type MemoryState } from './state.ts'
+import { byTime, keysWith, type MemoryState } from './state.ts'
 
 /** Every read of the store. */
 export const createMemoryReads = (state: MemoryState) => ({
@@ -46,7 +46,8 @@ function jobReads({ records, active, occupied, changes }: MemoryState) {
   } satisfies Partial<Store>
 }
 
-function otherReads({ records, eventsByNode }: MemoryState) {
+function otherReads(state: MemoryState) {
+  const { records, eventsByNode } = state
   return {
     findNode: async (address) => {
       const found = records.node.get(address)
@@ -74,8 +75,8 @@ function otherReads({ records, eventsByNode }: MemoryState) {
       return held && held.expiresAt > now ? held.value : undefined
     },
     listKeys: async (prefix, now) =>
-      [...records.key.values()]
-        .filter(({ key, expiresAt }) => key.startsWith(prefix) && expiresAt > now)
+      keysWith(state, prefix)
+        .filter(({ expiresAt }) => expiresAt > now)
         .map(({ key, value, expiresAt }) => ({ key, value, expiresAt }))
         .sort((a, b) => (a.key < b.key ? -1 : 1)),
     findBlob: async (cid) => records.blob.get(cid)?.bytes,

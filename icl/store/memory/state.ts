@@ -21,6 +21,8 @@ export const emptyState = () => ({
   active: new Map<string, Job>(),
   /** The jobs in which a node occupies a slot. Every poll asks for those of its node. */
   occupied: new Map<Address, Map<string, Job>>(),
+  /** The keys by what comes before their first colon: most are nonces, and nothing lists those. */
+  keysByKind: new Map<string, RecordsOf<'key'>>(),
   /** In order of time, then of id. */
   eventsByNode: new Map<Address, ReputationEvent[]>(),
   /** The ids of the saves that made the records. */
@@ -41,6 +43,11 @@ export function put(state: MemoryState, record: StoreRecord, writeId?: string): 
   if (record.kind === 'job') occupy(state, record.job)
   const ofKind: Map<string, StoreRecord> = records[record.kind]
   ofKind.set(idOf(record), record)
+  if (record.kind === 'key') {
+    const kind = kindOfKey(record.key)
+    const keys = state.keysByKind.get(kind) ?? new Map()
+    state.keysByKind.set(kind, keys.set(record.key, record))
+  }
   if (writeId !== undefined) writeIds.set(record, writeId)
   if (record.kind === 'event') {
     const { event } = record
@@ -56,6 +63,26 @@ export function put(state: MemoryState, record: StoreRecord, writeId?: string): 
     else active.set(job.id, job)
     changes.note(job, version)
   }
+}
+
+/** Deletes a key. */
+export function removeKey({ records, keysByKind }: MemoryState, key: string): void {
+  records.key.delete(key)
+  keysByKind.get(kindOfKey(key))?.delete(key)
+}
+
+/** Returns every key with a prefix. */
+export const keysWith = ({ keysByKind }: MemoryState, prefix: string) =>
+  [...keysByKind]
+    .filter(([kind]) =>
+      prefix.includes(':') ? kind === kindOfKey(prefix) : kind.startsWith(prefix),
+    )
+    .flatMap(([, keys]) => [...keys.values()])
+    .filter(({ key }) => key.startsWith(prefix))
+
+function kindOfKey(key: string): string {
+  const [kind = key] = key.split(':', 1)
+  return kind
 }
 
 /** Replaces a job in the slots of nodes; a settled job occupies none. */

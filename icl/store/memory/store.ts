@@ -11,7 +11,7 @@ import {
   type Write,
 } from '../store.ts'
 import { createMemoryReads } from './reads.ts'
-import { emptyState, type MemoryState, put } from './state.ts'
+import { emptyState, type MemoryState, put, removeKey } from './state.ts'
 
 /** Creates an empty store in memory, which ends with its process, for development and tests. */
 export function createMemoryStore(): Store {
@@ -80,10 +80,10 @@ function isAcceptable({ records }: MemoryState, write: Write): boolean {
 }
 
 function apply(state: MemoryState, write: Write, writeId: string | undefined): void {
-  const { key: keys, blob: blobs } = state.records
+  const { blob: blobs } = state.records
   if ('base' in write) put(state, recordBy(write), writeId)
   else if (write.kind === 'event') put(state, write)
-  else if (write.kind === 'release-key') keys.delete(write.key)
+  else if (write.kind === 'release-key') removeKey(state, write.key)
   else if (write.kind === 'key') {
     const { kind, key, value, expiresAt } = write
     put(state, { kind, key, value, expiresAt })
@@ -95,7 +95,7 @@ function apply(state: MemoryState, write: Write, writeId: string | undefined): v
 }
 
 function prune(
-  { records }: MemoryState,
+  state: MemoryState,
   { now, settledBefore, limit }: Parameters<Store['prune']>[0],
 ): number {
   const isOver = (record: StoreRecord): boolean => {
@@ -104,13 +104,15 @@ function prune(
     if (record.kind !== 'job' || record.job.outbox.length > 0) return false
     return (indexOfJob(record.job).settledAt ?? settledBefore) < settledBefore
   }
-  let removed = 0
-  for (const ofKind of [records.job, records.key, records.blob]) {
-    const over = [...ofKind.values()].filter(isOver).slice(0, limit)
-    for (const record of over) ofKind.delete(idOf(record))
-    removed += over.length
+  const { job, key, blob } = state.records
+  const over = [job, key, blob].flatMap((records) =>
+    [...records.values()].filter(isOver).slice(0, limit),
+  )
+  for (const record of over) {
+    if (record.kind === 'key') removeKey(state, record.key)
+    else state.records[record.kind].delete(idOf(record))
   }
-  return removed
+  return over.length
 }
 
 function erase({ records }: MemoryState, record: Erasable): boolean {
