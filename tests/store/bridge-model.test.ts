@@ -34,6 +34,8 @@ type Told = {
   /** Marks that come with an event and a key. */
   readonly events: Set<string>
   readonly blobs: Set<string>
+  /** The takeovers of a key; each value names those before it. */
+  readonly takeovers: Map<string, Outcome>
   count: number
 }
 
@@ -55,6 +57,17 @@ async function addMark(store: Store, digit: string, told: Told): Promise<void> {
   if (others.length > 0) told.events.add(mark)
   const saved = refused === undefined
   told.marks.set(mark, saved ? 'acknowledged' : 'refused')
+}
+
+/** Takes the one key over from the one who has it. */
+async function takeOver(store: Store, told: Told, now: number): Promise<void> {
+  const mark = `t${told.count++}`
+  const insteadOf = await store.findKey('taken', now)
+  if (insteadOf === undefined && store.status().partial) return
+  const value = [insteadOf, mark].filter((part) => part !== undefined).join(',')
+  told.takeovers.set(mark, 'unknown')
+  const key = { kind: 'key', key: 'taken', value, insteadOf, now, expiresAt: 1e15 } as const
+  told.takeovers.set(mark, (await store.save(key)) ? 'acknowledged' : 'refused')
 }
 
 async function saveOther(store: Store, choice: Choice, told: Told, now: number): Promise<void> {
@@ -80,11 +93,11 @@ function step(world: BridgeWorld, store: Store, choice: Choice, told: Told) {
     world.connection.cut = () => (choice.chance(0.2) ? choice.of(cuts) : 'none')
   } else if (dice < 7) world.disk.isFull = () => choice.chance(0.3)
   else world.disk.isFull = choice.chance(0.1)
-  const clients = Array.from({ length: 1 + choice.below(5) }, () =>
-    choice.chance(0.7)
-      ? addMark(store, choice.of(['1', '2', '3']), told)
-      : saveOther(store, choice, told, world.clock.now()),
-  )
+  const clients = Array.from({ length: 1 + choice.below(5) }, () => {
+    if (choice.chance(0.7)) return addMark(store, choice.of(['1', '2', '3']), told)
+    const now = world.clock.now()
+    return choice.chance(0.3) ? takeOver(store, told, now) : saveOther(store, choice, told, now)
+  })
   // A save that is refused with an error may have been done or not.
   return Promise.allSettled(clients)
 }
@@ -92,7 +105,9 @@ function step(world: BridgeWorld, store: Store, choice: Choice, told: Told) {
 async function run(seed: number): Promise<void> {
   const choice = randomOf(seed)
   const world = createBridgeWorld()
-  const told: Told = { marks: new Map(), events: new Set(), blobs: new Set(), count: 0 }
+  const told: Told = {
+    ...{ marks: new Map(), events: new Set(), blobs: new Set(), takeovers: new Map(), count: 0 },
+  }
   let store = await world.start()
   for (let count = 0; count < stepsPerRun; count++) {
     if (choice.chance(0.1)) await world.clock.advance(choice.below(20_000))
@@ -117,7 +132,9 @@ async function run(seed: number): Promise<void> {
   }
   world.connection.cut = 'none'
   world.disk.isFull = false
-  await world.clock.advance(60_000)
+  // Long enough for a fill that failed to be tried again.
+  world.scanPauseMs = 0
+  await world.clock.advance(180_000)
   // Takes what the disk had rejected into the copy.
   await world.clock.until(addMark(store, '1', told))
 
@@ -145,6 +162,24 @@ async function run(seed: number): Promise<void> {
     expect(await world.database.findKey(`m${mark}`, 0)).toBe(isThere ? mark : undefined)
   }
   for (const cid of told.blobs) expect(await world.database.findBlob(cid)).toBeDefined()
+  const taken = (await world.database.findKey('taken', 0))?.split(',') ?? []
+  const takeoversOf = (outcome: Outcome) =>
+    [...told.takeovers].filter((entry) => entry[1] === outcome).map(([mark]) => mark)
+  expect(takeoversOf('acknowledged').filter((mark) => !taken.includes(mark))).toEqual([])
+  expect(takeoversOf('refused').filter((mark) => taken.includes(mark))).toEqual([])
+
+  // Without the database, the copy tells the same.
+  const now = world.clock.now()
+  const all = async (from: Store) => ({
+    jobs: await from.listJobs({ limit: 10 }),
+    keys: await from.listKeys('', now),
+    events: await from.listReputationEvents(nodeA, { limit: 1_000 }),
+  })
+  const there = await all(world.database)
+  world.connection.cut = 'before'
+  expect(await world.clock.until(all(store))).toEqual(there)
+  expect(store.status()).toMatchObject({ connected: false, writable: true })
+  expect(store.status().partial).toBeUndefined()
 }
 
 it('whatever the connection, the disk and the process do nothing that was acknowledged is lost, nothing that was refused is done, nothing is done twice', async () => {

@@ -586,6 +586,56 @@ it('a save that is refused during a fill of the copy makes it miss nothing', asy
   expect(store.status().partial).toBeUndefined()
 })
 
+type Work = () => Promise<Write | undefined>
+
+it.each<[string, (work: Work, world: BridgeWorld) => ReturnType<Work>]>([
+  ['before', (work, { clock }) => clock.sleep(15_000).then(work)],
+  ['after', (work) => work().then(() => new Promise<never>(() => {}))],
+])(
+  'a save that is not answered, and whose job a fill reads %s it, is done and rested on',
+  async (_, late) => {
+    const world = createBridgeWorld()
+    const { database } = world
+    await insert(database, '1')
+    const atOnce = (work: Work) => work()
+    let answer = atOnce
+    let whenFilled = async () => {}
+    world.connection = createCutStore({
+      ...database,
+      status: () => connected,
+      saveAll: (writes, id) => answer(() => database.saveAll(writes, id)),
+      scan: async function* () {
+        await whenFilled()
+        yield* database.scan()
+      },
+    })
+    // The copy is empty when the database comes.
+    world.connection.cut = 'before'
+    const store = await world.start()
+    world.connection.cut = 'none'
+    const answered = new Promise<boolean>((resolve, reject) => {
+      whenFilled = async () => {
+        whenFilled = async () => {}
+        await new Promise<void>((sent) => {
+          answer = (work) => {
+            answer = atOnce
+            sent()
+            return late(work, world)
+          }
+          update(store, one.id, { minTier: 4 }).then(resolve, reject)
+        })
+      }
+    })
+    expect(await world.clock.until(answered)).toBe(true)
+    expect(await update(store, one.id, { modelId: 'm7' })).toBe(true)
+    await world.clock.advance(60_000)
+    expect(await database.findJob(one.id)).toMatchObject({
+      document: { minTier: 4, modelId: 'm7' },
+      version: 3,
+    })
+  },
+)
+
 it('a copy that an outage keeps from being filled still knows which database it is of', async () => {
   const { world, store } = await start()
   await insert(store, '1')

@@ -224,7 +224,7 @@ async function saveHere(
       const why = whyNotWorking(bridge)
       if (why !== undefined || !copy) throw notSaved(why)
       await settleAll(bridge)
-      return await copy.save(writes, id)
+      return await copy.save(writes, id, isSent)
     } catch (error) {
       // The database may have it: it is judged before anything else rests on the copy.
       if (isSent && copy) bridge.unsettled.set(id, () => copy.adopt(id))

@@ -9,6 +9,7 @@ import { createFailures } from '../../telemetry/failures.ts'
 import { forever } from '../forever.ts'
 import type { Store, StoreRecord } from '../store.ts'
 import { identityKey } from './local-copy.ts'
+import { lockAll } from './locks.ts'
 import { createPace } from './pace.ts'
 import { replay } from './replay.ts'
 import {
@@ -228,6 +229,10 @@ export async function keepCopy(bridge: Bridge): Promise<void> {
   const value = newest ?? (await join(bridge))
   if (bridge.era !== era || !bridge.primary) return
   await copy.fill(withoutBlobs(bridge, bridge.primary))
+  // Without the outcome of the saves that were under way, the copy lacks what they are of.
+  for (const record of copy.leftOut()) await lockAll(bridge.mutex, [record], async () => {})
+  await settleAll(bridge)
+  if (bridge.era !== era) return
   await copy.put({ kind: 'key', key: newestReplicaKey, value, expiresAt: forever })
   bridge.isWhole = true
   bridge.isContinuous = true

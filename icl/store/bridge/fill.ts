@@ -1,6 +1,13 @@
+import { encodeDocument } from '../encoding.ts'
 import type { SqliteStore } from '../sqlite/store.ts'
 import type { SqliteWrites } from '../sqlite/writes.ts'
-import type { StoreRecord, Write } from '../store.ts'
+import {
+  type DocumentRecord,
+  recordBy,
+  type StoreRecord,
+  type VersionedWrite,
+  type Write,
+} from '../store.ts'
 import { lockOf } from './locks.ts'
 import type { Pending } from './merge.ts'
 
@@ -19,6 +26,21 @@ export function createFill({ transact }: SqliteStore, listSent: () => readonly P
         newer?.add(lock)
         left.delete(lock)
       }
+    },
+    /** What the last fill left out, and whose saves have no outcome yet. */
+    leftOut: (): readonly StoreRecord[] => [...left.values()],
+    /**
+     * Stores what a fill has left out for a save that was sent, so that the copy judges the save by it. Returns true when the fill found
+     * the save done: it may have read the database before or after it.
+     */
+    putBefore: (all: SqliteWrites, writes: readonly Write[]): boolean => {
+      for (const write of writes) {
+        const record = left.get(lockOf(write))
+        if (record && 'base' in write && isMadeBy(record, write)) return true
+        // An event has its id from its save.
+        if (record && record.kind !== 'event') all.put(record)
+      }
+      return false
     },
     /** Stores what a fill has left out for a save that is refused. */
     putLeft: (all: SqliteWrites, writes: readonly Write[]): void => {
@@ -55,4 +77,16 @@ export function createFill({ transact }: SqliteStore, listSent: () => readonly P
       }
     },
   }
+}
+
+/** Whether a save with this write has made the record. */
+function isMadeBy(record: StoreRecord, write: VersionedWrite): boolean {
+  const made = recordBy(write)
+  if (!('version' in record) || record.version !== made.version) return false
+  return textOf(record) === textOf(made)
+}
+
+function textOf(record: DocumentRecord): string {
+  if (record.kind === 'job') return encodeDocument(record.job)
+  return encodeDocument(record.kind === 'node' ? record.node : record.client)
 }

@@ -40,7 +40,7 @@ export function createLocalCopy(store: SqliteStore) {
   const { db } = store
   db.exec(table)
   const { note, drop, ...pending } = openPending(db)
-  const { fill, noteNewer, putLeft } = createFill(store, pending.listSent)
+  const { fill, leftOut, noteNewer, putBefore, putLeft } = createFill(store, pending.listSent)
   /** Judges a save as the database would, and notes it for the replay unless it was done before. Returns the refused write. */
   const judge = (all: SqliteWrites, writes: readonly Write[], id: string): Write | undefined => {
     const document = documentIn(writes)
@@ -53,6 +53,14 @@ export function createLocalCopy(store: SqliteStore) {
     // The database may have the blob, and then keeps it longer. The caller gets the refusal all the same.
     if (refused?.kind === 'keep-blob') note(`${id}:${refused.cid}`, [refused], 0)
     return refused
+  }
+  /** Judges a save that was sent, and may have been done. */
+  const judgeSent = (all: SqliteWrites, writes: readonly Write[], id: string) => {
+    if (!putBefore(all, writes)) return judge(all, writes, id)
+    for (const write of writes) all.take(write, id)
+    noteNewer(writes)
+    drop(id)
+    return undefined
   }
   return {
     store,
@@ -81,14 +89,14 @@ export function createLocalCopy(store: SqliteStore) {
       store.transact(() => {
         drop(id)
       }),
-    /** Saves in the copy what the database gets later; returns the refused write. */
-    save: (writes: readonly Write[], id: string): Promise<Write | undefined> =>
-      store.transact((all) => judge(all, writes, id)),
+    /** Saves in the copy what the database gets later, or has under this id if it `isSent`; returns the refused write. */
+    save: (writes: readonly Write[], id: string, isSent: boolean): Promise<Write | undefined> =>
+      store.transact((all) => (isSent ? judgeSent : judge)(all, writes, id)),
     /** Judges the saves, or the one with an id, that were sent and not answered: their callers never learned the outcome. */
     adopt: (only?: string): Promise<void> =>
       store.transact((all) => {
         for (const { id, writes } of pending.listSent()) {
-          if (id === (only ?? id)) judge(all, writes, id)
+          if (id === (only ?? id)) judgeSent(all, writes, id)
         }
       }),
     /** Stores a record of the database. */
@@ -98,6 +106,7 @@ export function createLocalCopy(store: SqliteStore) {
         noteNewer([record])
       }),
     fill,
+    leftOut,
     /** Deletes what others may have removed (keys, clients, finished jobs), or everything but blobs, waiting saves and the identity. */
     clear: async (what: 'removable' | 'all'): Promise<void> => {
       await store.transact((all) => all.clear(what, identityKey))

@@ -5,10 +5,10 @@ import { idOf, type StoreRecord, type Write } from '../store.ts'
 export const lockOf = (one: Write | StoreRecord): string =>
   `${one.kind.replace(/^(release|keep)-/, '')} ${idOf(one)}`
 
-/** Runs work while no other save has one of the locks of these writes. */
+/** Runs work while no save has one of the locks of these writes or records. */
 export function lockAll<T>(
   mutex: KeyedMutex,
-  writes: readonly Write[],
+  writes: readonly (Write | StoreRecord)[],
   work: () => Promise<T>,
 ): Promise<T> {
   // All callers take locks in the same order, which rules out deadlocks.
