@@ -61,8 +61,8 @@ const settleMs = 720_000
 const hurriedMs = 10_000
 /** What was found once can be lost later, but not without a word about the jobs after it: each check goes back over so many. */
 const lookBack = 40
-const mostLooks = 3
-const mostLooksInAll = 30
+const mostLooks = 15
+const mostLooksInAll = 60
 const lookPauseMs = 2_000
 
 /** Runs faults of some kinds until it is enough; throws when the world does not come up. */

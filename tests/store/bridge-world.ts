@@ -4,11 +4,12 @@ import type { Job } from '../../icl/rules/job.ts'
 import { openBridge } from '../../icl/store/bridge/bridge.ts'
 import { createLocalCopy, type LocalCopy } from '../../icl/store/bridge/local-copy.ts'
 import type { BridgeOptions } from '../../icl/store/bridge/state.ts'
+import { decodeDocument, encodeDocument } from '../../icl/store/encoding.ts'
 import { createMemoryStore } from '../../icl/store/memory/store.ts'
 import type { SqliteDatabase } from '../../icl/store/sqlite/database.ts'
 import { makeTables } from '../../icl/store/sqlite/schema.ts'
 import { createSqliteStore, type SqliteStore } from '../../icl/store/sqlite/store.ts'
-import type { Store } from '../../icl/store/store.ts'
+import type { Store, StoreRecord } from '../../icl/store/store.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { systemRandom } from '../../lib/system.ts'
 import { aJobId } from '../branded.ts'
@@ -32,6 +33,10 @@ export type CopyDisk = {
   /** The saves that the database may not have. */
   waiting(): number
 }
+
+/** A record as another process reads it. */
+export const decoded = (record: StoreRecord): StoreRecord =>
+  record.kind === 'job' ? { ...record, job: decodeDocument(encodeDocument(record.job)) } : record
 
 /** An empty disk. */
 export function createCopyDisk(): CopyDisk {
@@ -101,7 +106,7 @@ export function createBridgeWorld(): BridgeWorld {
     scan: async function* () {
       for await (const record of database.scan()) {
         if (world.scanPauseMs > 0) await clock.sleep(world.scanPauseMs)
-        yield record
+        yield decoded(record)
       }
     },
   }

@@ -6,7 +6,7 @@ import type { Client } from '../../icl/rules/client.ts'
 import { attestedNode, type Certificate } from '../../icl/rules/eligibility.ts'
 import type { Job } from '../../icl/rules/job.ts'
 import { createMemoryStore } from '../../icl/store/memory/store.ts'
-import type { Store, Write } from '../../icl/store/store.ts'
+import type { Store, StoreRecord, Write } from '../../icl/store/store.ts'
 import type { JobId } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { emptyFold } from '../../lib/reputation.ts'
@@ -17,7 +17,13 @@ import { createFakeChain } from '../icl/fake-chain.ts'
 import { nodeA } from '../icl/rules/sample-job.ts'
 import { runJob } from '../icl/run-job.ts'
 import { createReplica, joinNode, walletOf } from '../icl/test-icl.ts'
-import { type BridgeWorld, createBridgeWorld, createCopyDisk, jobOf } from './bridge-world.ts'
+import {
+  type BridgeWorld,
+  createBridgeWorld,
+  createCopyDisk,
+  decoded,
+  jobOf,
+} from './bridge-world.ts'
 import { createCutStore } from './cut-store.ts'
 
 const unavailable = { code: 'unavailable', retryAfterSeconds: 5 }
@@ -586,53 +592,133 @@ it('a save that is refused during a fill of the copy makes it miss nothing', asy
   expect(store.status().partial).toBeUndefined()
 })
 
-type Work = () => Promise<Write | undefined>
+/** Has the store save while it fills its copy, which is empty, and waits for the outcome. */
+async function saveDuringFill(
+  world: BridgeWorld,
+  {
+    work,
+    late,
+  }: { work: (store: Store) => Promise<boolean>; late: (save: Work) => ReturnType<Work> },
+  readAs: (record: StoreRecord) => StoreRecord = decoded,
+) {
+  const { database } = world
+  const atOnce = (save: Work) => save()
+  let answer = atOnce
+  let whenFilled = async () => {}
+  world.connection = createCutStore({
+    ...database,
+    status: () => connected,
+    saveAll: (writes, id) => answer(() => database.saveAll(writes, id)),
+    scan: async function* () {
+      await whenFilled()
+      for await (const record of database.scan()) yield readAs(record)
+    },
+  })
+  // The copy is empty when the database comes.
+  world.connection.cut = 'before'
+  const store = await world.start()
+  world.connection.cut = 'none'
+  const answered = new Promise<boolean>((resolve, reject) => {
+    whenFilled = async () => {
+      whenFilled = async () => {}
+      await new Promise<void>((sent) => {
+        answer = (save) => {
+          answer = atOnce
+          sent()
+          return late(save)
+        }
+        work(store).then(resolve, reject)
+      })
+    }
+  })
+  return { store, saved: await world.clock.until(answered) }
+}
 
-it.each<[string, (work: Work, world: BridgeWorld) => ReturnType<Work>]>([
-  ['before', (work, { clock }) => clock.sleep(15_000).then(work)],
-  ['after', (work) => work().then(() => new Promise<never>(() => {}))],
+type Work = () => Promise<Write | undefined>
+const never = () => new Promise<never>(() => {})
+const setTier = (store: Store) => update(store, one.id, { minTier: 4 })
+
+it.each<[string, (save: Work, world: BridgeWorld) => ReturnType<Work>]>([
+  ['before', (save, { clock }) => clock.sleep(15_000).then(save)],
+  ['after', (save) => save().then(never)],
 ])(
   'a save that is not answered, and whose job a fill reads %s it, is done and rested on',
   async (_, late) => {
     const world = createBridgeWorld()
+    await insert(world.database, '1')
+    const options = { work: setTier, late: (save: Work) => late(save, world) }
+    const { store, saved } = await saveDuringFill(world, options)
+    expect(saved).toBe(true)
+    expect(await update(store, one.id, { modelId: 'm7' })).toBe(true)
+    await world.clock.advance(60_000)
+    expect(await world.database.findJob(one.id)).toMatchObject({
+      document: { minTier: 4, modelId: 'm7' },
+      version: 3,
+    })
+  },
+)
+
+it('a save that a fill reads, and that the database loses with its primary, is done again', async () => {
+  const world = createBridgeWorld()
+  await insert(world.database, '1')
+  const notLasting = (record: StoreRecord): StoreRecord =>
+    record.kind === 'job' ? { ...record, job: { ...record.job, minTier: 4 }, version: 2 } : record
+  const options = { work: setTier, late: never }
+  const { saved } = await saveDuringFill(world, options, notLasting)
+  expect(saved).toBe(true)
+  await world.clock.advance(60_000)
+  expect(await world.database.findJob(one.id)).toMatchObject({
+    document: { minTier: 4 },
+    version: 2,
+  })
+})
+
+const heldKey = { kind: 'key', key: 'k', value: 'v', now: 0, expiresAt: 1e15 } as const
+
+it.each<[string, Write]>([
+  ['released key', { kind: 'release-key', key: 'k', value: 'v' }],
+  ['blob of another', { kind: 'keep-blob', cid: 'b', until: 2e12 }],
+])(
+  'a save that is not answered is not refused for a %s, which the copy may lack',
+  async (_, other) => {
+    const world = createBridgeWorld()
     const { database } = world
     await insert(database, '1')
-    const atOnce = (work: Work) => work()
-    let answer = atOnce
+    await database.save(heldKey)
+    await database.save({
+      kind: 'blob',
+      cid: 'b',
+      bytes: new Uint8Array([1]),
+      uploader: 'node',
+      until: 1e12,
+    })
+    let outcome: Promise<unknown> | undefined
     let whenFilled = async () => {}
     world.connection = createCutStore({
       ...database,
       status: () => connected,
-      saveAll: (writes, id) => answer(() => database.saveAll(writes, id)),
       scan: async function* () {
         await whenFilled()
-        yield* database.scan()
+        for await (const record of database.scan()) yield decoded(record)
       },
     })
-    // The copy is empty when the database comes.
-    world.connection.cut = 'before'
     const store = await world.start()
-    world.connection.cut = 'none'
-    const answered = new Promise<boolean>((resolve, reject) => {
-      whenFilled = async () => {
-        whenFilled = async () => {}
-        await new Promise<void>((sent) => {
-          answer = (work) => {
-            answer = atOnce
-            sent()
-            return late(work, world)
-          }
-          update(store, one.id, { minTier: 4 }).then(resolve, reject)
-        })
-      }
-    })
-    expect(await world.clock.until(answered)).toBe(true)
-    expect(await update(store, one.id, { modelId: 'm7' })).toBe(true)
     await world.clock.advance(60_000)
-    expect(await database.findJob(one.id)).toMatchObject({
-      document: { minTier: 4, modelId: 'm7' },
-      version: 3,
-    })
+    whenFilled = async () => {
+      whenFilled = async () => {}
+      world.connection.cut = (name) => (name === 'saveAll' ? 'after' : 'none')
+      const job = { ...one, minTier: 4 } as const
+      outcome = store.saveAll([other, { kind: 'job', job, base: 1 }])
+      await outcome.catch(() => {})
+      world.connection.cut = 'before'
+    }
+    await joinReplicas(database, 'guest', world.clock.now())
+    await world.clock.advance(20_000)
+    expect(await outcome).toBeUndefined()
+    expect(await update(store, one.id, { modelId: 'm7' })).toBe(true)
+    world.connection.cut = 'none'
+    await world.clock.advance(60_000)
+    expect((await database.findJob(one.id))?.document).toMatchObject({ minTier: 4, modelId: 'm7' })
   },
 )
 

@@ -242,9 +242,13 @@ export async function keepCopy(bridge: Bridge): Promise<void> {
 /** Yields every record but the blobs, which come last. Throws `unavailable` once the connection has changed. */
 async function* withoutBlobs(bridge: Bridge, store: Store): AsyncGenerator<StoreRecord> {
   const { era } = bridge
-  for await (const record of store.scan()) {
+  const checkEra = () => {
     if (bridge.era !== era) throw onlyInDatabase(bridge, 'A fill of the local copy')
-    if (record.kind === 'blob') return
+  }
+  for await (const record of store.scan()) {
+    checkEra()
+    if (record.kind === 'blob') break
     yield record
   }
+  checkEra()
 }

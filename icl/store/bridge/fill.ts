@@ -1,3 +1,4 @@
+import canonicalize from 'canonicalize'
 import { encodeDocument } from '../encoding.ts'
 import type { SqliteStore } from '../sqlite/store.ts'
 import type { SqliteWrites } from '../sqlite/writes.ts'
@@ -13,6 +14,9 @@ import type { Pending } from './merge.ts'
 
 const recordsAtOnce = 200
 
+/** The part of a local copy that is filled. */
+export type Fill = ReturnType<typeof createFill>
+
 /** Makes the part of a local copy that stores what is read from the database while saves go on. */
 export function createFill({ transact }: SqliteStore, listSent: () => readonly Pending[]) {
   /** Locks of what the copy got since the current fill began: newer than what the fill reads. Undefined between fills. */
@@ -27,6 +31,8 @@ export function createFill({ transact }: SqliteStore, listSent: () => readonly P
         left.delete(lock)
       }
     },
+    /** Forgets what the last fill left out: others may have changed it. */
+    forgetLeft: (): void => left.clear(),
     /** What the last fill left out, and whose saves have no outcome yet. */
     leftOut: (): readonly StoreRecord[] => [...left.values()],
     /**
@@ -86,7 +92,9 @@ function isMadeBy(record: StoreRecord, write: VersionedWrite): boolean {
   return textOf(record) === textOf(made)
 }
 
-function textOf(record: DocumentRecord): string {
-  if (record.kind === 'job') return encodeDocument(record.job)
-  return encodeDocument(record.kind === 'node' ? record.node : record.client)
+/** The document's text, whatever the order of its parts, which differs from store to store. */
+function textOf(record: DocumentRecord): string | undefined {
+  const { kind } = record
+  const document = kind === 'job' ? record.job : kind === 'node' ? record.node : record.client
+  return canonicalize(JSON.parse(encodeDocument(document)))
 }

@@ -12,15 +12,9 @@
 
 import { textOf } from '../rows.ts'
 import type { SqliteStore } from '../sqlite/store.ts'
-import type { SqliteWrites } from '../sqlite/writes.ts'
-import {
-  type DocumentRecord,
-  documentIn,
-  type StoreRecord,
-  type VersionedWrite,
-  type Write,
-} from '../store.ts'
+import type { DocumentRecord, StoreRecord, VersionedWrite, Write } from '../store.ts'
 import { createFill } from './fill.ts'
+import { createJudging } from './judging.ts'
 import type { Merged } from './merge.ts'
 import { openPending } from './pending.ts'
 
@@ -39,29 +33,10 @@ const table =
 export function createLocalCopy(store: SqliteStore) {
   const { db } = store
   db.exec(table)
-  const { note, drop, ...pending } = openPending(db)
-  const { fill, leftOut, noteNewer, putBefore, putLeft } = createFill(store, pending.listSent)
-  /** Judges a save as the database would, and notes it for the replay unless it was done before. Returns the refused write. */
-  const judge = (all: SqliteWrites, writes: readonly Write[], id: string): Write | undefined => {
-    const document = documentIn(writes)
-    const isDone = document !== undefined && all.isDone(document, id)
-    const refused = isDone ? undefined : all.saveAll(writes, id)
-    if (refused) drop(id)
-    else if (!isDone) note(id, writes, 0)
-    if (refused) putLeft(all, writes)
-    else noteNewer(writes)
-    // The database may have the blob, and then keeps it longer. The caller gets the refusal all the same.
-    if (refused?.kind === 'keep-blob') note(`${id}:${refused.cid}`, [refused], 0)
-    return refused
-  }
-  /** Judges a save that was sent, and may have been done. */
-  const judgeSent = (all: SqliteWrites, writes: readonly Write[], id: string) => {
-    if (!putBefore(all, writes)) return judge(all, writes, id)
-    for (const write of writes) all.take(write, id)
-    noteNewer(writes)
-    drop(id)
-    return undefined
-  }
+  const pending = openPending(db)
+  const { note, drop } = pending
+  const { fill, noteNewer, putBefore, putLeft, ...left } = createFill(store, pending.listSent)
+  const { judge, judgeSent } = createJudging(pending, { noteNewer, putBefore, putLeft })
   return {
     store,
     ...ownFacts(store),
@@ -106,10 +81,13 @@ export function createLocalCopy(store: SqliteStore) {
         noteNewer([record])
       }),
     fill,
-    leftOut,
+    leftOut: left.leftOut,
     /** Deletes what others may have removed (keys, clients, finished jobs), or everything but blobs, waiting saves and the identity. */
     clear: async (what: 'removable' | 'all'): Promise<void> => {
-      await store.transact((all) => all.clear(what, identityKey))
+      await store.transact((all) => {
+        all.clear(what, identityKey)
+        left.forgetLeft()
+      })
       // A few at a time, so that other saves can come in between.
       const over = { now: 0, settledBefore: Number.MAX_SAFE_INTEGER, limit: jobsAtOnce }
       while ((await store.prune(over)) > 0);
