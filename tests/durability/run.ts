@@ -131,7 +131,7 @@ export async function runFaults(options: RunOptions): Promise<RunReport> {
 async function lookWhenWhole(world: World, load: Load): Promise<readonly Problem[]> {
   for (let looks = 0, all = 0; ; all++) {
     await comesTo(() => isWhole(world.iclUrl), settleMs)
-    const { problems } = await checkTold(world, load.told.slice(-lookBack))
+    const { problems } = await patiently(() => checkTold(world, load.told.slice(-lookBack)))
     if (problems.length === 0) return problems
     if (await isWhole(world.iclUrl)) looks++
     if (looks === mostLooks || all === mostLooksInAll) return problems
@@ -210,7 +210,20 @@ async function settle(
     for (const { client, jobId } of load.told) await client.cancel(jobId).catch(() => {})
     await comesTo(isSettledAll)
   }
-  return checkAll(world, load.told)
+  return patiently(() => checkAll(world, load.told))
+}
+
+/** Repeats a look for five minutes: on a busy machine a database may take longer to answer than its client waits. */
+async function patiently<T>(look: () => Promise<T>): Promise<T> {
+  const end = performance.now() + recoveryMs
+  for (;;) {
+    try {
+      return await look()
+    } catch (error) {
+      if (performance.now() > end) throw error
+      await systemClock.sleep(lookPauseMs)
+    }
+  }
 }
 
 /** Starts processes again that ended by themselves, which none may. */
