@@ -1,5 +1,7 @@
 // Puts faults into a world under load, one at a time, and looks after each for everything that was acknowledged until then.
 import { isSettled, type Job } from '../../icl/rules/job.ts'
+import { ProblemError } from '../../lib/problem.ts'
+import { SvcError } from '../../lib/svc-error.ts'
 import { systemClock } from '../../lib/system.ts'
 import { createDice } from '../simulation/dice.ts'
 import { checkAll, checkTold, type Findings, type Problem } from './check.ts'
@@ -116,7 +118,10 @@ export async function runFaults(options: RunOptions): Promise<RunReport> {
     const left = found.filter((one) =>
       findings.problems.some((other) => nameOf(other) === nameOf(one)),
     )
-    if (found.length > 0) print(`of ${found.length} problems found before, ${left.length} are left`)
+    // Without a last look nothing is known of them.
+    if (found.length > 0 && findings.jobs.size > 0) {
+      print(`of ${found.length} problems found before, ${left.length} are left`)
+    }
     const { turnedAway } = load
     return { faults, ended, statements, turnedAway, problems: fresh(findings.problems) }
   } finally {
@@ -213,18 +218,22 @@ async function settle(
   return patiently(() => checkAll(world, load.told))
 }
 
-/** Repeats a look for five minutes: on a busy machine a database may take longer to answer than its client waits. */
+/** Repeats a look for five minutes while the database does not answer: a busy machine may starve it longer than its client waits. */
 async function patiently<T>(look: () => Promise<T>): Promise<T> {
   const end = performance.now() + recoveryMs
   for (;;) {
     try {
       return await look()
     } catch (error) {
-      if (performance.now() > end) throw error
+      if (!isOfDatabase(error) || performance.now() > end) throw error
       await systemClock.sleep(lookPauseMs)
     }
   }
 }
+
+const isOfDatabase = (error: unknown): boolean =>
+  (error instanceof SvcError && error.code === 'store-unavailable') ||
+  (error instanceof ProblemError && error.code === 'unavailable')
 
 /** Starts processes again that ended by themselves, which none may. */
 async function startDead({ icl, nodes }: World): Promise<readonly Problem[]> {

@@ -21,6 +21,8 @@
  * - No copy, or a lock that another ICL has: every call gets 503 while the database is away. A disk that rejects saves has
  *   them refused even while the database answers, so that the copy never falls behind unnoticed.
  * - A disk rejects the outcome of a save that was sent: the copy judges it before anything else rests on the copy.
+ * - A save that was sent is not answered: the copy judges it by what a fill has read meanwhile, does not refuse it for keys and
+ *   blobs that a copy may lack, and replays it in any case (judging.ts). A fill ends only when the saves that it met have ended.
  * - The process dies: its successor judges the saves that were sent and not answered, before it listens.
  * - The database has another version of a replayed document: the database's document stays, and the job's history and the
  *   log record the loss.
