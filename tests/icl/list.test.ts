@@ -314,12 +314,12 @@ describe('a list is refused', () => {
     const { terms: _, ...key } = request
     // One node leaves, so that the pool is another one soon.
     const left = nodes.slice(1)
-    for (let time = 0; time < 50; time++) {
+    for (let time = 0; time < 34; time++) {
       await beThere(a, left)
       for (const node of left) await tellSlots(a, node, 0)
       if (time > 3) await currentPool(a)
       expect(await codeOf(ask(a, request))).toBe('draw-queued')
-      await clock.advance(80_000)
+      await clock.advance(120_000)
     }
     await beThere(a, left)
     await clock.advance(1_000)

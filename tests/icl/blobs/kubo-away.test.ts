@@ -2,8 +2,8 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { createKuboBlobs } from '../../../icl/blobs/kubo.ts'
 import { createMemoryStore } from '../../../icl/store/memory/store.ts'
 import { cidOf } from '../../../lib/cid.ts'
-import { systemClock } from '../../../lib/system.ts'
 import { answerJson, startServer } from '../../local-server.ts'
+import { shortWaits } from '../../short-waits.ts'
 import { storedKey } from '../test-client.ts'
 import { createTestIcl, type TestIcl, walletOf } from '../test-icl.ts'
 
@@ -29,7 +29,7 @@ async function iclOver(answer: () => { status: number; message: string }): Promi
     pinName: 'svc-icl test',
     fetch: (request) => fetch(request),
     store,
-    clock: systemClock,
+    clock: shortWaits,
     log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
   })
   const icl = await createTestIcl({ blobs, store })

@@ -54,8 +54,8 @@ describe('downloading a blob', () => {
       /more than/,
       patientMs,
     ],
-    ['is silent', () => {}, /no whole answer/, 500],
-    ['stalls', (response) => response.write(blob.slice(0, 10)), /no whole answer/, 500],
+    ['is silent', () => {}, /no whole answer/, 100],
+    ['stalls', (response) => response.write(blob.slice(0, 10)), /no whole answer/, 100],
     ['hangs up', (response) => response.destroy(), /cannot be reached/, patientMs],
   ])('says so when the gateway %s', async (_, answer, problem, attemptMs) => {
     const error = await download(answer, attemptMs).catch((reason: unknown) => reason)

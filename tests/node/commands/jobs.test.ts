@@ -11,6 +11,7 @@ import { showJobs } from '../../../node/commands/jobs.ts'
 import { historyPathOf, openHistory } from '../../../node/journal/history.ts'
 import { aJobId } from '../../branded.ts'
 import { answerJson, startServer } from '../../local-server.ts'
+import { shortWaits } from '../../short-waits.ts'
 import { quietContext } from './context.ts'
 
 const jobId = (digit: string) => `0x${digit.repeat(64)}` as const
@@ -86,7 +87,8 @@ afterAll(async () => {
 })
 
 const jobs = async (flags: Flags, changes: Record<string, string> = {}) => {
-  const context = quietContext({ SVC_CONFIG_PATH: join(folder, 'config.json'), ...changes })
+  const environment = { SVC_CONFIG_PATH: join(folder, 'config.json'), ...changes }
+  const context = quietContext(environment, { clock: shortWaits })
   await showJobs(flags, context)
   return context
 }

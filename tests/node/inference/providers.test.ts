@@ -210,7 +210,7 @@ for (const name of ['openai', 'anthropic'] as const) {
       it(`says of ${what} how long there was no answer, and warns of each try`, async () => {
         const warnings: string[] = []
         const onFailedTry = (why: string) => void warnings.push(why)
-        const failure = await ask(name, answer, undefined, 400, onFailedTry).catch((error) => error)
+        const failure = await ask(name, answer, undefined, 100, onFailedTry).catch((error) => error)
         expect(failure).toMatchObject({ code: 'provider-silent' })
         expect(failure.message).toMatch(/ gave no whole answer within \d+ s and 3 tries$/)
         expect(warnings).toHaveLength(2)
