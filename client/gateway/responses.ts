@@ -1,6 +1,7 @@
 import type { Interface } from './answer-request.ts'
 import { type Answered, piecesOf, proofOf, saidIn, usageOf } from './answered.ts'
 import { eventOf } from './event-stream.ts'
+import { errorBody } from './openai-error.ts'
 import { type ResponseRequest, readResponseRequest } from './response-request.ts'
 
 /** `POST /v1/responses`. */
@@ -25,7 +26,11 @@ export const responses: Interface<ResponseRequest> = {
         const began = isCreated ? '' : begin({ jobId, model, created })
         return began + eventsOf(write, answered, asked)
       },
-      failure: ({ code, message, param }) => write('error', { code, message, param }),
+      // OpenAI documents the members, but sends `error`, without which the client in Python throws nothing.
+      failure: (error) => {
+        const { code, message, param } = error
+        return write('error', { code, message, param, ...errorBody(error) })
+      },
     }
   },
 }

@@ -232,6 +232,7 @@ describe('a response', () => {
       'error',
     ])
     expect(events[0].response.status).toBe('in_progress')
-    expect(events[2]).toMatchObject({ code: 'job_disputed', sequence_number: 2 })
+    const told = { code: 'job_disputed', message: 'They did not agree. Again.' }
+    expect(events[2]).toMatchObject({ ...told, error: told, sequence_number: 2 })
   })
 })
