@@ -7,9 +7,9 @@ export const Text = z.string()
 const Part = z.object({ type: z.literal('text'), text: Text })
 
 /** What a message says, of parts that are text. */
-const Content = z.union([Text, z.array(Part).min(1).max(256)])
+const Content = z.union([Text, z.array(Part).max(256)])
 
-const name = z.string().max(64).optional()
+const name = z.string().max(64).nullish()
 
 const Call = z.strictObject({
   id: z.string().max(256),
@@ -30,7 +30,7 @@ const Answered = z.strictObject({
   name,
   // The official clients repeat these of an earlier answer. They must be empty.
   refusal: z.null().optional(),
-  annotations: z.array(z.unknown()).max(0).optional(),
+  annotations: z.array(z.unknown()).max(0).nullish(),
   function_call: z.null().optional(),
   audio: z.null().optional(),
 })
@@ -51,7 +51,7 @@ export function promptMessageOf(message: ChatMessage): PromptMessage {
     const { role, content, tool_call_id } = message
     return { role, content: textOf(content), tool_call_id }
   }
-  const named = message.name !== undefined && { name: message.name }
+  const named = typeof message.name === 'string' && { name: message.name }
   if (message.role !== 'assistant') {
     const role = message.role === 'user' ? 'user' : 'system'
     return { role, content: textOf(message.content), ...named }

@@ -17,8 +17,8 @@ const supported = {
   stream: z.boolean().nullish(),
   stream_options: z
     .strictObject({
-      include_usage: z.boolean().optional(),
-      include_obfuscation: z.boolean().optional(),
+      include_usage: z.boolean().nullish(),
+      include_obfuscation: z.boolean().nullish(),
     })
     .nullish(),
   max_tokens: TokenLimit,

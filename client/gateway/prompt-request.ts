@@ -16,8 +16,8 @@ const Tool = z.strictObject({
   type: z.literal('function'),
   function: z.strictObject({
     name: Text,
-    description: Text.exactOptional(),
-    parameters: JsonSchema.exactOptional(),
+    description: Text.nullish(),
+    parameters: JsonSchema.nullish(),
     strict: z.boolean().nullish(),
   }),
 })
@@ -34,7 +34,7 @@ const ResponseFormat = z.discriminatedUnion('type', [
     type: z.literal('json_schema'),
     json_schema: z.strictObject({
       name: Text,
-      description: Text.exactOptional(),
+      description: Text.nullish(),
       schema: JsonSchema,
       strict: z.boolean().nullish(),
     }),

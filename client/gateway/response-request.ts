@@ -64,7 +64,7 @@ const supported = {
   text: z.strictObject({ format: Format.nullish() }).nullish(),
   max_output_tokens: TokenLimit,
   stream: z.boolean().nullish(),
-  stream_options: z.strictObject({ include_obfuscation: z.boolean().optional() }).nullish(),
+  stream_options: z.strictObject({ include_obfuscation: z.boolean().nullish() }).nullish(),
   previous_response_id: none,
   conversation: none,
   prompt: none,

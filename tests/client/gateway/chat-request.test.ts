@@ -155,6 +155,33 @@ describe('a request for a completion', () => {
     })
   })
 
+  it('is taken with null or an empty list where it says nothing, as clients that write every member do', () => {
+    const call = { id: 'c', type: 'function', function: { name: 'look', arguments: '{}' } }
+    const none = { refusal: null, annotations: null, audio: null, function_call: null, name: null }
+    const look = { name: 'look', description: null, parameters: null, strict: null }
+    const schema = { name: 'x', description: null, schema: {}, strict: null }
+    const asked = {
+      messages: [
+        { role: 'user', content: 'Who?', name: null },
+        { role: 'assistant', content: [], tool_calls: [call], ...none },
+        { role: 'tool', tool_call_id: 'c', content: [] },
+      ],
+      tools: [{ type: 'function', function: look }],
+      response_format: { type: 'json_schema', json_schema: schema },
+      ...{ stream: true, stream_options: { include_usage: null } },
+    }
+    expect(read(question(asked)).prompt).toEqual({
+      version: 1,
+      messages: [
+        { role: 'user', content: 'Who?' },
+        { role: 'assistant', tool_calls: [{ id: 'c', name: 'look', arguments: '{}' }] },
+        { role: 'tool', tool_call_id: 'c', content: '' },
+      ],
+      tools: [{ name: 'look' }],
+      response_format: { type: 'json_schema', name: 'x', schema: {} },
+    })
+  })
+
   it('says what has no effect on the answer', () => {
     const { ignored } = read(question({ user: 'u', metadata: { a: 'b' }, store: true }))
     expect(ignored).toEqual(['user', 'metadata', 'store'])
