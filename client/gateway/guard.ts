@@ -57,7 +57,7 @@ export function corsHeaders(request: Request, { origins }: GuardOptions): Record
     'access-control-allow-headers': request.headers.get('access-control-request-headers') ?? '*',
     'access-control-allow-methods': 'GET, POST, OPTIONS',
     'access-control-expose-headers':
-      'x-svc-agreement, x-svc-pool-left-out, x-svc-job-id, x-svc-receipt-hash, x-svc-commit-tx, x-svc-commit-unseen, x-svc-ignored',
+      'x-svc-agreement, x-svc-pool-left-out, x-svc-job-id, x-svc-receipt-hash, x-svc-commit-tx, x-svc-commit-unseen, x-svc-ignored, x-should-retry, retry-after',
     vary: 'origin',
   }
 }
