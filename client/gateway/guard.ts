@@ -30,7 +30,7 @@ export function checkCaller(
   const origin = request.headers.get('origin')
   if (origin !== null && !origins.has(origin)) {
     throw forbidden(
-      'Web pages may not call this gateway, unless it is started with --allow-origin',
+      `Web pages and apps may not call this gateway, unless --allow-origin names their Origin. This one has ${JSON.stringify(origin.slice(0, 100))}`,
       'origin_not_allowed',
     )
   }

@@ -53,12 +53,13 @@ const ModelNames = z
     return new Map(entries.map(([name = '', model = '']) => [name, model]))
   })
 
-const Origin = z
-  .string()
-  .refine(
-    (text) => URL.canParse(text) && new URL(text).origin === text,
-    'takes an origin such as http://localhost:3000',
-  )
+const Origin = z.string().refine(
+  // URL has no origin for the schemes of apps and extensions.
+  (text) =>
+    /^(?!https?:)[a-z][a-z\d+.-]*:\/\/[\w.-]+$/.test(text) ||
+    (URL.canParse(text) && new URL(text).origin === text),
+  'takes an origin such as http://localhost:3000 or app://obsidian.md',
+)
 
 const Flags = z.object({
   port: WholeNumber(0, 65_535).default(8_787),

@@ -87,6 +87,16 @@ describe('a file of keys', () => {
   })
 })
 
+it('an origin is that of a page, an app or an extension', () => {
+  const read = (origin: string) => parseGatewayCommand(['--allow-origin', origin], {})
+  for (const origin of ['http://localhost:3000', 'app://obsidian.md', 'chrome-extension://abc']) {
+    expect(read(origin)).toMatchObject({ 'allow-origin': [origin] })
+  }
+  for (const other of ['http://localhost:3000/', 'app://obsidian.md/', 'localhost', 'null', '*']) {
+    expect(() => read(other)).toThrow('takes an origin')
+  }
+})
+
 it('the settings of keys name one key or a file, which other machines need', () => {
   const host = ['--host', '0.0.0.0']
   expect(() => parseGatewayCommand(host, {})).toThrow(
