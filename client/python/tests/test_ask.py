@@ -127,6 +127,14 @@ class Ask(unittest.TestCase):
             self.assertIn("gateway", refused.exception.hint)
         self.assertEqual(set(self.asked), {"/v1/network", "eth_chainId"})
 
+    def test_a_key_that_is_cut_off_is_no_wallet(self):
+        whole = "11" * 32
+        self.assertEqual(Wallet(f"0x{whole}\n").address, Wallet(whole).address)
+        for key in ("", "0x", "0x12", f"0x{whole[1:]}", f"0x{whole[2:]}", f"{whole}11", "00" * 32, "key"):
+            with self.assertRaises(SvcError) as refused:
+                Wallet(key)
+            self.assertEqual((refused.exception.code, "11" in str(refused.exception)), ("usage", False))
+
     def test_an_empty_prompt_is_not_paid_for(self):
         with self.assertRaises(SvcError) as refused:
             ask(self.url, self.url, Wallet("0x" + "11" * 32), "openai:test", " \n")

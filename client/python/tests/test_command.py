@@ -3,10 +3,14 @@
 import contextlib
 import io
 import json
+import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest.mock import patch
 
+from svc_client import command
 from svc_client.command import main
 
 from .vectors import read
@@ -111,6 +115,16 @@ class Command(unittest.TestCase):
             out.flush()
         self.assertEqual(out.buffer.getvalue(), b"")
         self.assertIn(str(self.file), err.getvalue())
+
+    def test_an_interruption_and_a_reader_that_leaves_end_it_without_a_traceback(self):
+        with patch.object(command, "_verify", side_effect=KeyboardInterrupt):
+            self.assertEqual(main(["verify", str(self.file)]), 130)
+        self.file.write_text(json.dumps(self.vector["receipt"]))
+        asked = [sys.executable, "-m", "svc_client.command", "verify", str(self.file)]
+        ended = subprocess.Popen(asked, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        ended.stdout.close()
+        self.assertEqual((ended.wait(), ended.stderr.read()), (141, b""))
+        ended.stderr.close()
 
 
 if __name__ == "__main__":

@@ -32,6 +32,12 @@ class Request(unittest.TestCase):
         threading.Thread(target=run, daemon=True).start()
         return f"http://127.0.0.1:{server.getsockname()[1]}/"
 
+    def test_an_address_that_is_none_is_not_called_a_server(self):
+        for url in ("here", "ftp://a.test", "http://", "http://[::1", "http://a.test:b"):
+            with self.assertRaises(SvcError) as refused:
+                rpc.request(url)
+            self.assertEqual(refused.exception.code, "usage")
+
     def test_an_answer_that_does_not_end_is_given_up(self):
         head = b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n"
         url = self.serve(*[(head, b" ")] * 3)

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import re
 import sys
 from typing import Any, Callable, Optional, Sequence
@@ -13,6 +14,7 @@ from .receipt import receipt_hash, verify_receipt
 
 _most_bytes = 1_048_576
 _done, _invalid, _usage, _try_again = 0, 1, 2, 75
+_interrupted, _unread = 130, 141
 # Characters that control a terminal: text of a file or a server could forge the lines beside it.
 _controlling = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 # Such errors say nothing of the receipt.
@@ -26,12 +28,23 @@ _sentences = {
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
-    """Returns 0 for a valid or consistent receipt, 1 for an invalid one, 2 for wrong usage, 75 to try again."""
+    """Returns 0 for a valid or consistent receipt, 1 for an invalid one, 2 for wrong usage, 75 to try again.
+
+    Interrupted or without a reader of what it prints, it returns what a shell does for SIGINT and SIGPIPE.
+    """
     # Escapes characters that the encoding of a pipe does not have.
     sys.stdout.reconfigure(errors="backslashreplace")
     options = _parser().parse_args(arguments)
     try:
-        return _verify(options)
+        code = _verify(options)
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        return _interrupted
+    except BrokenPipeError:
+        # Python flushes once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _unread
     except SvcError as error:
         print(f"error: {_on_one_line(str(error))}\n{error.hint}", file=sys.stderr)
         return _invalid

@@ -41,9 +41,7 @@ def request(
     Raises SvcError `http-refused` with the server's code, or `unreachable`. Bytes are sent as they are, any other body
     as JSON. `sign` makes the headers of an attempt.
     """
-    host = urllib.parse.urlsplit(url).hostname
-    if urllib.parse.urlsplit(url).scheme not in ("http", "https") or not host:
-        raise SvcError("usage", "An address has to be like https://name.example", "Correct it.")
+    host = _host_of(url)
     kind = "application/octet-stream" if isinstance(body, bytes) else "application/json"
     headers = {"content-type": kind} if body is not None else {}
     if token is not None:
@@ -72,6 +70,17 @@ def request(
         except (OSError, http.client.HTTPException) as error:
             why = error
     raise SvcError("unreachable", f"{host} cannot be reached: {why}", "Try again later.", retryable=True) from why
+
+
+def _host_of(url: str) -> str:
+    try:
+        parts = urllib.parse.urlsplit(url)
+        # Reading the port checks it.
+        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
+            return parts.hostname
+    except ValueError:
+        pass
+    raise SvcError("usage", "An address has to be like https://name.example", "Correct it.")
 
 
 def _read(answer: http.client.HTTPResponse, most_bytes: int, until: float) -> bytes:

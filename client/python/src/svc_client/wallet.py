@@ -21,11 +21,15 @@ _life_s = 60
 
 
 class Wallet:
-    """The wallet of a private key (`0x` and 64 hex digits). Raises SvcError `usage` for anything else."""
+    """The wallet of a private key: 64 hex digits, with or without `0x`. Raises SvcError `usage` for anything else."""
 
     def __init__(self, private_key: str):
         try:
-            self._key = ec.derive_private_key(int.from_bytes(unhex(private_key), "big"), ec.SECP256K1())
+            raw = unhex(private_key.strip())
+            # A key that was cut off would be another wallet's, and easy to guess.
+            if len(raw) != 32:
+                raise ValueError
+            self._key = ec.derive_private_key(int.from_bytes(raw, "big"), ec.SECP256K1())
         except ValueError:
             # The cause is left out, because it could show the key.
             raise SvcError("usage", "The wallet's key is no key of secp256k1", "Give 32 bytes in hex.") from None
