@@ -87,11 +87,14 @@ const problem = (kind: Problem['kind'], about: string) => (isWrong: boolean, wha
   isWrong ? [{ kind, about, what }] : []
 
 function lossesOf(
-  { jobId, prompt, events, inference }: Told,
+  { jobId, prompt, events, inference, submittedAt }: Told,
   job: Job | undefined,
 ): readonly Problem[] {
   const lost = problem('lost', jobId)
-  if (!job) return lost(true, 'the job is gone')
+  if (!job) {
+    const when = new Date(submittedAt).toISOString()
+    return lost(true, `the job is gone, taken in before ${when}, ${events.size} events told`)
+  }
   const kept = new Map(job.events.map((event) => [event.seq, event]))
   const oldest = job.events[0]?.seq ?? 1
   const changed = [...events.values()].filter(

@@ -96,7 +96,7 @@ export async function runFaults(options: RunOptions): Promise<RunReport> {
         const found = fresh([...problems, ...damage.map(damaged), ...(await startDead(world))])
         faults.push({ ...fault, store, problems: found })
         print(lineOf(fault, load, found))
-        if (found.length > 0) print(await world.lastLogs())
+        if (found.length > 0) print(`${await world.lastLogs()}\nkept in ${world.keep()}`)
       } catch (error) {
         isBroken = true
         faults.push({ ...brokenBy(kind, error), store })
@@ -112,6 +112,7 @@ export async function runFaults(options: RunOptions): Promise<RunReport> {
     const findings = await settle(world, load, isHurried ? hurriedMs : options.cancelAfterMs).catch(
       (error: unknown) => notLookedAt(error),
     )
+    if (findings.problems.length > 0) print(`kept in ${world.keep()}`)
     const ended = load.told.map((told) => ({ told, job: findings.jobs.get(told.jobId) }))
     const { statements } = findings
     const found = faults.flatMap(({ problems }) => problems)

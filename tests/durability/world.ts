@@ -70,6 +70,8 @@ export type World = {
   /** What is wrong with the files that an ICL left behind; undefined when nothing is. */
   readonly damage: () => Promise<string | undefined>
   readonly lastLogs: () => Promise<string>
+  /** Leaves the logs, the store and the local copies when the world stops; returns their folder. */
+  readonly keep: () => string
   readonly stop: () => Promise<void>
 }
 
@@ -91,7 +93,8 @@ async function build(
   stops: (() => unknown)[],
 ) {
   const folder = await mkdtemp(join(tmpdir(), 'svc-faults-'))
-  stops.push(() => rm(folder, { recursive: true, force: true }))
+  let isKept = false
+  stops.push(() => isKept || rm(folder, { recursive: true, force: true }))
   const open = async <T extends { readonly stop: () => Promise<unknown> }>(part: Promise<T>) => {
     const opened = await part
     stops.push(opened.stop)
@@ -182,6 +185,10 @@ async function build(
     look: () => lookInto(databaseUrl),
     damage: async () => (store === 'sqlite' ? await damageOf(file, folder) : undefined),
     lastLogs: () => lastLogs([icl, ...nodes]),
+    keep: () => {
+      isKept = true
+      return folder
+    },
   }
 }
 
