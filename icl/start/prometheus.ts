@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { AttestationBackend } from '../../lib/schemas/nodes.ts'
 import type { Gauges, Metrics } from '../telemetry/metrics.ts'
 import type { ProcessFigures } from './host.ts'
 
@@ -154,6 +155,9 @@ function gaugesOf({ gauge }: Makers): (gauges: Gauges) => void {
     draws.set(state.drawsWaiting)
     up.set(state.known ? 1 : 0)
     for (const [phase, count] of Object.entries(state.jobsByPhase)) jobs.set({ phase }, count)
+    // An empty pool is not an unknown one.
+    if (state.nodes)
+      for (const backend of AttestationBackend.options) nodes.set({ backend, tier: 0 }, 0)
     for (const { backend, tier, count } of state.nodes ?? []) nodes.set({ backend, tier }, count)
     if (state.known) {
       effects.set(state.effects)

@@ -78,6 +78,20 @@ describe('the metrics', () => {
     expect(samples.get('process_resident_memory_bytes')).toBeGreaterThan(1_000_000)
   })
 
+  it('tell an empty pool from one that is not known', async () => {
+    await start()
+    await icl.clock.advance(600_000)
+    const ofNodes = async () =>
+      [...(await scrape()).samples].filter(([name]) => name.startsWith('svc_icl_nodes'))
+    expect(await ofNodes()).toEqual([
+      ['svc_icl_nodes{backend="mock",tier="0"}', 0],
+      ['svc_icl_nodes{backend="tpm",tier="0"}', 0],
+    ])
+    await joinNodes(icl, 1, 4)
+    icl.chain.down = new Error('away')
+    expect(await ofNodes()).toEqual([])
+  })
+
   it('leave out what does not answer, and still come', async () => {
     const store = createMemoryStore()
     const away = Object.assign(Object.create(store), {
