@@ -1,5 +1,6 @@
 import { Base64Url32 } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import type { AdminContext } from '../admin/context.ts'
 import { listGenerations, listPublicKeys, rotateKeys, withdrawKey } from '../records/keyring.ts'
 import { type AdminCommand, done, nothingThere, recorded, typedAs } from './admin-command.ts'
 import { columns, time } from './admin-text.ts'
@@ -69,13 +70,26 @@ export const keyCommands: readonly AdminCommand[] = [
     summary: 'Withdraw a stolen key: nothing that it ever signed counts',
     prepare: ([text]) => {
       const kid = typedAs(Base64Url32, text, 'A key')
-      return (context) =>
-        recorded(context, `keys withdraw ${kid}`, async () => {
+      return async (context) => {
+        await checkNotLast(context, kid)
+        return recorded(context, `keys withdraw ${kid}`, async () => {
           if (await withdrawKey(context.store, context.clock, kid)) {
             return done(`${kid} is published no more`, { kid })
           }
           throw nothingThere(`No key ${kid} is published`, 'List them with `keys list`.')
         })
+      }
     },
   },
 ]
+
+/** Throws SvcError `busy` for the only published key of its algorithm: the ICL would go on to sign with it, and nobody would believe it. */
+async function checkNotLast({ store, clock }: AdminContext, kid: string): Promise<void> {
+  const published = (await listPublicKeys(store, clock)).filter(({ withdrawn }) => !withdrawn)
+  const own = published.find(({ jwk }) => jwk.kid === kid)
+  if (!own || published.some(({ jwk }) => jwk.alg === own.jwk.alg && jwk.kid !== kid)) return
+  const message = `${kid} is the only ${own.jwk.alg} key: without it nothing that the ICL signs counts`
+  throw new SvcError('busy', message, {
+    hint: 'Run `keys rotate`. Withdraw it a minute later, when `keys list` shows a new key.',
+  })
+}

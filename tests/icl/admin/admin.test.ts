@@ -254,9 +254,18 @@ describe('signing keys', () => {
   })
 
   it('are withdrawn by their name', async () => {
-    const keys = await createKeyring({ store, clock: systemClock }, new Uint8Array(32))
-    await keys.refresh()
-    const { thumbprint } = keys.tally
+    const publish = async (byte: number) => {
+      const keys = await createKeyring({ store, clock: systemClock }, new Uint8Array(32).fill(byte))
+      await keys.refresh()
+      return keys.tally
+    }
+    const { thumbprint } = await publish(0)
+    const refused = await admin(['keys', 'withdraw', thumbprint])
+    expect([refused.code, refused.error]).toEqual([
+      1,
+      expect.stringMatching(/is the only EdDSA key: .*\nhint: Run `keys rotate`/),
+    ])
+    await publish(1)
     expect(await json(['keys', 'withdraw', thumbprint])).toEqual({ kid: thumbprint })
     expect((await admin(['keys', 'withdraw', thumbprint])).code).toBe(1)
     const listed: { kid: string; withdrawn: boolean }[] = (await json(['keys', 'list'])).keys
