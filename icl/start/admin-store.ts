@@ -104,10 +104,13 @@ async function restore(
   await recordCommand(context, `restore ${file}${merge ? ' --merge' : ''}`)
   const { restored, leftOut } = await restoreBackup(store, file)
   if (merge) await recountNodes(context)
-  return done(
-    `${restored} of ${records} records are restored${leftOut > 0 ? `; ${leftOut} were there already` : ''}`,
-    { records, restored, left_out: leftOut },
-  )
+  return {
+    json: { records, restored, left_out: leftOut },
+    lines: [
+      `${restored} of ${records} records are restored${leftOut > 0 ? `; ${leftOut} were there already` : ''}`,
+      'Repeat the bans, revocations, withdrawals of keys and erasures since the backup: it does not have them.',
+    ],
+  }
 }
 
 async function isEmpty({ store }: AdminContext): Promise<boolean> {

@@ -403,7 +403,11 @@ describe('a backup', () => {
     const node = { ...attestedNode(nodeA, certificate(0)), folded: { ...emptyFold, before } }
     await other.save({ kind: 'node', node, base: 0 })
     await other.close()
-    await admin(['restore', backup, '--merge'], `sqlite:${join(folder, 'other.db')}`)
+    const { text } = await admin(
+      ['restore', backup, '--merge'],
+      `sqlite:${join(folder, 'other.db')}`,
+    )
+    expect(text).toContain('Repeat the bans')
     const merged = await openSqliteStore(join(folder, 'other.db'))
     const { document } = (await merged.findNode(nodeA))!
     await merged.close()
