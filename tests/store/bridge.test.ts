@@ -284,6 +284,38 @@ describe('a replay', () => {
     }
   })
 
+  it('has a save done that the database had or had not, however it ends when its connection is closed', async () => {
+    for (const isDone of [true, false]) {
+      const world = createBridgeWorld()
+      const ended = Promise.withResolvers<undefined>()
+      const sent = Promise.withResolvers<void>()
+      let sends = 0
+      const { store: reached } = world.connection
+      const saveAll: Store['saveAll'] = async (writes, id) => {
+        if (++sends !== 2) return reached.saveAll(writes, id)
+        if (isDone) await world.database.saveAll(writes, id)
+        sent.resolve()
+        return ended.promise
+      }
+      const close = async () => ended.reject(new Error('Cannot use a session that has ended'))
+      const open = async () => ({ ...reached, saveAll, close })
+      const store = await world.start({ open })
+      await insert(store, '1')
+      const job = { kind: 'job', job: { ...one, minTier: 5 }, base: 1 } as const
+      const saved = store.saveAll([event('e'), job])
+      await sent.promise
+      world.connection.cut = 'before'
+      await store.ping()
+      expect(await saved).toBeUndefined()
+      expect(await update(store, one.id, { minTier: 6 })).toBe(true)
+      world.connection.cut = 'none'
+      await world.clock.advance(10_000)
+      const found = await world.database.findJob(one.id)
+      expect(found).toMatchObject({ document: { minTier: 6 }, version: 3 })
+      expect(await world.database.listReputationEvents(nodeA, { limit: 9 })).toHaveLength(1)
+    }
+  })
+
   it('that is refused as a whole and then cut off leaves nothing of it out', async () => {
     const { world, store } = await start()
     await insert(store, '1')

@@ -199,7 +199,8 @@ async function saveInPrimary(
   try {
     refused = await askPrimary(bridge, (store) => store.saveAll(writes, id))
   } catch (error) {
-    if (!isAway(error)) {
+    // Once the connection has been closed, no error tells whether the database has done it.
+    if (!isAway(error) && bridge.era === era) {
       if (copy) settleSoon(bridge, id, () => copy.refuse(writes, id))
       throw error
     }

@@ -76,7 +76,8 @@ export function createMongoConnection(url: string, clock: Clock, timeouts: Mongo
       trouble = undefined
       return answer
     } catch (error) {
-      if (!isAway(error)) throw error
+      // The driver ends what is under way at a close with errors of many kinds, such as that of a session.
+      if (!isAway(error) && !(isClosed && error instanceof MongoError)) throw error
       trouble = describeTrouble(error)
       throw new ProblemError('unavailable', `${trouble}; try again`, { retryAfterSeconds: 2 })
     }

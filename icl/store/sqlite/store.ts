@@ -22,7 +22,7 @@ export type SqliteStore = Store & {
   transact<T>(work: (writes: SqliteWrites) => T): Promise<T>
   /** Does the same, but waits for the next commit instead of causing one. */
   transactSoon<T>(work: (writes: SqliteWrites) => T): Promise<T>
-  /** Commits, then runs work that cannot run within a transaction. */
+  /** Commits, then runs work that cannot run within a transaction. Does nothing once the store is closed. */
   betweenCommits(work: () => void): void
   /** Returns the same store with saves that return before they are durable. Its callers wait for a barrier before they answer. */
   ahead(): Store
@@ -54,6 +54,7 @@ export function createSqliteStore(
     transact: (work) => commits.run(() => work(writes)),
     transactSoon: (work) => commits.run(() => work(writes), false),
     betweenCommits: (work) => {
+      if (!isOpen) return
       commits.commit()
       work()
     },
