@@ -316,6 +316,23 @@ describe('a replay', () => {
     }
   })
 
+  it('brings back a job that the database has lost', async () => {
+    const { world, store } = await start()
+    const over = { phase: 'accepted', settledAt: 1, outbox: [] } as const
+    await insert(store, '1', over)
+    world.connection.cut = 'before'
+    // One save is sent, and so merged with nothing.
+    for (const minTier of [2, 3, 4]) expect(await update(store, one.id, { minTier })).toBe(true)
+    expect(await world.database.erase({ kind: 'job', id: one.id })).toBe(true)
+    world.connection.cut = 'none'
+    await world.clock.advance(10_000)
+    expect(world.logged.join()).toContain('had lost a job')
+    const found = await world.database.findJob(one.id)
+    expect(found).toMatchObject({ document: { minTier: 4 }, version: 4 })
+    expect(await update(store, one.id, { minTier: 5 })).toBe(true)
+    expect(world.disk.waiting()).toBe(0)
+  })
+
   it('that is refused as a whole and then cut off leaves nothing of it out', async () => {
     const { world, store } = await start()
     await insert(store, '1')

@@ -25,7 +25,7 @@
  *   blobs that a copy may lack, and replays it in any case (judging.ts). A fill ends only when the saves that it met have ended.
  * - The process dies: its successor judges the saves that were sent and not answered, before it listens.
  * - The database has another version of a replayed document: the database's document stays, and the job's history and the
- *   log record the loss.
+ *   log record the loss. A job that the database has lost is saved again.
  * - The database is another one than before: nothing is replayed or saved until the operator decides.
  */
 

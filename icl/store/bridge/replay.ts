@@ -5,6 +5,7 @@ import { type Job, recorded } from '../../rules/job.ts'
 import type { Log } from '../../telemetry/log.ts'
 import {
   type DocumentRecord,
+  recordBy,
   recordOfDocument,
   type Store,
   type Versioned,
@@ -81,6 +82,7 @@ async function replayOne(
     for (const write of left.toSorted((a, b) => Number('base' in a) - Number('base' in b))) {
       if (await ask((store) => store.save(write, id))) continue
       if ('base' in write) {
+        if (await bringBack(options, write, id)) continue
         lost.add(lockOf(write))
         await giveUp(options, write, id)
       } else await tellOfKey(options, write)
@@ -88,6 +90,21 @@ async function replayOne(
   }
   await copy.drop(id)
   onReplayed(seqs.length)
+}
+
+/** Saves a job that the database has lost, as one that loses its primary may. Nothing removes a job whose saves wait. */
+async function bringBack(
+  { ask, log }: Replay,
+  write: VersionedWrite,
+  id: string,
+): Promise<boolean> {
+  if (write.kind !== 'job' || (await ask((store) => store.findJob(write.job.id)))) return false
+  const whole = { ...write, base: 0, version: recordBy(write).version }
+  if (!(await ask((store) => store.save(whole, id)))) return false
+  log.warn('The database had lost a job. It is saved again from the local copy', {
+    name: lockOf(write),
+  })
+  return true
 }
 
 const detail = 'What was saved while the database was away lost against what is in it'
