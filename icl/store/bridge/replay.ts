@@ -92,7 +92,7 @@ async function replayOne(
   onReplayed(seqs.length)
 }
 
-/** Saves a job that the database has lost, as one that loses its primary may. Nothing removes a job whose saves wait. */
+/** Saves a job that the database has lost, as one that loses its primary may. While this ICL has the lock, nothing removes a job whose saves wait. */
 async function bringBack(
   { ask, log }: Replay,
   write: VersionedWrite,
