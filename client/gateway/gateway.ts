@@ -31,7 +31,8 @@ export function createGateway(options: GatewayOptions): Hono<Heard> {
   const { client, clock, modelMap, onAnswered } = options
   const semaphore = createSemaphore(options.atOnce, options.maxWaiting)
   const ahead = options.storeAhead && createStoreAhead(options, options.storeAhead)
-  const app = new Hono<Heard>()
+  // Some clients end paths in a slash.
+  const app = new Hono<Heard>({ strict: false })
   const ignored = new Set<string>()
   const onIgnored = (parameter: string) => {
     // The caller's own names are no way to fill the memory.

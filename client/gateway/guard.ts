@@ -41,7 +41,7 @@ export function checkCaller(
   throw new OpenAiError(
     401,
     'authentication_error',
-    'The API key is missing or wrong. It is the value of SVC_GATEWAY_KEY, or one of SVC_GATEWAY_KEYS_FILE',
+    'The API key is missing or wrong. Send it as Authorization: Bearer KEY. It is the value of SVC_GATEWAY_KEY, or one of SVC_GATEWAY_KEYS_FILE',
     {
       code: 'invalid_api_key',
     },

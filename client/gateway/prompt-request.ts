@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { PromptDocument, type PromptMessage } from '../../lib/schemas/prompt.ts'
 import { ChatMessage, promptMessageOf, Text } from './chat-messages.ts'
 import { badRequest } from './openai-error.ts'
-import { paramOf } from './read-request.ts'
+import { closestIssue, paramOf } from './read-request.ts'
 
 /*
  * The parameters of a request that become the prompt document, in OpenAI's form. Only the schema of the document says what they may hold.
@@ -110,7 +110,7 @@ export function promptOf(
     ...(typeof seed === 'number' && { seed }),
   })
   if (parsed.success) return parsed.data
-  const [issue] = parsed.error.issues
+  const issue = closestIssue(parsed.error)
   const param = paramOf(placeOf(issue?.path ?? []))
   throw badRequest(`${param}: ${issue?.message}`, param, 'invalid_value')
 }

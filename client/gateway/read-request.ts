@@ -41,7 +41,7 @@ export function readParameters<T>(
   const { parsed, dropped } = isStrict
     ? { parsed: parameters.whole.safeParse(kept), dropped: [] }
     : readKnown(parameters.whole, kept)
-  if (!parsed.success) throw refusal(parameters, parsed.error.issues[0], body)
+  if (!parsed.success) throw refusal(parameters, closestIssue(parsed.error), body)
   return {
     data: parsed.data,
     ignored: [...given.filter(isIgnored).map(([name]) => name), ...dropped],
@@ -76,9 +76,24 @@ function removeAt(body: object, path: readonly PropertyKey[]): void {
   if (last !== undefined) Reflect.deleteProperty(Object(parent), last)
 }
 
+type Issue = z.core.$ZodIssue
+
+/** Returns the first issue. For a value of several forms, this is the issue of the form that fits furthest, or those of all forms. */
+export const closestIssue = ({ issues: [issue] }: z.core.$ZodError): Issue | undefined =>
+  issue && withinUnion(issue)
+
+function withinUnion(issue: Issue): Issue {
+  if (issue.code !== 'invalid_union') return issue
+  const ofForms = issue.errors.flatMap(([first]) => (first ? [withinUnion(first)] : []))
+  const deepest = ofForms.toSorted((a, b) => b.path.length - a.path.length)[0]
+  if (!deepest) return issue
+  if (deepest.path.length > 0) return { ...deepest, path: [...issue.path, ...deepest.path] }
+  return { ...issue, message: ofForms.map(({ message }) => message).join(', or ') }
+}
+
 function refusal(
   { asItIs, sampling, conversation }: Parameters<unknown>,
-  issue: z.core.$ZodIssue | undefined,
+  issue: Issue | undefined,
   body: object,
 ) {
   if (issue?.code === 'unrecognized_keys' && issue.path.length === 0) {

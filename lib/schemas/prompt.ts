@@ -100,7 +100,7 @@ function checkTurns(messages: readonly PromptMessage[], refuse: Refuse): void {
       }
       continue
     }
-    if (open.size > 0) refuse(['messages', at, 'role'], 'comes before the result of a tool')
+    if (open.size > 0) refuse(['messages', at, 'role'], `comes before ${resultsOf(open)}`)
     open = new Set()
     if (message.role !== 'assistant') continue
     const { content, tool_calls: calls = [] } = message
@@ -110,10 +110,14 @@ function checkTurns(messages: readonly PromptMessage[], refuse: Refuse): void {
     open = new Set(calls.map(({ id }) => id))
     if (open.size < calls.length) refuse(['messages', at, 'tool_calls'], 'has an id twice')
   }
-  if (open.size > 0 || messages.at(-1)?.role === 'assistant') {
+  if (open.size > 0) {
+    refuse(['messages'], `must end with ${resultsOf(open)}`)
+  } else if (messages.at(-1)?.role === 'assistant') {
     refuse(['messages', messages.length - 1, 'role'], 'must not be the assistant: its turn is next')
   }
 }
+
+const resultsOf = (open: ReadonlySet<string>): string => `the result of call ${[...open][0]}`
 
 function checkTools(
   { tools = [], tool_choice: choice }: Pick<PromptDocument, 'tools' | 'tool_choice'>,

@@ -136,6 +136,48 @@ describe('the prompt of a conversation', () => {
   })
 })
 
+describe('the message of a refusal', () => {
+  const messageOf = (more: object) => {
+    try {
+      return String(read(question(more)))
+    } catch (error) {
+      return error instanceof OpenAiError ? error.message : String(error)
+    }
+  }
+  const user = { role: 'user', content: 'Who?' }
+
+  it('names the place and the forms of a value that may have several', () => {
+    const image = { type: 'image_url', image_url: { url: 'data:' } }
+    const named = { type: 'function', function: { name: 7 } }
+    for (const [more, message] of [
+      [
+        { messages: [{ role: 'user', content: [{ type: 'text', text: 'Who?' }, image] }] },
+        'messages[0].content[1].type: Invalid input: expected "text"; images',
+      ],
+      [
+        { messages: [{ role: 'user', content: 7 }] },
+        'messages[0].content: Invalid input: expected string, received number, or Invalid input: expected array',
+      ],
+      [{ stop: [7] }, 'stop[0]: Invalid input: expected string, received number'],
+      [{ tool_choice: named }, 'tool_choice.function.name: Invalid input: expected string'],
+      [{ tool_choice: 'all' }, 'tool_choice: Invalid option: expected one of "none"|"auto"'],
+    ] as const) {
+      expect(messageOf(more)).toContain(message)
+    }
+  })
+
+  it('names the call of a tool that has no result', () => {
+    const calls = ['c1', 'c2'].map((id) => ({
+      ...{ id, type: 'function', function: { name: 'look', arguments: '{}' } },
+    }))
+    const said = { role: 'assistant', content: null, tool_calls: calls }
+    const messages = [user, said, { role: 'tool', tool_call_id: 'c1', content: 'x' }]
+    expect(messageOf({ messages })).toBe('messages: must end with the result of call c2')
+    const more = { messages: [...messages, user] }
+    expect(messageOf(more)).toBe('messages[3].role: comes before the result of call c2')
+  })
+})
+
 describe('a request for a completion', () => {
   it('is taken with what the service does anyway', () => {
     const taken = read(
@@ -247,7 +289,7 @@ describe('a request for a completion', () => {
   it('is refused for what would change the question, strict or not', () => {
     const image = [{ type: 'image_url', image_url: { url: 'https://a' } }]
     const asked = question({ messages: [{ role: 'user', content: image }] })
-    expect(refusalOf(asked, false)).toEqual(['messages[0].content', 'unsupported_value'])
+    expect(refusalOf(asked, false)).toEqual(['messages[0].content[0].type', 'unsupported_value'])
     expect(refusalOf(question({ seed: 0.5 }), false)).toEqual(['seed', 'invalid_value'])
     expect(refusalOf({ model: 'm' }, false)).toEqual(['messages', 'missing_required_parameter'])
   })
@@ -274,7 +316,7 @@ describe('a request for a completion', () => {
       role: 'user',
       content: [{ type: 'image_url', image_url: { url: 'https://a' } }],
     }
-    expect(refusalOf(messages(image))).toEqual(['messages[0].content', 'unsupported_value'])
+    expect(refusalOf(messages(image))).toEqual(['messages[0].content[0].type', 'unsupported_value'])
     expect(() => read(messages(image))).toThrow(/images, audio and files cannot be sent/)
     const unnamed = { role: 'assistant', tool_calls: [{ type: 'function', function: {} }] }
     expect(() => read(messages(user, unnamed))).toThrow(/\.id: .*expected string/)

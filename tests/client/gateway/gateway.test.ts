@@ -315,7 +315,7 @@ describe('the models', () => {
       'anthropic:two',
       'best',
     ])
-    const again = await (await gateway.call('/v1/models')).json()
+    const again = await (await gateway.call('/v1/models/')).json()
     expect(again).toEqual(list)
     const best = await (await gateway.call('/v1/models/best')).json()
     expect(best).toEqual({ id: 'best', object: 'model', created: 0, owned_by: 'openai' })

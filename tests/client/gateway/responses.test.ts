@@ -118,7 +118,7 @@ describe('the prompt of a response', () => {
       [{ conversation: 'conv_1' }, ['conversation', 'unsupported_value']],
       [{ prompt: { id: 'pmpt_1' } }, ['prompt', 'unsupported_value']],
       [{ input: [{ type: 'item_reference', id: 'msg_1' }] }, ['input[0]', 'unsupported_value']],
-      [{ input: [image] }, ['input[0].content', 'unsupported_value']],
+      [{ input: [image] }, ['input[0].content[0].type', 'unsupported_value']],
       [{ input: [{ type: 'computer_call' }] }, ['input[0].type', 'unsupported_value']],
       [{ input: [result] }, ['input', 'invalid_value']],
       [{ input: [] }, ['input', 'invalid_value']],
