@@ -72,6 +72,16 @@ describe('a sqlite file', () => {
     await again.close()
   })
 
+  it('does no work between commits once it is closed', async () => {
+    const store = await openSqliteStore(newFile())
+    let works = 0
+    store.betweenCommits(() => works++)
+    await store.close()
+    store.betweenCommits(() => works++)
+    expect(works).toBe(1)
+    expect(await codeOf(insert(store, '1'))).toBe('unavailable')
+  })
+
   it('takes the small changes of a guest while an ICL has it', async () => {
     const file = newFile()
     expect(await codeOf(openSqliteStore(file, { guest: true }))).toBe('store-missing')
