@@ -316,6 +316,32 @@ describe('a replay', () => {
     }
   })
 
+  it('sends a save that is judged while others are replayed before those on top of it', async () => {
+    for (const base of [0, 1]) {
+      const { world, store } = await start()
+      if (base === 1) await insert(store, '1')
+      world.connection.cut = 'silent'
+      const saved = store.save({ kind: 'job', job: one, base })
+      await world.clock.advance(0)
+      world.connection.cut = 'before'
+      for (let count = 0; count < 200; count++) await store.save(event(`e${count}`))
+      await world.clock.advance(5_000)
+      world.lateMs = 300
+      world.connection.cut = (name) => (name === 'saveAll' ? 'late' : 'none')
+      const done = (async () => {
+        expect(await saved).toBe(true)
+        expect(store.status().connected).toBe(false)
+        for (const minTier of [3, 4]) expect(await update(store, one.id, { minTier })).toBe(true)
+      })()
+      await world.clock.advance(60_000)
+      await done
+      const found = await world.database.findJob(one.id)
+      expect(found).toEqual({ document: { ...one, minTier: 4 }, version: base + 3 })
+      expect(store.status()).toEqual(connected)
+      expect(world.logged.join()).not.toMatch(/had lost|lost against/)
+    }
+  })
+
   it('brings back a job that the database has lost', async () => {
     const { world, store } = await start()
     const over = { phase: 'accepted', settledAt: 1, outbox: [] } as const

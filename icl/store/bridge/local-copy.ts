@@ -92,9 +92,9 @@ export function createLocalCopy(store: SqliteStore) {
       const over = { now: 0, settledBefore: Number.MAX_SAFE_INTEGER, limit: jobsAtOnce }
       while ((await store.prune(over)) > 0);
     },
-    /** Returns waiting saves after `seq`, merged and in order. Leaves out those that are being sent. */
-    takePending: (seq: number, limit: number): Promise<readonly Merged[]> =>
-      store.transact(() => pending.take(seq, limit)),
+    /** Returns the first waiting saves, merged and in order. Leaves out those that are being sent. */
+    takePending: (limit: number): Promise<readonly Merged[]> =>
+      store.transact(() => pending.take(limit)),
     /** Replaces a document by the database's `found`, under a version that the document never had in the copy. */
     giveUp: (lost: VersionedWrite, found: DocumentRecord | undefined, id: string): Promise<void> =>
       store.transact((all) => {

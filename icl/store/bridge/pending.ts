@@ -33,7 +33,7 @@ export function openPending(db: SqliteDatabase) {
       WHEN excluded.sent = 0 AND pending.sent <> 0 THEN 2 ELSE excluded.sent END`)
   const drop = db.prepare('DELETE FROM pending WHERE id = ?')
   const dropRenewed = db.prepare('DELETE FROM pending WHERE renews = ? AND id <> ? AND sent <> 1')
-  const list = db.prepare('SELECT * FROM pending WHERE sent <> 1 AND seq > ? ORDER BY seq LIMIT ?')
+  const list = db.prepare('SELECT * FROM pending WHERE sent <> 1 ORDER BY seq LIMIT ?')
   const listSent = db.prepare('SELECT * FROM pending WHERE sent = 1 ORDER BY seq')
   const listNaming = db.prepare('SELECT * FROM pending WHERE sent <> 1 AND instr(writes, ?) > 0')
   const dropAt = db.prepare('DELETE FROM pending WHERE seq = ?')
@@ -62,9 +62,9 @@ export function openPending(db: SqliteDatabase) {
     },
     /** Lists the saves that were sent and not answered, in order. */
     listSent: (): readonly Pending[] => listSent.all().map(pendingOf),
-    /** Merges up to `limit` judged saves with a `seq` greater than `after`, and marks the results as possibly sent. */
-    take: (after: number, limit: number): readonly Merged[] => {
-      const all = mergePending(list.all(after, limit).map(pendingOf))
+    /** Merges the first judged saves, `limit` at most, and marks the results as possibly sent. */
+    take: (limit: number): readonly Merged[] => {
+      const all = mergePending(list.all(limit).map(pendingOf))
       for (const { seq, id, writes, seqs, isTried } of all) {
         for (const other of seqs) if (other !== seq) dropAt.run(other)
         if (seqs.length > 1) replace.run(id, encodeWrites(writes), seq)

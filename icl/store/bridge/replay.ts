@@ -38,8 +38,9 @@ export type Replay = {
  */
 export async function replay(options: Replay): Promise<void> {
   const { copy } = options
-  for (let after = 0; ; ) {
-    const batch = await copy.takePending(after, batchLength)
+  for (;;) {
+    // From the first on each time: a save that was sent, and is judged only now, has its place before those on top of it.
+    const batch = await copy.takePending(batchLength)
     if (batch.length === 0) return
     const lost = new Set<string>()
     let failure: unknown
@@ -64,7 +65,6 @@ export async function replay(options: Replay): Promise<void> {
     }
     await Promise.all(Array.from({ length: atOnce }, work))
     if (failure !== undefined) throw failure
-    after = Math.max(...batch.flatMap(({ seqs }) => seqs))
   }
 }
 
