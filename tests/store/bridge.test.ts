@@ -125,6 +125,29 @@ describe('a store whose database goes away', () => {
     expect(await update(store, one.id, { minTier: 6 })).toBe(true)
   })
 
+  it('goes on from a save that failed for another reason after the database had done it', async () => {
+    for (const base of [0, 1]) {
+      const world = createBridgeWorld()
+      const { store: reached } = world.connection
+      let failures = 0
+      const saveAll: Store['saveAll'] = async (writes, id) => {
+        const refused = await reached.saveAll(writes, id)
+        if (failures-- > 0) throw new Error('operation was interrupted')
+        return refused
+      }
+      const store = await world.start({ open: async () => ({ ...reached, saveAll }) })
+      if (base === 1) await insert(store, '1')
+      failures = 1
+      expect(await store.save({ kind: 'job', job: one, base })).toBe(true)
+      world.connection.cut = 'before'
+      expect(await update(store, one.id, { minTier: 5 })).toBe(true)
+      world.connection.cut = 'none'
+      await world.clock.advance(10_000)
+      const found = await world.database.findJob(one.id)
+      expect(found).toEqual({ document: { ...one, minTier: 5 }, version: base + 2 })
+    }
+  })
+
   it('goes on after a restart with what it had', async () => {
     const { world, store } = await start()
     await insert(store, '1')

@@ -184,6 +184,8 @@ async function saveInPrimary(
   const { era, options } = bridge
   const { copy } = options
   let refused: Write | undefined
+  // Once the connection has been closed, no error tells whether the database has done it.
+  const tellsNothing = (error: unknown) => isAway(error) || bridge.era !== era
   try {
     await copy?.begin(writes, id)
     // The outcome of an earlier save of this document is in the same commit as `begin`, or is settled again here.
@@ -197,10 +199,14 @@ async function saveInPrimary(
     throw error
   }
   try {
-    refused = await askPrimary(bridge, (store) => store.saveAll(writes, id))
+    const send = () => askPrimary(bridge, (store) => store.saveAll(writes, id))
+    refused = await send().catch((error: unknown) => {
+      if (tellsNothing(error)) throw error
+      // It may have failed after the document was saved, such as at a key to release: a repeat counts as done then.
+      return send()
+    })
   } catch (error) {
-    // Once the connection has been closed, no error tells whether the database has done it.
-    if (!isAway(error) && bridge.era === era) {
+    if (!tellsNothing(error)) {
       if (copy) settleSoon(bridge, id, () => copy.refuse(writes, id))
       throw error
     }
