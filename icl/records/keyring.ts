@@ -15,7 +15,12 @@ const withdrawnPrefix = prefixOf('keyring:withdrawn')
 
 const GenerationNumber = z.int().min(2)
 const Generation = z.object({ activeAt: z.number() })
-const PublicKey = z.object({ jwk: JsonWebKeySet.shape.keys.element, since: z.number() })
+const PublicKey = z.object({
+  jwk: JsonWebKeySet.shape.keys.element,
+  since: z.number(),
+  // Earlier versions left it out.
+  generation: z.number().optional(),
+})
 
 type Stored = Pick<Store, 'listKeys' | 'save'>
 
@@ -64,7 +69,9 @@ export async function createKeyring(
       const next = await Promise.all(
         known.map(async (one) => ({ ...one, keys: await keysOf(one.generation) })),
       )
-      const own = next.flatMap(({ keys }) => keys.publicKeys)
+      const own = next.flatMap(({ generation, keys }) =>
+        keys.publicKeys.map((jwk) => ({ jwk, generation })),
+      )
       jwks = { keys: await publish(store, clock, own) }
       generations = next
     },
@@ -120,18 +127,23 @@ export async function rotateKeys(store: Stored, clock: Clock): Promise<KeyGenera
 }
 
 /** Stores public keys for good. Returns the new ones and all stored ones that are not withdrawn. */
-async function publish(store: Stored, clock: Clock, own: readonly Jwk[]): Promise<Jwk[]> {
+async function publish(
+  store: Stored,
+  clock: Clock,
+  own: readonly { readonly jwk: Jwk; readonly generation: number }[],
+): Promise<Jwk[]> {
   const known = await listPublicKeys(store, clock)
   const kids = new Set(known.map(({ jwk }) => jwk.kid))
-  const fresh = own.filter(({ kid }) => !kids.has(kid))
+  const fresh = own.filter(({ jwk }) => !kids.has(jwk.kid))
   const now = clock.now()
-  for (const jwk of fresh) {
+  for (const { jwk, generation } of fresh) {
     const key = keyOf('keyring:public', jwk.kid)
-    const value = JSON.stringify({ jwk, since: now })
+    const value = JSON.stringify({ jwk, since: now, generation })
     // The store refuses a key that another replica published first, which is just as good.
     await store.save({ kind: 'key', key, value, now, expiresAt: forever })
   }
-  return [...fresh, ...known.flatMap(({ jwk, withdrawn }) => (withdrawn ? [] : [jwk]))]
+  const stored = known.filter(({ withdrawn }) => !withdrawn)
+  return [...fresh, ...stored].map(({ jwk }) => jwk)
 }
 
 type Jwk = JsonWebKeySet['keys'][number]

@@ -20,8 +20,9 @@ export const keyCommands: readonly AdminCommand[] = [
             generation,
             active_at: activeAt === 0 ? null : time(activeAt),
           })),
-          keys: keys.map(({ jwk, since, withdrawn }) => ({
+          keys: keys.map(({ jwk, generation = null, since, withdrawn }) => ({
             ...jwk,
+            generation,
             since: time(since),
             withdrawn,
           })),
@@ -36,10 +37,11 @@ export const keyCommands: readonly AdminCommand[] = [
           ]),
           '',
           ...columns([
-            ['public key', 'algorithm', 'since', 'published'],
-            ...keys.map(({ jwk, since, withdrawn }) => [
+            ['public key', 'algorithm', 'generation', 'since', 'published'],
+            ...keys.map(({ jwk, generation = '-', since, withdrawn }) => [
               jwk.kid,
               jwk.alg,
+              String(generation),
               time(since),
               withdrawn ? 'no' : 'yes',
             ]),

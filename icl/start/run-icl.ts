@@ -1,3 +1,4 @@
+import { endBySignals } from '../../lib/host/end-by-signals.ts'
 import { fitHelp } from '../../lib/host/fit-help.ts'
 import { withStatusColour } from '../../lib/host/status-colour.ts'
 import { SvcError } from '../../lib/svc-error.ts'
@@ -11,6 +12,7 @@ export async function runIcl(
   listen: Listen,
   environment: Environment = process.env,
 ): Promise<never> {
+  endBySignals()
   process.exit(await main(process.argv.slice(2), listen, environment))
 }
 

@@ -11,6 +11,8 @@ import { type Settings, settingsWarnings } from './settings.ts'
 /** The environment variables of a process. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
+const starting = { fetch: () => new Response('starting', { status: 503 }) }
+
 /** Serves the ICL on this machine until SIGINT, SIGTERM or SIGHUP. Then finishes open requests, for as long as the settings allow. */
 export async function serve(
   settings: Settings,
@@ -20,6 +22,9 @@ export async function serve(
   const signals = listenForStop()
   // A log without a reader, as in a closed terminal, must not end the process.
   process.stdout.on('error', () => {})
+  const address = { hostname: settings.SVC_ICL_HOST, port: settings.SVC_ICL_PORT }
+  // Says that the port is taken before a database is made.
+  await (await listenAt(listen, starting, address)).stop(true)
   const deps = await createDependencies(
     settings,
     createMachine((line) => process.stdout.write(line)),
@@ -28,10 +33,7 @@ export async function serve(
   const app = createApp(deps)
   const playground = readPlayground(settings, deps.network.coprocessor, readFolder)
   if (playground) app.route('/playground', servePlayground(deps, playground))
-  const server = await listenAt(listen, app, {
-    hostname: settings.SVC_ICL_HOST,
-    port: settings.SVC_ICL_PORT,
-  })
+  const server = await listenAt(listen, app, address)
   const stop = new AbortController()
   const workers = runWorkers(deps, stop.signal)
   deps.log.info('ICL listening', {
@@ -40,6 +42,11 @@ export async function serve(
     attestation: deps.network.attestation_backends.join(', ') || 'none',
     durable: deps.store.durable,
   })
+  if (!deps.keys.jwks.keys.some(({ kid }) => kid === deps.keys.tally.thumbprint)) {
+    deps.log.warn(
+      'The key that the ICL signs with is withdrawn: nobody believes its receipts. Set a new SVC_ICL_SECRET, or run `admin keys rotate`',
+    )
+  }
   if (!deps.store.durable) deps.log.warn('The store is in memory: a restart forgets everything')
 
   await aborted(signals.stop)

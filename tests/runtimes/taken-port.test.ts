@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -32,7 +32,7 @@ describe('an ICL whose port is taken', () => {
       throw new Error(`${runtime} is not installed`)
     }
     it.skipIf(program === undefined)(
-      `says which port, by which setting, and what to do, on ${runtime}`,
+      `says which port, by which setting, and what to do, and makes no database, on ${runtime}`,
       { timeout: 120_000 },
       async () => {
         const { port } = server.address() as AddressInfo
@@ -43,7 +43,7 @@ describe('an ICL whose port is taken', () => {
           args: runtime === 'deno' ? ['run', '-A', entry] : [entry],
           env: {
             ...sampleSettings,
-            SVC_ICL_DATABASE_URL: 'memory:',
+            SVC_ICL_DATABASE_URL: `sqlite:${join(folder, 'icl.db')}`,
             SVC_ICL_PORT: String(port),
           },
         })
@@ -53,6 +53,7 @@ describe('an ICL whose port is taken', () => {
           `error: The ICL cannot listen on port ${port} of 127.0.0.1 (EADDRINUSE)`,
         )
         expect(log).toMatch(/hint: .*SVC_ICL_PORT/)
+        expect(await readdir(folder)).not.toContain('icl.db')
       },
     )
   }

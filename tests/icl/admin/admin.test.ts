@@ -268,7 +268,10 @@ describe('signing keys', () => {
     await publish(1)
     expect(await json(['keys', 'withdraw', thumbprint])).toEqual({ kid: thumbprint })
     expect((await admin(['keys', 'withdraw', thumbprint])).code).toBe(1)
-    const listed: { kid: string; withdrawn: boolean }[] = (await json(['keys', 'list'])).keys
+    type Listed = { kid: string; withdrawn: boolean; generation: number }
+    const listed: Listed[] = (await json(['keys', 'list'])).keys
+    expect(listed.map(({ generation }) => generation)).toEqual([1, 1, 1, 1])
+    expect((await admin(['keys', 'list'])).text).toMatch(/EdDSA +1 +20/)
     expect(listed.filter(({ withdrawn }) => withdrawn).map(({ kid }) => kid)).toEqual([thumbprint])
   })
 })
