@@ -1,10 +1,11 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { runCommand } from '../../lib/host/run-command.ts'
 
 const timeoutMs = 240_000
+const systemd = join(import.meta.dirname, '../../packaging/systemd')
 const hasSystemd = await runCommand(['systemd-analyze', '--version'], { timeoutMs }).then(
   ({ code }) => code === 0,
   () => false,
@@ -15,8 +16,7 @@ const cannot = !hasSystemd && process.env.CI !== 'true'
 it.skipIf(cannot)(
   `the systemd unit of the ICL is one that systemd accepts, well confined${cannot ? ' (skipped: no systemd-analyze here)' : ''}`,
   async () => {
-    const source = join(import.meta.dirname, '../../packaging/systemd/svc-icl.service')
-    const unit = await readFile(source, 'utf8')
+    const unit = await readFile(join(systemd, 'svc-icl.service'), 'utf8')
     const folder = await mkdtemp(join(tmpdir(), 'svc-unit-test-'))
     try {
       const file = join(folder, 'svc-icl.service')
@@ -32,3 +32,25 @@ it.skipIf(cannot)(
     }
   },
 )
+
+it('svc-icl-as-service runs the program of the unit, as its user, with its settings', async () => {
+  const unit = await readFile(join(systemd, 'svc-icl.service'), 'utf8')
+  const [, program = ''] = /^ExecStart=(.+)$/m.exec(unit) ?? []
+  const folder = await mkdtemp(join(tmpdir(), 'svc-as-service-test-'))
+  try {
+    await writeFile(join(folder, 'systemd-run'), '#!/bin/sh\nprintf "<%s>\n" "$@"\n')
+    await chmod(join(folder, 'systemd-run'), 0o755)
+    const command = [join(systemd, 'svc-icl-as-service'), 'admin', 'ban', 'it is $HOME'] as const
+    const env = { PATH: `${folder}:${process.env.PATH}` }
+    const { code, stdout } = await runCommand(command, { env, timeoutMs })
+    expect(code).toBe(0)
+    const words = [...program.split(' '), 'admin', 'ban', 'it is $HOME']
+    expect(stdout.endsWith(['<-->', ...words.map((word) => `<${word}>`), ''].join('\n'))).toBe(true)
+    for (const setting of ['DynamicUser', 'User', 'StateDirectory', 'EnvironmentFile', 'UMask']) {
+      const [line] = new RegExp(`^${setting}=.+$`, 'm').exec(unit) ?? []
+      expect(stdout).toContain(`<--property=${line}>`)
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+})

@@ -6,6 +6,8 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { hexToBytes, keccak256, stringToHex } from 'viem'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createKeyring, withdrawKey } from '../../../icl/records/keyring.ts'
+import { openStore } from '../../../icl/start/open-store.ts'
 import { createApi } from '../../../lib/api.ts'
 import type { RequestSigner } from '../../../lib/request-signature.ts'
 import { signingKeyFromSeed } from '../../../lib/session-key.ts'
@@ -98,6 +100,20 @@ const api = (signer: RequestSigner) =>
     random: systemRandom,
     signer,
   })
+
+it('an ICL says at its start that the key which it signs with is withdrawn', async () => {
+  const url = `sqlite:${join(folder, 'withdrawn.db')}`
+  const store = await openStore(url)
+  const secret = hexToBytes(`0x${sampleSettings.SVC_ICL_SECRET}`)
+  const keys = await createKeyring({ store, clock: systemClock }, secret)
+  await keys.refresh()
+  await withdrawKey(store, systemClock, keys.tally.thumbprint)
+  await store.close()
+  const icl = start([], { SVC_ICL_DATABASE_URL: url })
+  await icl.says('The key that the ICL signs with is withdrawn')
+  icl.child.kill('SIGTERM')
+  expect((await icl.ended()).code).toBe(0)
+})
 
 // It starts a process a dozen times.
 it('an ICL on a sqlite file heeds at once what its operator says meanwhile', {
