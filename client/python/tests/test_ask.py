@@ -129,7 +129,8 @@ class Ask(unittest.TestCase):
 
     def test_a_key_that_is_cut_off_is_no_wallet(self):
         whole = "11" * 32
-        self.assertEqual(Wallet(f"0x{whole}\n").address, Wallet(whole).address)
+        for text in (f"0x{whole}\n", f"\ufeff0x{whole}\r\n"):
+            self.assertEqual(Wallet(text).address, Wallet(whole).address)
         for key in ("", "0x", "0x12", f"0x{whole[1:]}", f"0x{whole[2:]}", f"{whole}11", "00" * 32, "key"):
             with self.assertRaises(SvcError) as refused:
                 Wallet(key)

@@ -11,6 +11,7 @@ from .acks import check_ack, read_acks
 from .encoding import read_file, read_json
 from .errors import SvcError
 from .receipt import receipt_hash, verify_receipt
+from .rpc import host_of
 
 _most_bytes = 1_048_576
 _done, _invalid, _usage, _try_again = 0, 1, 2, 75
@@ -73,10 +74,10 @@ def _parser() -> argparse.ArgumentParser:
     actions = parser.add_subparsers(dest="action", required=True)
     verify = actions.add_parser("verify", help="check a receipt by itself, and with --rpc against the chain")
     verify.add_argument("file", metavar="FILE")
-    verify.add_argument("--rpc", metavar="URL", help="the chain's JSON-RPC")
+    verify.add_argument("--rpc", metavar="URL", type=_url, help="the chain's JSON-RPC")
     verify.add_argument("--result-registry", metavar="ADDRESS", type=_address, help="else the receipt's ICL is asked")
     verify.add_argument("--prompt-key-store", metavar="ADDRESS", type=_address, help="else the receipt's ICL is asked")
-    verify.add_argument("--gateway", metavar="URL", help="an IPFS gateway: draw the list again from its pool")
+    verify.add_argument("--gateway", metavar="URL", type=_url, help="an IPFS gateway: draw the list again from its pool")
     verify.add_argument("--icl-key", metavar="KEY", type=_key, help="the key that has to have signed the tally: --icl-key=KEY if it begins with -")
     verify.add_argument("--with", dest="acks", metavar="FILE", help="acknowledgements of the ICL, as a node keeps them")
     verify.add_argument("--json", action="store_true", help="print one JSON object")
@@ -86,6 +87,14 @@ def _parser() -> argparse.ArgumentParser:
 def _address(text: str) -> str:
     if not re.fullmatch("0x[0-9a-fA-F]{40}", text):
         raise argparse.ArgumentTypeError("write it as 0x and 40 hex digits")
+    return text
+
+
+def _url(text: str) -> str:
+    try:
+        host_of(text)
+    except SvcError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
     return text
 
 

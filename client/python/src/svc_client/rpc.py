@@ -41,7 +41,7 @@ def request(
     Raises SvcError `http-refused` with the server's code, or `unreachable`. Bytes are sent as they are, any other body
     as JSON. `sign` makes the headers of an attempt.
     """
-    host = _host_of(url)
+    host = host_of(url)
     kind = "application/octet-stream" if isinstance(body, bytes) else "application/json"
     headers = {"content-type": kind} if body is not None else {}
     if token is not None:
@@ -72,7 +72,8 @@ def request(
     raise SvcError("unreachable", f"{host} cannot be reached: {why}", "Try again later.", retryable=True) from why
 
 
-def _host_of(url: str) -> str:
+def host_of(url: str) -> str:
+    """Returns the host of an http or https URL. Raises SvcError `usage` for anything else."""
     try:
         parts = urllib.parse.urlsplit(url)
         # Reading the port checks it.

@@ -25,7 +25,7 @@ class Wallet:
 
     def __init__(self, private_key: str):
         try:
-            raw = unhex(private_key.strip())
+            raw = unhex(private_key.removeprefix("\ufeff").strip())
             # A key that was cut off would be another wallet's, and easy to guess.
             if len(raw) != 32:
                 raise ValueError
