@@ -149,7 +149,7 @@ it('an ICL on a sqlite file heeds at once what its operator says meanwhile', {
   expect(await attest()).toBeUndefined()
   expect(await poll()).toBeUndefined()
 
-  const second = await start().ended()
+  const second = await start([], { SVC_ICL_PORT: String(await freePort()) }).ended()
   expect(second.code).toBe(1)
   expect(second.text).toContain(`Another ICL uses ${join(folder, 'icl.db')}`)
   const backup = join(folder, 'backup')
