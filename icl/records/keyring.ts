@@ -18,8 +18,7 @@ const Generation = z.object({ activeAt: z.number() })
 const PublicKey = z.object({
   jwk: JsonWebKeySet.shape.keys.element,
   since: z.number(),
-  // Earlier versions left it out.
-  generation: z.number().optional(),
+  generation: z.number(),
 })
 
 type Stored = Pick<Store, 'listKeys' | 'save'>

@@ -44,7 +44,7 @@ export async function serve(
   })
   if (!deps.keys.jwks.keys.some(({ kid }) => kid === deps.keys.tally.thumbprint)) {
     deps.log.warn(
-      'The key that the ICL signs with is withdrawn: nobody believes its receipts. Set a new SVC_ICL_SECRET, or run `admin keys rotate`',
+      'The key that the ICL signs with is withdrawn: its receipts are rejected. Set a new SVC_ICL_SECRET, or run `admin keys rotate`',
     )
   }
   if (!deps.store.durable) deps.log.warn('The store is in memory: a restart forgets everything')
