@@ -6,7 +6,7 @@ import { nodeA } from '../icl/rules/sample-job.ts'
 import { type BridgeWorld, createBridgeWorld, jobOf } from './bridge-world.ts'
 import type { Cut } from './cut-store.ts'
 
-const runs = 40
+const runs = 30
 const stepsPerRun = 60
 
 /** Numbers that look random and are the same for the same seed. */
@@ -102,6 +102,32 @@ function step(world: BridgeWorld, store: Store, choice: Choice, told: Told) {
   return Promise.allSettled(clients)
 }
 
+/** Lets saves hang that the database may have done. Others find it away meanwhile, and it answers again, slowly, before they end. */
+async function hang(world: BridgeWorld, store: Store, choice: Choice, told: Told) {
+  const { connection } = world
+  const mark = () => addMark(store, choice.of(['1', '2', '3']), told)
+  // A save that is refused with an error may have been done or not.
+  const markOften = async () => {
+    for (let times = 1 + choice.below(4); times > 0; times--) await mark().catch(() => {})
+  }
+  connection.cut = (name) =>
+    name === 'saveAll' ? choice.of<Cut>(['silent', 'mute', 'late']) : 'none'
+  world.lateMs = choice.of([300, 6_000, 11_000])
+  const clients = Array.from({ length: 1 + choice.below(3) }, markOften)
+  for (let turns = 20; turns > 0; turns--) await Promise.resolve()
+  connection.cut = 'before'
+  // More than the bridge replays in one go while saves wait.
+  const many = choice.of([0, 80, 200])
+  for (let count = 0; count < many; count++) {
+    clients.push(saveOther(store, choice, told, world.clock.now()).catch(() => {}))
+  }
+  await world.clock.advance(choice.below(11_000))
+  world.lateMs = 300
+  connection.cut = () => (choice.chance(0.5) ? 'late' : 'none')
+  clients.push(markOften())
+  await world.clock.until(Promise.all(clients))
+}
+
 async function run(seed: number): Promise<void> {
   const choice = randomOf(seed)
   const world = createBridgeWorld()
@@ -113,6 +139,7 @@ async function run(seed: number): Promise<void> {
     if (choice.chance(0.1)) await world.clock.advance(choice.below(20_000))
     // A command of the operator was there: the copy is filled anew.
     if (choice.chance(0.1)) await joinReplicas(world.database, `guest ${count}`, world.clock.now())
+    if (choice.chance(0.15)) await hang(world, store, choice, told)
     const working = step(world, store, choice, told)
     if (choice.chance(0.08)) {
       // The process ends in the middle of it, and so does all that it had under way.
