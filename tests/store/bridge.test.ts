@@ -148,6 +148,21 @@ describe('a store whose database goes away', () => {
     }
   })
 
+  it('does not repeat a save without a copy, as another replica may have saved on top of it', async () => {
+    const world = createBridgeWorld()
+    const { store: reached } = world.connection
+    let sent = 0
+    const saveAll: Store['saveAll'] = async (writes, id) => {
+      sent++
+      await reached.saveAll(writes, id)
+      throw new Error('operation was interrupted')
+    }
+    const open = async () => ({ ...reached, saveAll })
+    const store = await world.start({ copy: undefined, open })
+    await expect(store.save({ kind: 'job', job: one, base: 0 })).rejects.toThrow('interrupted')
+    expect(sent).toBe(1)
+  })
+
   it('goes on after a restart with what it had', async () => {
     const { world, store } = await start()
     await insert(store, '1')

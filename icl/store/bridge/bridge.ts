@@ -201,7 +201,8 @@ async function saveInPrimary(
   try {
     const send = () => askPrimary(bridge, (store) => store.saveAll(writes, id))
     refused = await send().catch((error: unknown) => {
-      if (tellsNothing(error)) throw error
+      // Without a copy, another replica may have saved on top of it.
+      if (!copy || tellsNothing(error)) throw error
       // It may have failed after the document was saved, such as at a key to release: a repeat counts as done then.
       return send()
     })
