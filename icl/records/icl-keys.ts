@@ -56,6 +56,8 @@ export type IclKeys = TokenKeys & {
   readonly tally: SigningKey
   /** Every public key that may verify a signature of this ICL. */
   readonly jwks: JsonWebKeySet
+  /** False when a key that signs now is withdrawn. */
+  readonly isPublished: boolean
   signCertificate(claims: CertificateClaims): Promise<string>
   /** Loads rotations from the store. */
   refresh(): Promise<void>
@@ -68,7 +70,7 @@ export async function deriveKeys(secret: Uint8Array): Promise<IclKeys> {
   const { tally, publicKeys, signCertificate } = await deriveSigningKeys(secret, 1)
   const tokens = await deriveTokenKeys(secret)
   const jwks = { keys: [...publicKeys] }
-  return { ...tokens, tally, jwks, signCertificate, refresh: async () => {} }
+  return { ...tokens, tally, jwks, isPublished: true, signCertificate, refresh: async () => {} }
 }
 
 const derive = (secret: Uint8Array, info: string, length = 32) =>

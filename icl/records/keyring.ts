@@ -18,7 +18,7 @@ const Generation = z.object({ activeAt: z.number() })
 const PublicKey = z.object({
   jwk: JsonWebKeySet.shape.keys.element,
   since: z.number(),
-  generation: z.number(),
+  generation: z.number().optional(),
 })
 
 type Stored = Pick<Store, 'listKeys' | 'save'>
@@ -61,6 +61,9 @@ export async function createKeyring(
     },
     get jwks() {
       return jwks
+    },
+    get isPublished() {
+      return isPublished(current())
     },
     signCertificate: (claims) => current().signCertificate(claims),
     refresh: async () => {

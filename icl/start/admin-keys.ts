@@ -20,7 +20,7 @@ export const keyCommands: readonly AdminCommand[] = [
             generation,
             active_at: activeAt === 0 ? null : time(activeAt),
           })),
-          keys: keys.map(({ jwk, generation, since, withdrawn }) => ({
+          keys: keys.map(({ jwk, generation = null, since, withdrawn }) => ({
             ...jwk,
             generation,
             since: time(since),
@@ -38,7 +38,7 @@ export const keyCommands: readonly AdminCommand[] = [
           '',
           ...columns([
             ['public key', 'algorithm', 'generation', 'since', 'published'],
-            ...keys.map(({ jwk, generation, since, withdrawn }) => [
+            ...keys.map(({ jwk, generation = '-', since, withdrawn }) => [
               jwk.kid,
               jwk.alg,
               String(generation),

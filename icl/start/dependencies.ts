@@ -74,7 +74,10 @@ export async function createDependencies(settings: Settings, host: Host): Promis
   )
   const keys = await createKeyring({ store: lasting(store), clock }, settings.SVC_ICL_SECRET)
   // The ICL starts even while the database is away: the background refreshes again.
-  await keys.refresh().catch(() => {})
+  await keys.refresh().catch((error: unknown) => {
+    // With a key ring that cannot be read, it would sign with keys that may be withdrawn.
+    if (error instanceof SvcError) throw error
+  })
   return {
     clock,
     random: systemRandom,

@@ -42,9 +42,9 @@ export async function serve(
     attestation: deps.network.attestation_backends.join(', ') || 'none',
     durable: deps.store.durable,
   })
-  if (!deps.keys.jwks.keys.some(({ kid }) => kid === deps.keys.tally.thumbprint)) {
+  if (!deps.keys.isPublished) {
     deps.log.warn(
-      'The key that the ICL signs with is withdrawn: its receipts are rejected. Set a new SVC_ICL_SECRET, or run `admin keys rotate`',
+      'A key that the ICL signs with is withdrawn: its receipts or certificates are rejected. Set a new SVC_ICL_SECRET, or run `admin keys rotate`',
     )
   }
   if (!deps.store.durable) deps.log.warn('The store is in memory: a restart forgets everything')

@@ -110,9 +110,20 @@ it('an ICL says at its start that the key which it signs with is withdrawn', asy
   await withdrawKey(store, systemClock, keys.tally.thumbprint)
   await store.close()
   const icl = start([], { SVC_ICL_DATABASE_URL: url })
-  await icl.says('The key that the ICL signs with is withdrawn')
+  await icl.says('A key that the ICL signs with is withdrawn')
   icl.child.kill('SIGTERM')
   expect((await icl.ended()).code).toBe(0)
+})
+
+it('an ICL whose key ring cannot be read does not start: its keys may be withdrawn', async () => {
+  const url = `sqlite:${join(folder, 'unreadable.db')}`
+  const store = await openStore(url)
+  const key = 'keyring:generation:2'
+  await store.save({ kind: 'key', key, value: '{}', now: 0, expiresAt: 1e15 })
+  await store.close()
+  const { code, text } = await start([], { SVC_ICL_DATABASE_URL: url }).ended()
+  expect(code).toBe(1)
+  expect(text).toContain(`The record ${key}`)
 })
 
 // It starts a process a dozen times.

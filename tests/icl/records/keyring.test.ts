@@ -107,6 +107,18 @@ describe('signing keys', () => {
     expect(kidsOf(first)).toContain(keys.tally.thumbprint)
   })
 
+  it('say when one of the keys that sign is withdrawn', async () => {
+    for (const algorithm of ['EdDSA', 'ES256']) {
+      const { clock, store, first } = await createReplicas(1)
+      await first.refresh()
+      const key = first.jwks.keys.find(({ alg }) => alg === algorithm)
+      await withdrawKey(store, clock, key?.kid ?? '')
+      expect(first.isPublished).toBe(true)
+      await first.refresh()
+      expect(first.isPublished).toBe(false)
+    }
+  })
+
   it('are published no more, and sign no more, once they are withdrawn', async () => {
     const { clock, store, first } = await createReplicas(1)
     const stolen = first.tally
