@@ -17,8 +17,7 @@ export const runElsewhere: Readonly<Record<string, Readonly<Record<string, strin
     'sha256sum --check': 'needs a published release; tests/binary runs self-check',
     'npm run release ': 'takes minutes; tests/packaging runs its short form',
     'sudo install -m 755 svc-node': 'needs root and systemd; tests/packaging checks the units',
-    'sudo install -m 644 packaging/systemd/svc-icl':
-      'needs root and systemd; tests/packaging checks the units',
+    'cd /opt/svc': 'needs root and systemd; tests/packaging checks the units',
     'npm run build:node -- --target': 'needs a container engine',
   },
   'docs/comparators.md': { 'export FIREWORKS_API_KEY': 'needs a key of a provider, and money' },
