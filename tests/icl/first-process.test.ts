@@ -1,16 +1,16 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
+import { signalFirst, spawnFirst, whyNotFirst } from '../first-process.ts'
 
 const main = join(import.meta.dirname, '..', '..', 'icl', 'start', 'bun.ts')
-const asFirst = ['--map-root-user', '--pid', '--fork', '--mount-proc', '--kill-child'] as const
 
 describe('an admin command as the first process of a container', () => {
-  if (spawnSync('unshare', [...asFirst, 'true']).status !== 0) {
-    it.skip('needs process namespaces (unshare of util-linux)', () => {})
+  const missing = whyNotFirst()
+  if (missing !== undefined) {
+    it.skip(missing, () => {})
     return
   }
   let running: ChildProcess | undefined
@@ -25,13 +25,12 @@ describe('an admin command as the first process of a container', () => {
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
     const { port } = server.address() as AddressInfo
-    running = spawn('unshare', [...asFirst, process.execPath, main, 'admin', 'stats'], {
+    running = spawnFirst([main, 'admin', 'stats'], {
       env: { PATH: process.env.PATH, SVC_ICL_DATABASE_URL: `mongodb://127.0.0.1:${port}/svc` },
     })
     const ended = once(running, 'close')
     await once(server, 'connection')
-    const { pid } = running
-    process.kill(Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')), 'SIGINT')
+    signalFirst(running, 'SIGINT')
     expect(await ended).toEqual([130, null])
   })
 })
