@@ -50,3 +50,12 @@ export const isExposed = (url: string): boolean =>
 /** Why an exposed URL is refused, as a rule for settings. */
 export const mustNotBeExposed =
   'must be https: plain http is for this machine and private networks, where nobody else reads or changes messages'
+
+/** True for a URL of scheme, host and port alone, of which nothing would be dropped as an origin. */
+export function isOrigin(url: string): boolean {
+  const { pathname, search, hash, username, password } = new URL(url)
+  return pathname === '/' && [search, hash, username, password].every((part) => part === '')
+}
+
+/** Why another URL than an origin is refused, as a rule for settings. */
+export const mustBeOrigin = 'must be scheme, host and port only, such as https://icl.example'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { ModelId } from '../lib/codecs.ts'
 import { nearestName } from '../lib/host/nearest.ts'
-import { isExposed, mustNotBeExposed } from '../lib/ip-address.ts'
+import { isExposed, isOrigin, mustBeOrigin, mustNotBeExposed } from '../lib/ip-address.ts'
 import { baseUrlVariable, builtInNames, providerNameOf } from '../lib/providers.ts'
 import { CoprocessorSetting } from '../lib/schemas/coprocessor-urls.ts'
 import { AttestationBackend } from '../lib/schemas/nodes.ts'
@@ -22,15 +22,7 @@ const HttpUrl = z
 
 const ServiceUrl = HttpUrl.refine((text) => !isHttpUrl(text) || !isExposed(text), mustNotBeExposed)
 
-const isOrigin = (text: string): boolean => {
-  const { pathname, search, hash, username, password } = new URL(text)
-  return pathname === '/' && [search, hash, username, password].every((part) => part === '')
-}
-
-const Origin = ServiceUrl.refine(
-  (text) => !isHttpUrl(text) || isOrigin(text),
-  'must be scheme, host and port only, such as https://icl.example',
-)
+const Origin = ServiceUrl.refine((text) => !isHttpUrl(text) || isOrigin(text), mustBeOrigin)
 
 /** Splits a list: it is a JSON array in the file, and comma-separated text in the environment. */
 export const split = (value: unknown): unknown =>

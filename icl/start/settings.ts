@@ -1,7 +1,13 @@
 import { hexToBytes } from 'viem'
 import { z } from 'zod'
 import { Address, ComparatorId, defaultComparator, ModelTier } from '../../lib/codecs.ts'
-import { isExposed, isLoopback, mustNotBeExposed } from '../../lib/ip-address.ts'
+import {
+  isExposed,
+  isLoopback,
+  isOrigin,
+  mustBeOrigin,
+  mustNotBeExposed,
+} from '../../lib/ip-address.ts'
 import { CoprocessorSetting } from '../../lib/schemas/coprocessor-urls.ts'
 import type { Rate as RateType } from '../../lib/schemas/network.ts'
 import { SvcError } from '../../lib/svc-error.ts'
@@ -82,10 +88,9 @@ const DatabaseUrl = z
 export const Settings = z.object({
   SVC_ICL_HOST: z.string().default('127.0.0.1').describe('Address to listen at'),
   SVC_ICL_PORT: Whole(1, 65_535).default(8080).describe('Port'),
-  SVC_ICL_PUBLIC_URL: HttpUrl.refine(
-    (url) => new URL(url).pathname === '/',
-    'must be an origin without a path',
-  ).describe('Origin by which callers know this ICL. Signatures are bound to it'),
+  SVC_ICL_PUBLIC_URL: HttpUrl.refine(isOrigin, mustBeOrigin).describe(
+    'Origin by which callers know this ICL. Signatures are bound to it',
+  ),
   SVC_ICL_SECRET: HexBytes(32).describe('Secret from which every key of the ICL is made'),
   SVC_ICL_DATABASE_URL: DatabaseUrl.default('sqlite:icl.db').describe(
     'Where to keep everything: memory:, sqlite:FILE, mongodb://... or mongodb+srv://...',

@@ -110,6 +110,17 @@ describe('the settings of the ICL', () => {
     expect(text).not.toContain(BigInt(`0x${key}`).toString().slice(0, 20))
   })
 
+  it.each([
+    'https://icl.example.org/path',
+    'https://icl.example.org/?region=eu',
+    'https://icl.example.org/#top',
+    'https://name:word@icl.example.org',
+  ])('refuse an address of which the origin is only a part: %s', (url) => {
+    const text = mistakesIn({ ...good, SVC_ICL_PUBLIC_URL: url })
+    expect(text).toContain('SVC_ICL_PUBLIC_URL must be scheme, host and port only')
+    expect(text).not.toContain('word@')
+  })
+
   it('are refused all the same when an address is none at all', () => {
     const text = mistakesIn({ ...good, SVC_ICL_PUBLIC_URL: 'nonsense', SVC_ICL_PORT: '70000' })
     expect(text).toContain('SVC_ICL_PUBLIC_URL must be an http or https URL')
