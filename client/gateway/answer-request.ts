@@ -227,6 +227,11 @@ async function readJson(request: Request): Promise<unknown> {
   if (!/^application\/json\s*(;|$)/i.test(type)) {
     throw badRequest('content-type must be application/json', undefined, 'unsupported_media_type')
   }
+  const encoding = request.headers.get('content-encoding') ?? 'identity'
+  if (encoding !== 'identity') {
+    const why = 'The body is compressed, which is not supported: send it without content-encoding'
+    throw badRequest(why, undefined, 'unsupported_content_encoding')
+  }
   const json = parseJson(await readBody(request))
   if (json === undefined) throw badRequest('The body is not JSON', undefined, 'invalid_json')
   return json

@@ -381,6 +381,16 @@ describe('who may call', () => {
     expect(other.status).toBe(403)
   })
 
+  it('is not compressed, and is told so', async () => {
+    const gateway = answers('x')
+    const refused = await gateway.post(question(), { headers: { 'content-encoding': 'gzip' } })
+    expect(refused.status).toBe(400)
+    expect(await refused.json()).toMatchObject({ error: { code: 'unsupported_content_encoding' } })
+    expect(gateway.asked).toEqual([])
+    const plain = await gateway.post(question(), { headers: { 'content-encoding': 'identity' } })
+    expect(plain.status).toBe(200)
+  })
+
   it('does not come by another name of this machine', async () => {
     const gateway = fakeGateway(() => acceptedAs('x', 'openai:one'), {
       hosts: new Set(['localhost', '127.0.0.1', '[::1]']),
