@@ -1,4 +1,4 @@
-import { constants } from 'node:fs'
+import { constants, existsSync } from 'node:fs'
 import { access, statfs } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import type { Clock } from '../../lib/clock.ts'
@@ -15,7 +15,7 @@ import { accessOf } from './access.ts'
 import type { AdminTerminal } from './admin-command.ts'
 import { time } from './admin-text.ts'
 import { readFileText, readFolder } from './machine.ts'
-import { openStore, sqliteFileOf } from './open-store.ts'
+import { copyFileOf, openStore, sqliteFileOf } from './open-store.ts'
 import { readPlayground } from './playground.ts'
 import { type Settings, settingsWarnings } from './settings.ts'
 import { revokedTpmsOf, tpmTrustOf } from './tpm.ts'
@@ -67,12 +67,14 @@ export const checkAttestation = (settings: Settings, clock: Clock): Promise<Chec
     return ok(name, [...tpm, ...(isMock ? ['mock'] : [])].join(', '))
   })
 
-/** Checks that the disk of a sqlite file has room. */
-export const checkDisk = ({ SVC_ICL_DATABASE_URL: url }: Settings): Promise<Check> =>
+/** Checks that the disk of a sqlite file, or of the local copy, has room. */
+export const checkDisk = (settings: Settings): Promise<Check> =>
   checking('disk', async () => {
     const name = 'disk'
-    if (!url.startsWith('sqlite:')) return skipped(name, 'the database is not a file')
-    const folder = dirname(resolve(sqliteFileOf(url)))
+    const url = settings.SVC_ICL_DATABASE_URL
+    const file = url.startsWith('sqlite:') ? sqliteFileOf(url) : copyFileOf(settings)
+    if (file === undefined) return skipped(name, 'the database is not a file')
+    const folder = existingFolderOf(file)
     const { bavail, bsize } = await statfs(folder)
     const free = bavail * bsize
     const text = `${folder} has ${(free / leastRoomBytes).toFixed(1)} GiB of room`
@@ -81,6 +83,46 @@ export const checkDisk = ({ SVC_ICL_DATABASE_URL: url }: Settings): Promise<Chec
       'Make room before it is full: that ends all saves, also those of `admin prune`, which deletes settled jobs.'
     return failed(name, text, remedy)
   })
+
+/** Checks that the local copy of a MongoDB can be opened, or made. */
+export async function checkLocalCopy(settings: Settings, log: Log): Promise<Check> {
+  const name = 'local copy'
+  const file = copyFileOf(settings)
+  if (file === undefined) return skipped(name, 'the settings have none')
+  try {
+    const copy = await openStore(`sqlite:${file}`, { guest: true, log })
+    try {
+      await copy.ping()
+    } finally {
+      await copy.close()
+    }
+    return ok(name, `${resolve(file)} can be opened`)
+  } catch (error) {
+    if (!isMissing(error)) return failedBy(name, error)
+    const folder = existingFolderOf(file)
+    if (await takesFiles(folder)) {
+      return ok(name, `there is none yet: the first start makes ${resolve(file)}`)
+    }
+    const remedy =
+      'Name a file in SVC_ICL_LOCAL_COPY that the user of the ICL can write. `off` does without: everything waits while MongoDB is away.'
+    return failed(name, `there is none, and ${folder} takes no files`, remedy)
+  }
+}
+
+const isMissing = (error: unknown): boolean =>
+  error instanceof SvcError && error.code === 'store-missing'
+
+/** The nearest folder above a file that is there. */
+function existingFolderOf(file: string): string {
+  const folder = dirname(resolve(file))
+  return existsSync(folder) ? folder : existingFolderOf(folder)
+}
+
+const takesFiles = (folder: string): Promise<boolean> =>
+  access(folder, constants.W_OK).then(
+    () => true,
+    () => false,
+  )
 
 /** Checks that the database is reachable, has this version's schema, and takes saves. The store stays open for other checks. */
 export async function checkStore(
@@ -131,14 +173,12 @@ async function tryOut(store: Store): Promise<Check> {
 
 async function storeFailure(url: string, error: unknown): Promise<Check> {
   const name = 'store'
-  if (!(error instanceof SvcError) || error.code !== 'store-missing') return failedBy(name, error)
+  if (!isMissing(error)) return failedBy(name, error)
   const folder = dirname(resolve(sqliteFileOf(url)))
-  try {
-    await access(folder, constants.W_OK)
+  if (await takesFiles(folder)) {
     return ok(name, `there is no database yet: the first start makes one in ${folder}`)
-  } catch {
-    const remedy =
-      'Make the folder writable for the user of the ICL, or correct SVC_ICL_DATABASE_URL.'
-    return failed(name, `there is no database, and ${folder} takes no files`, remedy)
   }
+  const remedy =
+    'Make the folder writable for the user of the ICL, or correct SVC_ICL_DATABASE_URL.'
+  return failed(name, `there is no database, and ${folder} takes no files`, remedy)
 }

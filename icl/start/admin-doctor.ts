@@ -3,7 +3,13 @@ import { type Check, failedBy, reportChecks, skipped } from '../../lib/host/chec
 import { systemClock as clock, systemRandom as random } from '../../lib/system.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { AdminCommand, AdminTerminal } from './admin-command.ts'
-import { checkAttestation, checkDisk, checkMeaning, checkStore } from './admin-doctor-local.ts'
+import {
+  checkAttestation,
+  checkDisk,
+  checkLocalCopy,
+  checkMeaning,
+  checkStore,
+} from './admin-doctor-local.ts'
 import { checkBlobs, checkChain, checkPublicUrl, checkWebhooks } from './admin-doctor-remote.ts'
 import { readFileText } from './machine.ts'
 import { parseSettings, type Settings } from './settings.ts'
@@ -22,6 +28,7 @@ const needSettings = [
   'attestation',
   'disk',
   'store',
+  'local copy',
   'chain',
   'contracts',
   'coordinator',
@@ -47,6 +54,7 @@ async function checkAll(environment: AdminTerminal['environment']): Promise<read
       checkAttestation(settings, clock),
       checkDisk(settings),
       check,
+      checkLocalCopy(settings, silent),
       checkChain(settings, clock),
       checkCoprocessor(
         {

@@ -27,7 +27,7 @@ export async function openStore(
     const { openSqliteStore } = await import('../store/sqlite/file.ts')
     return openSqliteStore(sqliteFileOf(url), options)
   }
-  if (/^mongodb(\+srv)?:/.test(url)) {
+  if (isMongoUrl(url)) {
     const { openMongoStore } = await import('../store/mongodb/store.ts')
     const { log } = options
     const store = await openMongoStore({ url, clock, random: systemRandom, log })
@@ -83,8 +83,7 @@ export async function openServiceStore(settings: StoreSettings, log: Log): Promi
     const store = await openSqliteStore(sqliteFileOf(url), { log })
     return { store: store.ahead(), replicaId: someId }
   }
-  if (!/^mongodb(\+srv)?:/.test(url))
-    return { store: await openStore(url, { log }), replicaId: someId }
+  if (!isMongoUrl(url)) return { store: await openStore(url, { log }), replicaId: someId }
   const [{ createMongoStore }, { openBridge }] = await Promise.all([
     import('../store/mongodb/store.ts'),
     import('../store/bridge/bridge.ts'),
@@ -95,12 +94,20 @@ export async function openServiceStore(settings: StoreSettings, log: Log): Promi
   return { store: await openBridge({ open, copy, replicaId, clock, random, log }), replicaId }
 }
 
+/** The file of the local copy that an ICL with these settings keeps; undefined for none. */
+export function copyFileOf({
+  SVC_ICL_DATABASE_URL: url,
+  SVC_ICL_REPLICAS: replicas,
+  SVC_ICL_LOCAL_COPY: file,
+}: StoreSettings): string | undefined {
+  if (!isMongoUrl(url) || replicas > 1 || file === 'off') return undefined
+  return file ?? join(homedir(), '.svc-icl', 'copy.db')
+}
+
 /** Opens the local copy; undefined for none. An error is fatal only in a file that the operator names, or in a corrupt one. */
-async function openCopy(
-  { SVC_ICL_REPLICAS: replicas, SVC_ICL_LOCAL_COPY: file }: StoreSettings,
-  log: Log,
-): Promise<LocalCopy | undefined> {
-  if (replicas > 1 || file === 'off') {
+async function openCopy(settings: StoreSettings, log: Log): Promise<LocalCopy | undefined> {
+  const file = copyFileOf(settings)
+  if (file === undefined) {
     log.info('There is no local copy: everything waits while MongoDB is away')
     return undefined
   }
@@ -108,14 +115,11 @@ async function openCopy(
     import('../store/sqlite/file.ts'),
     import('../store/bridge/local-copy.ts'),
   ])
-  const open = async (name: string) => {
-    mkdirSync(dirname(name), { recursive: true, mode: 0o700 })
-    return createLocalCopy(await openSqliteStore(name, { log }))
-  }
-  if (file !== undefined) return open(file)
   try {
-    return await open(join(homedir(), '.svc-icl', 'copy.db'))
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+    return createLocalCopy(await openSqliteStore(file, { log }))
   } catch (error) {
+    if (settings.SVC_ICL_LOCAL_COPY !== undefined) throw error
     if (error instanceof SvcError && error.code === 'store-corrupt') throw error
     log.warn(
       'There is no local copy: everything waits while MongoDB is away. Set SVC_ICL_LOCAL_COPY',
@@ -124,6 +128,8 @@ async function openCopy(
     return undefined
   }
 }
+
+const isMongoUrl = (url: string): boolean => /^mongodb(\+srv)?:/.test(url)
 
 /** `sqlite:FILE` and `sqlite:///FILE` name the same file. */
 export const sqliteFileOf = (url: string): string => url.replace(/^sqlite:(\/\/(?=\/))?/, '')

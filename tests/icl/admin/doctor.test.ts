@@ -62,9 +62,9 @@ async function doctor(changes: Record<string, string | undefined> = {}) {
 describe('admin doctor', () => {
   it('finds nothing wrong with a sound deployment, and looks at all of it', async () => {
     const { code, failed, skipped, checks, find } = await doctor()
-    expect([code, failed, skipped]).toEqual([0, [], ['webhooks', 'public url']])
-    const names = ['settings', 'attestation', 'disk', 'store', 'chain', 'contracts', 'coordinator']
-    names.push('clock', 'coprocessor', 'blobs', 'webhooks', 'public url')
+    expect([code, failed, skipped]).toEqual([0, [], ['local copy', 'webhooks', 'public url']])
+    const names = ['settings', 'attestation', 'disk', 'store', 'local copy', 'chain', 'contracts']
+    names.push('coordinator', 'clock', 'coprocessor', 'blobs', 'webhooks', 'public url')
     expect(checks.map(({ name }) => name)).toEqual(names)
     expect(find('coordinator')[0]?.detail).toMatch(/^0x[0-9a-fA-F]{40} has \d+(\.\d+)? ETH/)
   })
@@ -82,7 +82,7 @@ describe('admin doctor', () => {
       /^FAIL {4}chain {8}127\.0\.0\.1:\d+ is chain 31337, and the settings say 1$/m,
     )
     expect(text).toMatch(/^ {8}-> Correct SVC_ICL_RPC_URL/m)
-    expect(printed.at(-1)).toMatch(/^\d of 12 checks failed\.$/)
+    expect(printed.at(-1)).toMatch(/^\d of 13 checks failed\.$/)
   })
 
   it('shows what an RPC says on one line, without what controls a terminal', async () => {
@@ -108,7 +108,7 @@ describe('admin doctor', () => {
       SVC_ICL_SECRET: undefined,
       SVC_ICL_RPC_URL: undefined,
     })
-    expect([code, failed, skipped.length]).toEqual([1, ['settings'], 11])
+    expect([code, failed, skipped.length]).toEqual([1, ['settings'], 12])
     expect(find('settings')[0]?.detail).toContain('SVC_ICL_SECRET is missing')
     expect(find('settings')[0]?.detail).toContain('SVC_ICL_RPC_URL is missing')
   })
@@ -143,8 +143,37 @@ describe('admin doctor', () => {
     await writeFile(text, 'not a database, but more than a hundred bytes of text. '.repeat(20))
     const foreign = await doctor({ SVC_ICL_DATABASE_URL: `sqlite:${text}` })
     expect([foreign.code, foreign.failed]).toEqual([1, ['store']])
-    const away = await doctor({ SVC_ICL_DATABASE_URL: 'mongodb://127.0.0.1:1/svc' })
-    expect(away.failed).toEqual(['store'])
+  })
+
+  it('opens the local copy of a MongoDB that is away, or says whether one can be made', async () => {
+    const withCopy = async (copy: string) => {
+      const url = 'mongodb://127.0.0.1:1/svc'
+      const found = await doctor({ SVC_ICL_DATABASE_URL: url, SVC_ICL_LOCAL_COPY: copy })
+      return { ...found, copy: found.find('local copy')[0] }
+    }
+    const off = await withCopy('off')
+    expect([off.failed, off.copy?.status, off.find('disk')[0]?.status]).toEqual([
+      ['store'],
+      'skipped',
+      'skipped',
+    ])
+    // A running ICL has it open.
+    const name = join(folder, 'copy.db')
+    const held = await openSqliteStore(name)
+    const there = await withCopy(name)
+    await held.close()
+    expect([there.failed, there.copy?.detail]).toEqual([['store'], `${name} can be opened`])
+    expect(there.find('disk')[0]?.detail).toContain(`${folder} has `)
+    const later = join(folder, 'not', 'yet', 'copy.db')
+    const fresh = await withCopy(later)
+    expect([fresh.failed, fresh.copy?.detail]).toEqual([
+      ['store'],
+      `there is none yet: the first start makes ${later}`,
+    ])
+    const text = join(folder, 'text.db')
+    for (const wrong of [text, join(text, 'copy.db')]) {
+      expect((await withCopy(wrong)).failed).toContain('local copy')
+    }
   })
 
   it('finds an RPC that is away, contracts that are not there, and a stranger as coordinator', async () => {
