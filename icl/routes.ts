@@ -79,7 +79,9 @@ export const createRoutes = (deps: Dependencies, refusals: Refusals): Routes => 
 
 const statusRoutes = (deps: Dependencies, refusals: Refusals, queue: DrawQueue) => {
   const probes = createProbes(deps)
-  const gauges = cached(deps.clock, gaugesMs, () => readGauges(deps, queue.size)).read
+  const gauges = cached(deps.clock, gaugesMs, () =>
+    readGauges(deps, { probes, drawsWaiting: queue.size }),
+  ).read
   return {
     ...aboutRoutes(deps, probes, gauges),
     ...consoleRoutes(deps, probes, gauges, refusals),

@@ -85,8 +85,12 @@ const readInTime = <T>(
   )
 
 /** Returns the current figures of the ICL. Leaves out what does not answer within 3 s. */
-export async function readGauges(deps: Dependencies, drawsWaiting: number): Promise<Gauges> {
-  const [stats, nodes] = await Promise.all([
+export async function readGauges(
+  deps: Dependencies,
+  { probes, drawsWaiting }: Pick<Sources, 'probes'> & Pick<Gauges, 'drawsWaiting'>,
+): Promise<Gauges> {
+  const [{ reasons }, stats, nodes] = await Promise.all([
+    readinessOf(probes),
     readInTime(deps.clock, () => deps.store.stats()),
     readInTime(deps.clock, () => countNodes(deps)),
   ])
@@ -96,6 +100,7 @@ export async function readGauges(deps: Dependencies, drawsWaiting: number): Prom
     jobsByPhase: stats?.jobsByPhase ?? {},
     nodes,
     drawsWaiting,
+    degradedReasons: reasons.length,
     effects: stats?.effects ?? 0,
     oldestEffectSeconds: dueAt === undefined ? 0 : Math.max(0, (deps.clock.now() - dueAt) / 1000),
   }

@@ -150,9 +150,11 @@ function gaugesOf({ gauge }: Makers): (gauges: Gauges) => void {
   const effects = gauge('outbox_effects', 'Effects that are not delivered yet')
   const age = gauge('outbox_oldest_seconds', 'Age of the oldest overdue effect')
   const draws = gauge('draws_waiting', 'Draws that wait for their turn')
+  const degraded = gauge('degraded_reasons', 'Faults that /readyz names')
   return (state) => {
     for (const each of [jobs, nodes, effects, age]) each.reset()
     draws.set(state.drawsWaiting)
+    degraded.set(state.degradedReasons)
     up.set(state.known ? 1 : 0)
     for (const [phase, count] of Object.entries(state.jobsByPhase)) jobs.set({ phase }, count)
     // An empty pool is not an unknown one.

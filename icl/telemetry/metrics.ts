@@ -14,6 +14,8 @@ export type Gauges = {
   readonly effects: number
   /** Draws in the queue of this process. */
   readonly drawsWaiting: number
+  /** How many faults `GET /readyz` names. */
+  readonly degradedReasons: number
   /** Age of the oldest overdue effect, in seconds. */
   readonly oldestEffectSeconds: number
 }

@@ -75,6 +75,7 @@ describe('the metrics', () => {
     expect(samples.get('svc_icl_nodes{backend="mock",tier="0"}')).toBe(3)
     expect(samples.get('svc_icl_outbox_effects')).toBe(3)
     expect(samples.get('svc_icl_outbox_oldest_seconds')).toBeGreaterThanOrEqual(0)
+    expect(samples.get('svc_icl_degraded_reasons')).toBe(1)
     expect(samples.get('process_resident_memory_bytes')).toBeGreaterThan(1_000_000)
   })
 
@@ -102,6 +103,8 @@ describe('the metrics', () => {
     const { samples, response } = await scrape()
     expect(response.status).toBe(200)
     expect(samples.get('svc_icl_store_up')).toBe(0)
+    // The store is in memory, and the chain is away.
+    expect(samples.get('svc_icl_degraded_reasons')).toBe(2)
     expect([...samples.keys()].filter((name) => /^svc_icl_(jobs|nodes|outbox)/.test(name))).toEqual(
       [],
     )
