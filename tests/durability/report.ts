@@ -1,6 +1,6 @@
 import { table } from '../bench/table.ts'
 import type { Problem } from './check.ts'
-import type { Ended, PutFault, RunReport } from './run.ts'
+import { type Ended, isExpired, type PutFault, type RunReport } from './run.ts'
 
 /** What the faults of one kind did. */
 type Row = {
@@ -14,9 +14,6 @@ type Row = {
   readonly expired: number
   readonly recoveries: readonly (number | undefined)[]
 }
-
-/** Acknowledged jobs that were not answered although nobody did wrong. */
-const isExpired = ({ job }: Ended): boolean => job !== undefined && job.phase !== 'accepted'
 
 /** A job counts for the first fault that came while it ran, else for the one before it. */
 function faultOf(faults: readonly PutFault[], { told, job }: Ended): PutFault | undefined {
@@ -87,7 +84,11 @@ export function remarksOf({
 }: RunReport): readonly string[] {
   const expired = ended.filter(isExpired).map(({ told, job }) => {
     const why = job?.assignments.flatMap(({ reason }) => reason ?? []) ?? []
-    return `  ${told.jobId} ${job?.phase} (${job?.reason}): ${why.join(', ')}`
+    const turns = job?.agreement?.turns.flatMap(({ failed }) =>
+      failed ? `${failed.reason} ${failed.abort?.reason ?? ''}`.trimEnd() : [],
+    )
+    const failedTurns = turns ? `; turns: ${turns.join(', ')}` : ''
+    return `  ${told.jobId} ${job?.phase} (${job?.reason}): ${why.join(', ')}${failedTurns}`
   })
   return [
     `statements of nodes that were checked: ${statements}`,

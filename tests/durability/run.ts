@@ -46,6 +46,9 @@ export type PutFault = {
 /** A job of the load and how it ended in the store. */
 export type Ended = { readonly told: Told; readonly job: Job | undefined }
 
+/** Acknowledged jobs that were not answered although nobody did wrong. */
+export const isExpired = ({ job }: Ended): boolean => job !== undefined && job.phase !== 'accepted'
+
 /** What came of it. */
 export type RunReport = {
   readonly faults: readonly PutFault[]
@@ -112,8 +115,8 @@ export async function runFaults(options: RunOptions): Promise<RunReport> {
     const findings = await settle(world, load, isHurried ? hurriedMs : options.cancelAfterMs).catch(
       (error: unknown) => notLookedAt(error),
     )
-    if (findings.problems.length > 0) print(`kept in ${world.keep()}`)
     const ended = load.told.map((told) => ({ told, job: findings.jobs.get(told.jobId) }))
+    if (findings.problems.length > 0 || ended.some(isExpired)) print(`kept in ${world.keep()}`)
     const { statements } = findings
     const found = faults.flatMap(({ problems }) => problems)
     const left = found.filter((one) =>
