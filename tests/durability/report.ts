@@ -84,9 +84,7 @@ export function remarksOf({
 }: RunReport): readonly string[] {
   const expired = ended.filter(isExpired).map(({ told, job }) => {
     const why = job?.assignments.flatMap(({ reason }) => reason ?? []) ?? []
-    const turns = job?.agreement?.turns.flatMap(({ failed }) =>
-      failed ? `${failed.reason} ${failed.abort?.reason ?? ''}`.trimEnd() : [],
-    )
+    const turns = job?.agreement?.turns.flatMap(({ failed }) => failed?.reason ?? [])
     const failedTurns = turns ? `; turns: ${turns.join(', ')}` : ''
     return `  ${told.jobId} ${job?.phase} (${job?.reason}): ${why.join(', ')}${failedTurns}`
   })
