@@ -1,6 +1,9 @@
-"""Tests how long the client waits for a server."""
+"""Tests how the client asks servers, how long it waits for them, and which answers it refuses."""
 
+import os
 import socket
+import subprocess
+import sys
 import threading
 import time
 import unittest
@@ -39,13 +42,48 @@ class Request(unittest.TestCase):
             self.assertEqual(refused.exception.code, "usage")
 
     def test_an_answer_that_does_not_end_is_given_up(self):
-        head = b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n"
-        url = self.serve(*[(head, b" ")] * 3)
-        began = time.monotonic()
-        with patch.object(rpc, "_timeout_s", 0.5), self.assertRaises(SvcError) as refused:
-            rpc.request(url)
-        self.assertEqual(refused.exception.code, "unreachable")
-        self.assertLess(time.monotonic() - began, 10)
+        body = b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n", b" "
+        headers = b"HTTP/1.1 200 OK\r\n", b"a"
+        for endless in (body, headers):
+            url = self.serve(endless)
+            began = time.monotonic()
+            with patch.multiple(rpc, _timeout_s=0.5, _attempts=1), self.assertRaises(SvcError) as refused:
+                rpc.request(url)
+            self.assertEqual(refused.exception.code, "unreachable")
+            self.assertLess(time.monotonic() - began, 10)
+
+    def test_an_encoded_answer_is_refused_by_name(self):
+        head = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-encoding: %s\r\n\r\n{}"
+        self.assertEqual(rpc.request(self.serve((head % b"identity", b""))), b"{}")
+        with self.assertRaisesRegex(SvcError, "content-encoding gzip") as refused:
+            rpc.request(self.serve((head % b"gzip", b"")))
+        self.assertEqual(refused.exception.code, "answer-encoded")
+
+    def test_a_proxy_gets_no_request_for_this_machine(self):
+        head = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n"
+        direct, proxy = (self.serve((head + name, b"")) for name in (b"here.", b"proxy"))
+        code = "import sys; from svc_client import rpc; print([rpc.request(url) for url in sys.argv[1:]])"
+        settings = {**os.environ, "http_proxy": proxy, "no_proxy": "", "NO_PROXY": ""}
+        asked = [sys.executable, "-c", code, direct, "http://icl.test/"]
+        told = subprocess.run(asked, env=settings, capture_output=True, text=True, check=True)
+        self.assertEqual(told.stdout.strip(), "[b'here.', b'proxy']")
+
+    def test_user_and_password_of_an_address_are_sent_and_not_told(self):
+        server, seen = socket.create_server(("127.0.0.1", 0)), []
+        self.addCleanup(server.close)
+
+        def run():
+            connection, _ = server.accept()
+            seen.append(connection.recv(65_536).decode())
+            connection.sendall(b"HTTP/1.1 404 No\r\ncontent-length: 0\r\n\r\n")
+            connection.close()
+
+        threading.Thread(target=run, daemon=True).start()
+        port = server.getsockname()[1]
+        with self.assertRaises(SvcError) as refused:
+            rpc.request(f"http://user:pass%20word@127.0.0.1:{port}/key?key=value")
+        self.assertEqual(str(refused.exception), f"127.0.0.1:{port} refused with 404")
+        self.assertIn("Authorization: Basic dXNlcjpwYXNzIHdvcmQ=", seen[0])
 
     def test_a_wallet_without_funds_is_named_and_not_the_rpc(self):
         def answer(error):

@@ -1,9 +1,12 @@
 """Requests that leave this process: JSON over HTTP and a chain's JSON-RPC, with a deadline, a limit and retries."""
 
+import base64
 import http.client
+import io
 import ipaddress
 import json
 import re
+import socket
 import time
 import urllib.error
 import urllib.parse
@@ -26,7 +29,61 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-_opener = urllib.request.build_opener(_NoRedirect)
+class _Proxy(urllib.request.ProxyHandler):
+    """A proxy would see what is sent to this machine, and has another loopback."""
+
+    def proxy_open(self, req: urllib.request.Request, proxy: str, type: str) -> Any:
+        host = urllib.parse.urlsplit(req.full_url).hostname
+        return None if is_loopback(host or "") else super().proxy_open(req, proxy, type)
+
+
+class _Pieces(io.RawIOBase):
+    """Reads an answer. A socket's timeout is for each piece of it, this one for headers and body together."""
+
+    def __init__(self, raw: io.RawIOBase, connection: socket.socket):
+        self._raw, self._connection = raw, connection
+        self._until = time.monotonic() + _timeout_s
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> Optional[int]:
+        left_s = self._until - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutError("its answer does not end")
+        self._connection.settimeout(left_s)
+        return self._raw.readinto(buffer)
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()
+
+
+class _Answer(http.client.HTTPResponse):
+    def __init__(self, sock: socket.socket, *args: Any, **named: Any):
+        super().__init__(sock, *args, **named)
+        self.fp = io.BufferedReader(_Pieces(self.fp.detach(), sock))
+
+
+class _Plain(http.client.HTTPConnection):
+    response_class = _Answer
+
+
+class _Secure(http.client.HTTPSConnection):
+    response_class = _Answer
+
+
+class _Http(urllib.request.HTTPHandler):
+    def http_open(self, req: urllib.request.Request) -> Any:
+        return self.do_open(_Plain, req)
+
+
+class _Https(urllib.request.HTTPSHandler):
+    def https_open(self, req: urllib.request.Request) -> Any:
+        return self.do_open(_Secure, req)
+
+
+_opener = urllib.request.build_opener(_NoRedirect, _Proxy, _Http, _Https)
 
 
 def request(
@@ -46,6 +103,11 @@ def request(
     headers = {"content-type": kind} if body is not None else {}
     if token is not None:
         headers["authorization"] = f"Bearer {token}"
+    parts = urllib.parse.urlsplit(url)
+    user, at, place = parts.netloc.rpartition("@")
+    if at:
+        url = parts._replace(netloc=place).geturl()
+        headers.setdefault("authorization", "Basic " + base64.b64encode(urllib.parse.unquote_to_bytes(user)).decode())
     data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
     asked_s = 0
     for attempt in range(_attempts):
@@ -55,15 +117,18 @@ def request(
         try:
             signed = {} if sign is None else sign("GET" if data is None else "POST", url, data)
             asked = urllib.request.Request(url, data=data, headers={**headers, **signed})
-            until = time.monotonic() + _timeout_s
             with _opener.open(asked, timeout=_timeout_s) as answer:
-                read = _read(answer, most_bytes + 1, until)
+                coding = answer.headers.get("content-encoding", "identity")
+                if coding.lower() != "identity":
+                    raise SvcError("answer-encoded", f"{host} sent a content-encoding {coding[:100]}", "Ask another.")
+                read = answer.read(most_bytes + 1)
             if len(read) > most_bytes:
                 raise SvcError("answer-too-large", f"{host} sent more than {most_bytes} bytes", "Ask another.")
             return read
         except urllib.error.HTTPError as error:
-            if error.code not in (429, 500, 502, 503, 504):
-                raise SvcError("http-refused", _told(host, error), "Correct the request.") from error
+            with error:
+                if error.code not in (429, 500, 502, 503, 504):
+                    raise SvcError("http-refused", _told(host, error), "Correct the request.") from error
             why: Exception = error
             wait = error.headers.get("retry-after", "")
             asked_s = int(wait) if re.fullmatch("[0-9]{1,9}", wait) else 0
@@ -73,28 +138,17 @@ def request(
 
 
 def host_of(url: str) -> str:
-    """Returns the host of an http or https URL. Raises SvcError `usage` for anything else."""
+    """Returns host and port of an http or https URL. Raises SvcError `usage` for anything else."""
     try:
         parts = urllib.parse.urlsplit(url)
         # Reading the port checks it.
         if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
-            return parts.hostname
+            name = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+            usual = 80 if parts.scheme == "http" else 443
+            return name if parts.port in (None, usual) else f"{name}:{parts.port}"
     except ValueError:
         pass
     raise SvcError("usage", "An address has to be like https://name.example", "Correct it.")
-
-
-def _read(answer: http.client.HTTPResponse, most_bytes: int, until: float) -> bytes:
-    """A socket's timeout is for each piece of a body. This one is for the whole body."""
-    read = b""
-    while len(read) < most_bytes:
-        piece = answer.read1(min(most_bytes - len(read), 65_536))
-        if not piece:
-            break
-        read += piece
-        if time.monotonic() > until:
-            raise TimeoutError("its answer does not end")
-    return read
 
 
 def _told(host: str, error: urllib.error.HTTPError) -> str:
@@ -120,9 +174,8 @@ class Rpc:
     """A chain's JSON-RPC, checked to be on the expected chain."""
 
     def __init__(self, url: str, chain_id: int):
-        self.url = url
-        host = urllib.parse.urlsplit(url).hostname or ""
-        if chain_id == 31_337 and not is_loopback(host):
+        self.url, host = url, host_of(url)
+        if chain_id == 31_337 and not is_loopback(urllib.parse.urlsplit(url).hostname or ""):
             raise SvcError(
                 "chain-not-local",
                 f"the receipt is of the local chain {chain_id}, but the chain RPC is at {host}",
@@ -138,7 +191,7 @@ class Rpc:
 
     def call(self, method: str, *params: Any) -> Any:
         """Returns the result of a method. Raises SvcErrors."""
-        host = urllib.parse.urlsplit(self.url).hostname
+        host = host_of(self.url)
         message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         try:
             answer = json.loads(request(self.url, message))
