@@ -1,11 +1,13 @@
 """Tests how the client asks servers, how long it waits for them, and which answers it refuses."""
 
+import json
 import os
 import socket
 import subprocess
 import sys
 import threading
 import time
+import traceback
 import unittest
 from unittest.mock import patch
 
@@ -67,6 +69,29 @@ class Request(unittest.TestCase):
         asked = [sys.executable, "-c", code, direct, "http://icl.test/"]
         told = subprocess.run(asked, env=settings, capture_output=True, text=True, check=True)
         self.assertEqual(told.stdout.strip(), "[b'here.', b'proxy']")
+
+    def test_texts_of_a_server_forge_no_lines(self):
+        text = "\x1b[2J\r\nThe receipt is valid\x7f\x9b\u202e\ud800" + "a" * 5_000
+        problem = json.dumps({"code": text, "detail": text}).encode()
+        unknown = json.dumps({"error": {"code": -32601, "message": text}}).encode()
+
+        def sent(status, body):
+            return b"HTTP/1.1 %s\r\ncontent-length: %d\r\n\r\n%s" % (status, len(body), body), b""
+
+        place = rpc.Rpc.__new__(rpc.Rpc)
+        asks = [
+            (lambda: rpc.request(place.url), sent(b"404 No", problem)),
+            (lambda: rpc.request(place.url), sent(b"404 \x1b[2J\x9b", b"")),
+            (lambda: rpc.request(place.url), (b"\x1b[2J\x9b" + b"a" * 5_000 + b"\r\n\r\n", b"")),
+            (lambda: place.call("eth_chainId"), sent(b"200 OK", unknown)),
+        ]
+        for ask, answer in asks:
+            place.url = self.serve(answer)
+            with patch.object(rpc, "_attempts", 1), self.assertRaises(SvcError) as refused:
+                ask()
+            self.assertLess(len(str(refused.exception)), 3_000)
+            told = "".join(traceback.format_exception(refused.exception))
+            self.assertNotRegex(told, "[\ud800\x1b\r\x7f\x9b\u202e]|\nThe receipt is valid")
 
     def test_user_and_password_of_an_address_are_sent_and_not_told(self):
         server, seen = socket.create_server(("127.0.0.1", 0)), []

@@ -16,8 +16,6 @@ from .rpc import host_of
 _most_bytes = 1_048_576
 _done, _invalid, _usage, _try_again = 0, 1, 2, 75
 _interrupted, _unread = 130, 141
-# Characters that control a terminal: text of a file or a server could forge the lines beside it.
-_controlling = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 # Such errors say nothing of the receipt.
 _of_servers = "usage", "http-refused", "chain-not-local", "chain-id-differs"
 _sentences = {
@@ -47,7 +45,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _unread
     except SvcError as error:
-        print(f"error: {_on_one_line(str(error))}\n{error.hint}", file=sys.stderr)
+        print(f"error: {error}\n{error.hint}", file=sys.stderr)
         return _invalid
 
 
@@ -148,7 +146,7 @@ def _report(
         print(json.dumps({"verdict": verdict, "receipt_hash": name, "not_checked": open_points, "checks": checks}))
         return code
     for check in checks:
-        detail = ": " + _on_one_line(check["detail"]) if "detail" in check else ""
+        detail = ": " + check["detail"] if "detail" in check else ""
         print(f"{check['status']:<7} {check['name']}{detail}")
         if "remedy" in check:
             print(f"        {check['remedy']}")
@@ -160,10 +158,6 @@ def _report(
         print(f"Not checked: {'; '.join(open_points)}")
     print(_sentences[verdict])
     return code
-
-
-def _on_one_line(text: str) -> str:
-    return _controlling.sub(lambda character: f"\\u{ord(character[0]):04x}", text)
 
 
 def _not_checked(options: argparse.Namespace) -> list[str]:

@@ -1,16 +1,28 @@
 """The one error of this package, and checks that raise it."""
 
+import re
 from typing import Callable
+
+# Characters that control a terminal or have no encoding: text of a file or a server could forge the lines around it.
+_controlling = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_most_characters = 2_000
 
 
 class SvcError(Exception):
-    """An error with a stable `code`, a message on what happened, and in `hint` what to do about it."""
+    """An error with a stable `code`, a message on what happened, and in `hint` what to do about it.
+
+    Both are one printable line of limited length, because servers and files write parts of them.
+    """
 
     def __init__(self, code: str, message: str, hint: str, retryable: bool = False):
-        super().__init__(message)
+        super().__init__(_on_one_line(message))
         self.code = code
-        self.hint = hint
+        self.hint = _on_one_line(hint)
         self.retryable = retryable
+
+
+def _on_one_line(text: str) -> str:
+    return _controlling.sub(lambda character: f"\\u{ord(character[0]):04x}", text[:_most_characters])
 
 
 def checker(code: str, message: str, hint: str) -> Callable[[bool, str], None]:

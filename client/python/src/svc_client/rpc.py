@@ -128,13 +128,14 @@ def request(
         except urllib.error.HTTPError as error:
             with error:
                 if error.code not in (429, 500, 502, 503, 504):
-                    raise SvcError("http-refused", _told(host, error), "Correct the request.") from error
+                    raise SvcError("http-refused", _told(host, error), "Correct the request.") from None
             why: Exception = error
             wait = error.headers.get("retry-after", "")
             asked_s = int(wait) if re.fullmatch("[0-9]{1,9}", wait) else 0
         except (OSError, http.client.HTTPException) as error:
             why = error
-    raise SvcError("unreachable", f"{host} cannot be reached: {why}", "Try again later.", retryable=True) from why
+    # The cause is left out, because a traceback would show its text as the server wrote it.
+    raise SvcError("unreachable", f"{host} cannot be reached: {why}", "Try again later.", retryable=True) from None
 
 
 def host_of(url: str) -> str:
