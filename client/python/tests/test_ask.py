@@ -111,6 +111,23 @@ class Ask(unittest.TestCase):
             wallet = Wallet("0x" + "11" * 32)
             self.assertEqual(ask(self.url, self.url, wallet, "openai:test", "Who?").text, "yes")
 
+    def test_a_transaction_whose_nonce_another_process_took_is_sent_with_the_next(self):
+        chain, service = {0: "other"}, _Service.__new__(_Service)
+        service.wallet, service.store = Wallet("0x" + "11" * 32), self.vector["store"]
+
+        def call(method, *params):
+            if method == "eth_getTransactionCount":
+                return counts.pop(0)
+            if method == "eth_getTransactionBySenderAndNonce":
+                return {"input": chain[params[1]], "hash": f"0x{params[1]}"} if params[1] in chain else None
+            if params[0]["nonce"] in chain:
+                raise SvcError("answer-wrong", "nonce too low", "")
+            chain[params[0]["nonce"]] = params[0]["data"]
+            return "0x1"
+
+        service.rpc, counts = SimpleNamespace(call=call), [0, 1]
+        self.assertEqual((service._sent("own"), chain), ("0x1", {0: "other", 1: "own"}))
+
     def test_no_job_may_take_longer_than_an_hour(self):
         for self.job_seconds in ("600", 600.5, -1, 3_601):
             with self.assertRaises(SvcError) as refused:

@@ -1,16 +1,50 @@
 import { readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
+import { answerJson, startServer } from '../../local-server.ts'
 import type { ClientWorld } from '../client-world.ts'
 import { cannot, runPython, skipped } from './python.ts'
 
 const readme = new URL('../../../client/python/README.md', import.meta.url)
 
+type Answer = { readonly result?: unknown }
+
+/** Asks as the README says. Without `change` at the chain's RPC, else at a server that changes the RPC's answers; undefined loses one. */
+async function askAt(
+  { environment }: ClientWorld,
+  change?: (method: string, answer: Answer) => Answer | undefined,
+) {
+  const [, code = ''] = /```python\n(.*?)```/s.exec(await readFile(readme, 'utf8')) ?? []
+  if (change === undefined) return await runPython(['-c', code], environment)
+  const rpc = await startServer(async (response, { body }) => {
+    const headers = { 'content-type': 'application/json' }
+    const asked = await fetch(String(environment.SVC_RPC_URL), { method: 'POST', body, headers })
+    const answer = change(JSON.parse(body).method, (await asked.json()) as Answer)
+    answerJson(response, answer === undefined ? 503 : 200, answer ?? {})
+  })
+  try {
+    return await runPython(['-c', code], { ...environment, SVC_RPC_URL: rpc.url })
+  } finally {
+    await rpc.close()
+  }
+}
+
 export function testPython(place: () => ClientWorld): void {
   describe.skipIf(cannot)(`the client in Python${skipped}`, () => {
+    const answered = { code: 0, stdout: 'Answer to: What is a buoy for?\n', stderr: '' }
+
     it('asks on the local chain, as its README says', async () => {
-      const [, code = ''] = /```python\n(.*?)```/s.exec(await readFile(readme, 'utf8')) ?? []
-      const ended = await runPython(['-c', code], place().environment)
-      expect(ended).toEqual({ code: 0, stdout: 'Answer to: What is a buoy for?\n', stderr: '' })
+      expect(await askAt(place())).toEqual(answered)
+    })
+
+    it('sends each transaction once, although the answers to it are lost', async () => {
+      const sent: unknown[] = []
+      const ended = await askAt(place(), (method, answer) => {
+        if (method !== 'eth_sendTransaction') return answer
+        if (answer.result === undefined) return answer
+        sent.push(answer.result)
+        return undefined
+      })
+      expect([ended, sent.length]).toEqual([answered, 2])
     })
   })
 }

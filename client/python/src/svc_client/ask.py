@@ -197,13 +197,29 @@ class _Service:
             raise wrong_answer("the ICL", str(error)) from error
 
     def _send(self, function: str, arguments: bytes) -> dict[str, Any]:
-        data = "0x" + (keccak256(function.encode())[:4] + arguments).hex()
         self.rpc.call("anvil_impersonateAccount", self.wallet.address)
-        name = self.rpc.call("eth_sendTransaction", {"from": self.wallet.address, "to": self.store, "data": data})
+        name = self._sent("0x" + (keccak256(function.encode())[:4] + arguments).hex())
         receipt = _awaited(lambda: self.rpc.call("eth_getTransactionReceipt", name), f"the transaction {name}")
         if receipt["status"] != "0x1":
             raise SvcError("transaction-reverted", f"The transaction {name} reverted", "Ask again.")
         return receipt
+
+    def _sent(self, data: str) -> str:
+        """Sends a transaction and returns its hash. The chain takes one of its repeats, which have the same nonce."""
+        sender = self.wallet.address
+        for _ in range(_looks):
+            nonce = self.rpc.call("eth_getTransactionCount", sender, "pending")
+            try:
+                call = {"from": sender, "to": self.store, "data": data, "nonce": nonce}
+                return self.rpc.call("eth_sendTransaction", call)
+            except SvcError:
+                found = self.rpc.call("eth_getTransactionBySenderAndNonce", sender, nonce)
+                if not isinstance(found, dict):
+                    raise
+                if found.get("input") == data:
+                    return found.get("hash")
+            # Another process of this wallet has taken the nonce.
+        raise SvcError("nonce-taken", "Other processes of this wallet took each nonce", "Ask again.", retryable=True)
 
 
 def _awaited(find: Callable[[], T], what: str) -> T:
