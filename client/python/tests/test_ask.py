@@ -7,7 +7,7 @@ from unittest.mock import patch
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from svc_client import ask as asking
-from svc_client.ask import _Key, _Service, ask
+from svc_client.ask import _Job, _Key, _Service, ask
 from svc_client.encoding import canonical_json, to_base64url
 from svc_client.errors import SvcError
 from svc_client.wallet import Wallet
@@ -105,11 +105,12 @@ class Ask(unittest.TestCase):
             patch.object(asking, "_Service") as service,
             patch.object(asking.time, "sleep"),
         ):
-            made = service.return_value
-            made.terms.return_value, made.draw.return_value, made.submit.return_value = {}, ({}, []), ("0x2", "token")
+            made, job = service.return_value, _Job("0x2", "token", {}, 0, 0, 0)
+            made.terms.return_value, made.draw.return_value, made.submit.return_value = {}, ({}, []), job
             made.check.side_effect = [away, None]
             wallet = Wallet("0x" + "11" * 32)
             self.assertEqual(ask(self.url, self.url, wallet, "openai:test", "Who?").text, "yes")
+            made.check.assert_called_with(receipt, job, {"status": "accepted"})
 
     def test_a_transaction_whose_nonce_another_process_took_is_sent_with_the_next(self):
         chain, service = {0: "other"}, _Service.__new__(_Service)

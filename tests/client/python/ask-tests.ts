@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { toEventSelector } from 'viem'
 import { describe, expect, it } from 'vitest'
 import { answerJson, startServer } from '../../local-server.ts'
 import type { ClientWorld } from '../client-world.ts'
@@ -6,6 +7,7 @@ import { cannot, runPython, skipped } from './python.ts'
 
 const readme = new URL('../../../client/python/README.md', import.meta.url)
 
+type Log = { readonly topics: readonly string[] }
 type Answer = { readonly result?: unknown }
 
 /** Asks as the README says. Without `change` at the chain's RPC, else at a server that changes the RPC's answers; undefined loses one. */
@@ -45,6 +47,20 @@ export function testPython(place: () => ClientWorld): void {
         return undefined
       })
       expect([ended, sent.length]).toEqual([answered, 2])
+    })
+
+    it('refuses an answer that the chain opened to a stranger', async () => {
+      const event = toEventSelector('AccessGranted(uint256,uint256,address,address)')
+      const stranger = `0x${'5'.repeat(64)}`
+      const { code, stdout, stderr } = await askAt(place(), (method, answer) => {
+        if (method !== 'eth_getLogs') return answer
+        const logs = answer.result as readonly Log[]
+        const granted = logs.filter(({ topics }) => topics[0] === event)
+        const lies = granted.map((log) => ({ ...log, topics: log.topics.with(2, stranger) }))
+        return { ...answer, result: [...logs, ...lies] }
+      })
+      expect([code, stdout]).toEqual([1, ''])
+      expect(stderr).toMatch(/SvcError: The answer is open to 0x5+, which the receipt/)
     })
   })
 }

@@ -18,8 +18,8 @@ from .errors import SvcError, check, checker
 from .jobs import fetch_output, fetch_receipt, follow, outlast, published_keys
 from .keccak import abi_encode, keccak256, word
 from .lists import candidates_of, draw_list, first_positions, job_id_of, list_seed, read_pool
-from .receipt import Receipt
-from .rpc import Rpc, get_json, request, wrong_answer
+from .receipt import Receipt, receipt_hash
+from .rpc import Rpc, get_json, look_for, request, wrong_answer
 from .sealing import prompt_purpose, seal, split_key
 from .signatures import verify_signature
 from .wallet import Wallet
@@ -30,7 +30,6 @@ _most_bytes, _output_tokens = 8_192, 1_024
 _most_passed, _grace_s, _wait_s = 4, 600, 15
 # At the next attempt the ICL's chain RPC has the block that this one has.
 _looks, _leaving_s = 4, 5
-_polls, _poll_s = 200, 0.1
 _encrypted = "(uint256,uint8,uint8,bytes)"
 
 _trust = checker("list-untrusted", "The list is not used", "Ask again, or use another ICL.")
@@ -66,17 +65,17 @@ def ask(
     terms = service.terms(model_id)
     of_key = service.store_key(key, hash_of(terms))
     signed, seats = service.draw(terms, of_key)
-    job_id, token = service.submit(seal(prompt, key, prompt_purpose(wallet.address)), of_key, signed, seats)
-    view = follow(service.icl, job_id, token, on_view)
+    job = service.submit(seal(prompt, key, prompt_purpose(wallet.address)), of_key, signed, seats)
+    view = follow(service.icl, job.job_id, job.token, on_view)
     if view["status"] != "accepted":
         why = f"The job ended as {view['status']} ({view.get('reason')})"
         raise SvcError("job-not-accepted", why, "Ask again, or a model whose answers vary less.")
-    receipt = outlast(lambda: fetch_receipt(service.icl, job_id, token))
-    outlast(lambda: service.check(receipt))
+    receipt = outlast(lambda: fetch_receipt(service.icl, job.job_id, job.token))
+    outlast(lambda: service.check(receipt, job, view))
     answer = outlast(lambda: fetch_output(service.icl, receipt, service.rpc))
     deliverer = receipt["delivery"]["body"]["address"]
     agreed = next(one["body"]["evidence"] for one in receipt["answers"] if one["body"]["address"] == deliverer)
-    check(exact_evidence(answer, evidence_key(key, job_id)) == agreed, "the text is not what the nodes agreed on")
+    check(exact_evidence(answer, evidence_key(key, job.job_id)) == agreed, "the text is not what the nodes agreed on")
     return Answer(answer, receipt)
 
 
@@ -90,6 +89,19 @@ class _Key(NamedTuple):
 
     def query(self) -> dict[str, str]:
         return {**self.handles(), "block_number": self.block["number"]}
+
+
+class _Job(NamedTuple):
+    """A submitted job: what its receipt has to say."""
+
+    job_id: str
+    token: str
+    listed: dict[str, Any]
+    until: int
+    granted: int
+    """The members that may read the prompt from the beginning, as bits by position."""
+    since: int
+    """The chain's time before the submission."""
 
 
 class _Service:
@@ -164,12 +176,11 @@ class _Service:
         is_active = [self.rpc.read(self.nodes, "isActive(address)", own[seat])[0] for seat in seats]
         return signed, seats, all(is_active)
 
-    def submit(self, sealed: bytes, key: _Key, signed: dict[str, Any], seats: list[int]) -> tuple[str, str]:
-        """Submits the job; returns its id and read token."""
+    def submit(self, sealed: bytes, key: _Key, signed: dict[str, Any], seats: list[int]) -> _Job:
         body, nonce, prompt_cid = signed["body"], secrets.randbits(256), cid_of(sealed)
         self._post(f"/v1/blobs?{urllib.parse.urlencode(key.query())}", sealed)
         job_id = job_id_of(self.chain_id, self.wallet.address, prompt_cid, key.high, key.low, nonce)
-        latest = int(self.rpc.call("eth_getBlockByNumber", "latest", False)["timestamp"], 16)
+        latest = self.rpc.time()
         until = max(min(int(time.time()), body["at"]), latest) + self.job_s + _grace_s
         mask = sum(1 << seat for seat in seats)
         committed = abi_encode([key.high, key.low, job_id, body["list"], mask, body["coordinator"], until])
@@ -178,16 +189,28 @@ class _Service:
         more = {"until": until, "client_nonce": str(nonce), "parameters": {"max_output_tokens": _output_tokens}}
         submitted = self._post("/v1/inference", {**job, **more})
         try:
-            return job_id, submitted["read_token"]
+            return _Job(job_id, submitted["read_token"], body, until, mask, latest)
         except (KeyError, TypeError) as error:
             raise wrong_answer("the ICL", "a job without a read token") from error
 
-    def check(self, receipt: Receipt) -> None:
-        """Checks that the chain holds the list, and soon the receipt."""
+    def check(self, receipt: Receipt, job: _Job, view: dict[str, Any]) -> None:
+        """Checks that a receipt that holds is that of the job and of the ICL's view, and that the chain bears it out."""
+        chosen, listed = receipt["list"], job.listed
+        check(receipt["max_output_tokens"] == _output_tokens, "its nodes were told another length of answer")
+        check(chosen["terms"] == listed["terms"], "it has other terms")
+        check(chosen["block"] == listed["block"], "its list is of another block")
+        check(chosen["members"] == listed["list"], "it has another list of nodes")
+        ends = chosen["activator"], chosen["until"]
+        check(ends == (listed["coordinator"], job.until), "its list has another activator, or another end")
+        check(view.get("receipt_hash") == receipt_hash(receipt), "its hash is not the one that the ICL named")
+        check(view.get("output_cid") == receipt["delivery"]["body"]["output_cid"], "it is about another output")
         place = chain.Place(self.rpc, self.results, self.store)
         chain.check_list(receipt, place)
+        chain.check_signers(receipt, self.nodes, self.rpc)
+        chain.check_readers(receipt, job.granted, place)
         _awaited(lambda: self.rpc.read(self.results, "resultOf(bytes32)", receipt["jobId"])[1], "its result")
         chain.check_result(receipt, place)
+        chain.check_time(receipt, job.since, self.rpc)
 
     def _post(self, path: str, body: Any) -> Any:
         answer = request(self.icl + path, body, sign=lambda *asked: self.wallet.sign_request(self.chain_id, *asked))
@@ -200,7 +223,7 @@ class _Service:
         self.rpc.call("anvil_impersonateAccount", self.wallet.address)
         name = self._sent("0x" + (keccak256(function.encode())[:4] + arguments).hex())
         receipt = _awaited(lambda: self.rpc.call("eth_getTransactionReceipt", name), f"the transaction {name}")
-        if receipt["status"] != "0x1":
+        if not isinstance(receipt, dict) or receipt.get("status") != "0x1":
             raise SvcError("transaction-reverted", f"The transaction {name} reverted", "Ask again.")
         return receipt
 
@@ -223,12 +246,10 @@ class _Service:
 
 
 def _awaited(find: Callable[[], T], what: str) -> T:
-    for _ in range(_polls):
-        found = find()
-        if found:
-            return found
-        time.sleep(_poll_s)
-    raise wrong_answer("the chain RPC", f"{what} is not there yet")
+    found = look_for(find)
+    if not found:
+        raise wrong_answer("the chain RPC", f"{what} is not there yet")
+    return found
 
 
 def _formed(form: schema.Form, value: Any) -> Any:

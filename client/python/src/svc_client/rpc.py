@@ -11,7 +11,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from typing import Any, Callable, Optional, Sequence, Union
+from typing import Any, Callable, Optional, Sequence, TypeVar, Union
 
 from .errors import SvcError
 from .keccak import abi_encode, keccak256
@@ -20,6 +20,9 @@ _timeout_s = 20
 _attempts = 3
 _most_bytes = 4_194_304
 _most_wait_s = 60
+_looks, _look_s = 200, 0.1
+
+T = TypeVar("T")
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -182,7 +185,7 @@ class Rpc:
                 f"the receipt is of the local chain {chain_id}, but the chain RPC is at {host}",
                 "Use an RPC on this machine (127.0.0.1).",
             )
-        actual = int(self.call("eth_chainId"), 16)
+        actual = _number(self.call("eth_chainId"))
         if actual != chain_id:
             raise SvcError(
                 "chain-id-differs",
@@ -206,6 +209,11 @@ class Rpc:
             raise SvcError("chain-wallet-empty", told, "Send gas money to the wallet.", retryable=True)
         raise wrong_answer(f"the chain RPC at {host}", why)
 
+    def time(self) -> int:
+        """Returns the time of the latest block, Unix seconds."""
+        block = self.call("eth_getBlockByNumber", "latest", False)
+        return _number(block.get("timestamp") if isinstance(block, dict) else None)
+
     def read(self, contract: str, function: str, *arguments: Union[int, str]) -> list[int]:
         """Returns the words that a view function returns."""
         data = keccak256(function.encode())[:4] + abi_encode(arguments)
@@ -227,6 +235,23 @@ class Rpc:
         until = "latest" if last is None else hex(last)
         asked = {"address": contract, "topics": wanted, "fromBlock": hex(first), "toBlock": until}
         return self.call("eth_getLogs", asked)
+
+
+def _number(text: Any) -> int:
+    try:
+        return int(text, 16)
+    except (TypeError, ValueError) as error:
+        raise wrong_answer("the chain RPC", str(error)) from error
+
+
+def look_for(find: Callable[[], T]) -> T:
+    """Asks for 20 s until something is found, because an RPC may be a few blocks late. Returns the last answer."""
+    for _ in range(_looks - 1):
+        found = find()
+        if found:
+            return found
+        time.sleep(_look_s)
+    return find()
 
 
 def is_loopback(host: str) -> bool:
