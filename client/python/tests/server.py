@@ -27,7 +27,7 @@ def serve(test: Any, get: Callable[[str, Optional[str]], Any], post: Callable[[s
             pass
 
     server = HTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     test.addCleanup(server.server_close)
     test.addCleanup(server.shutdown)
     return f"http://127.0.0.1:{server.server_port}"

@@ -13,6 +13,8 @@ from unittest.mock import patch
 from svc_client import command
 from svc_client.command import main
 
+from .server import serve
+from .told_chain import ToldChain, key_stored
 from .vectors import read
 
 
@@ -73,6 +75,43 @@ class Command(unittest.TestCase):
             with contextlib.redirect_stderr(io.StringIO()), self.assertRaises(SystemExit) as ended:
                 self.run_on(text, *flags)
             self.assertEqual(ended.exception.code, 2)
+
+    def test_a_made_up_receipt_is_valid_only_if_the_named_chain_rpcs_tell_the_truth(self):
+        receipt, contract = self.vector["receipt"], "0x" + "11" * 20
+        contracts = "--result-registry", contract, "--prompt-key-store", contract
+        lying, other, honest = (ToldChain(self, receipt) for _ in range(3))
+        honest.views.update({"resultOf(bytes32)": [64, 0, *[0] * 6, 7 * 32, 0], "listOf(uint256,uint256)": [0, 0, 0]})
+        honest.events[key_stored] = []
+        hosts = [chain.url.removeprefix("http://") for chain in (lying, other, honest)]
+        believed = f"http://user:secret@{hosts[0]}/path?key=secret"
+        alone, both = f"{hosts[0]} tells the truth", f"{hosts[0]} and {hosts[1]} tell the truth"
+        for urls, truth in (([believed], alone), ([believed, other.url], both), ([believed, lying.url], alone)):
+            flags = [*contracts, *(flag for url in urls for flag in ("--rpc", url))]
+            code, out = self.run_on(json.dumps(receipt), *flags)
+            self.assertEqual(code, 0, out)
+            sentence = f"The receipt is valid if {truth}: it is consistent, and the chain holds its hash and its list.\n"
+            self.assertTrue(out.endswith(sentence), out)
+            self.assertIn(f"Not checked: that {truth} about the chain; ", out)
+            self.assertNotIn("secret", out)
+            told = json.loads(self.run_on(json.dumps(receipt), *flags, "--json")[1])
+            self.assertEqual(told["rpc_hosts"], list(dict.fromkeys(hosts[: len(urls)])) if truth == both else hosts[:1])
+            self.assertIn(f"that {truth} about the chain", told["not_checked"])
+        for urls in ([lying.url, honest.url], [honest.url, lying.url]):
+            code, out = self.run_on(json.dumps(receipt), *contracts, "--rpc", urls[0], "--rpc", urls[1])
+            self.assertEqual(code, 1)
+            self.assertTrue(out.endswith("The receipt is invalid.\n"), out)
+            self.assertIn(f"ok      list: {hosts[0]}\n", out)
+            self.assertIn(f"failed  list: {hosts[2]}: The receipt does not fit the chain", out)
+
+    def test_a_chain_rpc_that_fails_is_named_and_leaves_the_verdict_open(self):
+        receipt, contract = self.vector["receipt"], "0x" + "11" * 20
+        contracts = "--result-registry", contract, "--prompt-key-store", contract
+        failing = serve(self, lambda *_: None, lambda *_: None)
+        flags = "--rpc", ToldChain(self, receipt).url, "--rpc", failing
+        code, out = self.run_on(json.dumps(receipt), *contracts, *flags)
+        self.assertEqual(code, 75)
+        self.assertIn(f"failed  rpc: {failing.removeprefix('http://')}: ", out)
+        self.assertIn("whether the receipt is valid is not known", out)
 
     def test_anything_else_in_the_file_is_refused(self):
         text = json.dumps(self.vector["receipt"])

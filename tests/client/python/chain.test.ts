@@ -140,14 +140,14 @@ describe.skipIf(cannot)(`svc-receipt verify --rpc${skipped}`, () => {
 
   it('does not take another server or none for the chain', async () => {
     const none = await verify(receipt, 'http://127.0.0.1:9')
-    expect(none).toEqual({ code: 75, verdict: 'unknown', failed: [['contracts', 'unreachable']] })
+    expect(none).toEqual({ code: 75, verdict: 'unknown', failed: [['rpc', 'unreachable']] })
     const elsewhere = await verify(receipt, 'http://rpc.test')
     expect(elsewhere).toMatchObject({
       verdict: 'unknown',
-      failed: [['contracts', 'chain-not-local']],
+      failed: [['rpc', 'chain-not-local']],
     })
     const noChain = await verify(receipt, gateway.url)
-    expect(noChain).toMatchObject({ verdict: 'unknown', failed: [['contracts', 'http-refused']] })
+    expect(noChain).toMatchObject({ verdict: 'unknown', failed: [['rpc', 'http-refused']] })
   })
 
   it('has the keys that the client in Python opens on the local chain', async () => {

@@ -28,7 +28,7 @@ class Place(NamedTuple):
     prompt_key_store: str
 
 
-def contracts_of(receipt: Receipt, options: Namespace) -> Place:
+def contracts_of(receipt: Receipt, options: Namespace) -> dict[str, str]:
     """Returns the contracts of the options, else those that the receipt's ICL names."""
     named = {"result_registry": options.result_registry, "prompt_key_store": options.prompt_key_store}
     if None in named.values():
@@ -43,7 +43,7 @@ def contracts_of(receipt: Receipt, options: Namespace) -> Place:
     contracts = {name: value.lower() for name, value in named.items()}
     for name, value in contracts.items():
         schema.address(value, name)
-    return Place(Rpc(options.rpc, receipt["chain_id"]), **contracts)
+    return contracts
 
 
 def check_result(receipt: Receipt, place: Place) -> None:

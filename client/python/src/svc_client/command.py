@@ -11,15 +11,15 @@ from .acks import check_ack, read_acks
 from .encoding import read_file, read_json
 from .errors import SvcError
 from .receipt import receipt_hash, verify_receipt
-from .rpc import host_of
+from .rpc import Rpc, host_of
 
 _most_bytes = 1_048_576
 _done, _invalid, _usage, _try_again = 0, 1, 2, 75
 _interrupted, _unread = 130, 141
 # Such errors say nothing of the receipt.
-_of_servers = "usage", "http-refused", "chain-not-local", "chain-id-differs"
+_of_servers = "usage", "http-refused", "answer-too-large", "answer-encoded", "chain-not-local", "chain-id-differs"
 _sentences = {
-    "valid": "The receipt is valid: it is consistent, and the chain holds its hash and its list.",
+    "valid": "The receipt is valid if {}: it is consistent, and the chain holds its hash and its list.",
     "consistent": "The receipt is consistent. Anyone can make one that is: compare it with the chain (--rpc).",
     "invalid": "The receipt is invalid.",
     "unknown": "The chain could not be asked: whether the receipt is valid is not known.",
@@ -55,16 +55,27 @@ def _verify(options: argparse.Namespace) -> int:
     if receipt is not None and options.acks is not None:
         acks = read_acks(options.acks)
         _checked(checks, "acks", lambda: _check_acks(receipt, acks, options))
-    if receipt is not None and options.rpc is not None:
-        from . import chain
-
-        place = _checked(checks, "contracts", lambda: chain.contracts_of(receipt, options))
-        if place is not None:
-            _checked(checks, "chain", lambda: chain.check_result(receipt, place))
-            _checked(checks, "list", lambda: chain.check_list(receipt, place))
-            if options.gateway is not None:
-                _checked(checks, "draw", lambda: chain.check_draw(receipt, place, options.gateway))
+    if receipt is not None and options.rpc:
+        _check_on_chain(receipt, checks, options)
     return _report(receipt, checks, options)
+
+
+def _check_on_chain(receipt: dict[str, Any], checks: list[dict[str, Any]], options: argparse.Namespace) -> None:
+    """Checks hash and list through each RPC, whose host begins the detail, and then the draw."""
+    from . import chain
+
+    contracts = _checked(checks, "contracts", lambda: chain.contracts_of(receipt, options))
+    if contracts is None:
+        return
+    place = None
+    for url in options.rpc:
+        host = host_of(url)
+        place = _checked(checks, "rpc", lambda: chain.Place(Rpc(url, receipt["chain_id"]), **contracts), host)
+        if place is not None:
+            _checked(checks, "chain", lambda: chain.check_result(receipt, place), host)
+            _checked(checks, "list", lambda: chain.check_list(receipt, place), host)
+    if place is not None and options.gateway is not None:
+        _checked(checks, "draw", lambda: chain.check_draw(receipt, place, options.gateway))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -72,7 +83,8 @@ def _parser() -> argparse.ArgumentParser:
     actions = parser.add_subparsers(dest="action", required=True)
     verify = actions.add_parser("verify", help="check a receipt by itself, and with --rpc against the chain")
     verify.add_argument("file", metavar="FILE")
-    verify.add_argument("--rpc", metavar="URL", type=_url, help="the chain's JSON-RPC")
+    told = "the chain's JSON-RPC. May be repeated: all have to agree"
+    verify.add_argument("--rpc", metavar="URL", type=_url, action="append", default=[], help=told)
     verify.add_argument("--result-registry", metavar="ADDRESS", type=_address, help="else the receipt's ICL is asked")
     verify.add_argument("--prompt-key-store", metavar="ADDRESS", type=_address, help="else the receipt's ICL is asked")
     verify.add_argument("--gateway", metavar="URL", type=_url, help="an IPFS gateway: draw the list again from its pool")
@@ -116,17 +128,18 @@ def _check_acks(receipt: dict[str, Any], acks: list[dict[str, Any]], options: ar
             check_ack(receipt, ack, keys)
 
 
-def _checked(checks: list[dict[str, Any]], name: str, check: Callable[[], Any]) -> Any:
+def _checked(checks: list[dict[str, Any]], name: str, check: Callable[[], Any], host: Optional[str] = None) -> Any:
     try:
         found = check()
     except SvcError as error:
         if error.code in ("ack-invalid", "file-unreadable"):
             # Such an error does not concern the receipt.
             raise
-        told = {"detail": str(error), "remedy": error.hint, "code": error.code, "retryable": error.retryable}
+        detail = str(error) if host is None else f"{host}: {error}"
+        told = {"detail": detail, "remedy": error.hint, "code": error.code, "retryable": error.retryable}
         checks.append({"name": name, "status": "failed", **told})
         return None
-    checks.append({"name": name, "status": "ok"})
+    checks.append({"name": name, "status": "ok", **({} if host is None else {"detail": host})})
     return found
 
 
@@ -135,15 +148,18 @@ def _report(
 ) -> int:
     failed = [check for check in checks if check["status"] == "failed"]
     if not failed:
-        verdict, code = ("consistent" if options.rpc is None else "valid"), _done
+        verdict, code = ("valid" if options.rpc else "consistent"), _done
     elif all(check["retryable"] or check["code"] in _of_servers for check in failed):
         verdict, code = "unknown", _try_again
     else:
         verdict, code = "invalid", _invalid
     name = None if receipt is None else receipt_hash(receipt)
-    open_points = _not_checked(options)
+    hosts = list(dict.fromkeys(map(host_of, options.rpc)))
+    truth = _truth(hosts)
+    open_points = _not_checked(options, truth)
     if options.json:
-        print(json.dumps({"verdict": verdict, "receipt_hash": name, "not_checked": open_points, "checks": checks}))
+        told = {"verdict": verdict, "receipt_hash": name, "not_checked": open_points, "rpc_hosts": hosts, "checks": checks}
+        print(json.dumps(told))
         return code
     for check in checks:
         detail = ": " + check["detail"] if "detail" in check else ""
@@ -156,18 +172,25 @@ def _report(
         print(f"Job {receipt['jobId']}: {terms['model_id']}, {agreed} of {answers} answers agreed")
         print(f"Receipt hash {name}")
         print(f"Not checked: {'; '.join(open_points)}")
-    print(_sentences[verdict])
+    print(_sentences[verdict].format(truth))
     return code
 
 
-def _not_checked(options: argparse.Namespace) -> list[str]:
+def _truth(hosts: Sequence[str]) -> str:
+    """Says of whom the verdict depends."""
+    if len(hosts) < 2:
+        return f"{''.join(hosts)} tells the truth"
+    return f"{', '.join(hosts[:-1])} and {hosts[-1]} tell the truth"
+
+
+def _not_checked(options: argparse.Namespace, truth: str) -> list[str]:
     named = options.result_registry is not None and options.prompt_key_store is not None
     points = {
-        "that the chain holds its hash and its list (--rpc)": options.rpc is None,
-        "that the contracts are not those of a made-up ICL (--result-registry, --prompt-key-store)": options.rpc
-        is not None
+        "that the chain holds its hash and its list (--rpc)": not options.rpc,
+        f"that {truth} about the chain": bool(options.rpc),
+        "that the contracts are not those of a made-up ICL (--result-registry, --prompt-key-store)": bool(options.rpc)
         and not named,
-        "that its list was drawn from the pool of its terms (--rpc and --gateway)": options.rpc is None
+        "that its list was drawn from the pool of its terms (--rpc and --gateway)": not options.rpc
         or options.gateway is None,
         "that the tally is signed by the ICL (--icl-key)": options.icl_key is None,
         "that no node was called late which had answered in time (--with, of that node)": options.acks is None,
