@@ -135,6 +135,13 @@ class Ask(unittest.TestCase):
                 self.draw()
             self.assertEqual(refused.exception.code, "answer-wrong")
 
+    def test_a_network_of_another_form_is_refused(self):
+        for chain_id, store in (("31337", self.vector["store"]), (31_337.0, self.vector["store"]), (31_337, "0x12")):
+            self.chain_id, self.vector["store"] = chain_id, store
+            with self.assertRaises(SvcError) as refused:
+                self.draw()
+            self.assertEqual(refused.exception.code, "answer-wrong")
+
     def test_elsewhere_the_gateway_is_named_and_nothing_is_sent(self):
         self.chain_id = 1
         for chain_id, text in ((1, "Who?"), (31_337, "Who? " * 2_000)):

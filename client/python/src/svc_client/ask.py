@@ -119,6 +119,9 @@ class _Service:
             self.results, self.store, self.nodes = (network["contracts"][name].lower() for name in names)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise wrong_answer("the ICL", f"no {error}") from error
+        for contract in (self.results, self.store, self.nodes):
+            _formed(schema.address, contract)
+        _formed(schema.integer(1, 2**53 - 1), self.chain_id)
         refuse_unless_local(self.chain_id)
         self.rpc = Rpc(rpc_url, self.chain_id)
 
@@ -257,4 +260,4 @@ def _formed(form: schema.Form, value: Any) -> Any:
         form(value, "")
         return value
     except SvcError as error:
-        raise wrong_answer("the ICL", "a pool or list that has not its form") from error
+        raise wrong_answer("the ICL", "a part of it has not its form") from error
