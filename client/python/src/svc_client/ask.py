@@ -191,10 +191,8 @@ class _Service:
         job = {"model_id": body["terms"]["model_id"], "prompt_cid": prompt_cid, **key.handles(), "list": signed}
         more = {"until": until, "client_nonce": str(nonce), "parameters": {"max_output_tokens": _output_tokens}}
         submitted = self._post("/v1/inference", {**job, **more})
-        try:
-            return _Job(job_id, submitted["read_token"], body, until, mask, latest)
-        except (KeyError, TypeError) as error:
-            raise wrong_answer("the ICL", "a job without a read token") from error
+        token = _formed(schema.text("[!-~]{1,1024}"), submitted.get("read_token") if isinstance(submitted, dict) else None)
+        return _Job(job_id, token, body, until, mask, latest)
 
     def check(self, receipt: Receipt, job: _Job, view: dict[str, Any]) -> None:
         """Checks that a receipt that holds is that of the job and of the ICL's view, and that the chain bears it out."""

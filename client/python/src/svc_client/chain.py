@@ -107,7 +107,10 @@ def check_list(receipt: Receipt, place: Place) -> None:
 
 
 def check_signers(receipt: Receipt, node_registry: str, rpc: Rpc) -> None:
-    """Checks that each node that answered has the least stake. A leaving node has it until it withdraws it."""
+    """Checks that each node that answered has the least stake. A leaving node has it until it withdraws it.
+
+    Checks no tier, because `ask` asks for the lowest.
+    """
     least = rpc.read(node_registry, "minStake()")[0]
     for answer in receipt["answers"]:
         address = answer["body"]["address"]

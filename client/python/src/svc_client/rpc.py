@@ -121,7 +121,7 @@ def request(
             signed = {} if sign is None else sign("GET" if data is None else "POST", url, data)
             asked = urllib.request.Request(url, data=data, headers={**headers, **signed})
             with _opener.open(asked, timeout=_timeout_s) as answer:
-                coding = answer.headers.get("content-encoding", "identity")
+                coding = answer.headers.get("content-encoding", "identity").strip()
                 if coding.lower() != "identity":
                     raise SvcError("answer-encoded", f"{host} sent a content-encoding {coding[:100]}", "Ask another.")
                 read = answer.read(most_bytes + 1)
