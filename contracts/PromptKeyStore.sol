@@ -18,7 +18,6 @@ contract PromptKeyStore {
         uint16 used;
         bool ended;
         bool isOutput;
-        uint256 lowHandle;
         bytes32 commitment;
     }
 
@@ -34,7 +33,7 @@ contract PromptKeyStore {
     uint256 private constant UINT128_TYPE = 6;
 
     mapping(uint256 highHandle => Record record) private _records;
-    mapping(uint256 handle => bool taken) private _taken;
+    mapping(uint256 lowHandle => uint256 highHandle) private _highOf;
 
     /// @notice A key was stored under these two stored handles, with a hash of the job's terms (zero: none).
     event KeyStored(address indexed owner, uint256 indexed highHandle, uint256 indexed lowHandle, bytes32 terms);
@@ -201,7 +200,7 @@ contract PromptKeyStore {
     /// @notice The owner of a key, zero when the two handles do not belong to one record.
     function ownerOf(uint256 highHandle, uint256 lowHandle) external view returns (address) {
         Record storage record = _records[highHandle];
-        return record.lowHandle == lowHandle ? record.owner : address(0);
+        return _highOf[lowHandle] == highHandle ? record.owner : address(0);
     }
 
     /// @notice A key's list: its commitment (zero: none), the positions that have access, and whether it was ended.
@@ -212,7 +211,7 @@ contract PromptKeyStore {
         returns (bytes32 commitment, uint16 used, bool ended)
     {
         Record storage record = _records[highHandle];
-        if (record.lowHandle != lowHandle) return (0, 0, false);
+        if (_highOf[lowHandle] != highHandle) return (0, 0, false);
         return (record.commitment, record.used, record.ended);
     }
 
@@ -222,11 +221,11 @@ contract PromptKeyStore {
         highHandle = uint256(euint128.unwrap(high));
         lowHandle = uint256(euint128.unwrap(low));
         if (highHandle == lowHandle) revert EqualHalves(highHandle);
-        _take(highHandle);
-        _take(lowHandle);
+        _checkFree(highHandle);
+        _checkFree(lowHandle);
         Record storage record = _records[highHandle];
         record.owner = msg.sender;
-        record.lowHandle = lowHandle;
+        _highOf[lowHandle] = highHandle;
         FHE.allowThis(high);
         FHE.allowThis(low);
         FHE.allowSender(high);
@@ -234,9 +233,8 @@ contract PromptKeyStore {
         emit KeyStored(msg.sender, highHandle, lowHandle, terms);
     }
 
-    function _take(uint256 handle) private {
-        if (_taken[handle]) revert HandleTaken(handle);
-        _taken[handle] = true;
+    function _checkFree(uint256 handle) private view {
+        if (_records[handle].owner != address(0) || _highOf[handle] != 0) revert HandleTaken(handle);
     }
 
     function _grant(uint256 highHandle, uint256 lowHandle, address reader) private {
@@ -253,7 +251,7 @@ contract PromptKeyStore {
 
     function _knownRecord(uint256 highHandle, uint256 lowHandle) private view returns (Record storage record) {
         record = _records[highHandle];
-        if (record.owner == address(0) || record.lowHandle != lowHandle) revert UnknownKey(highHandle, lowHandle);
+        if (record.owner == address(0) || _highOf[lowHandle] != highHandle) revert UnknownKey(highHandle, lowHandle);
     }
 
     /// @dev The caller's prompt key, which may have or get a list.

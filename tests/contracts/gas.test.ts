@@ -78,7 +78,7 @@ describe('gas', () => {
     await measure('register', 125_000, NODE, nodes('register', [[0]], MIN_STAKE))
     await measure('heartbeat', 40_000, NODE, nodes('heartbeat'))
     const plain = await encryptAs(OWNER)
-    await measure('storeKey, owner only', 290_000, OWNER, keys('storeKey', [plain.high, plain.low]))
+    await measure('storeKey, owner only', 217_000, OWNER, keys('storeKey', [plain.high, plain.low]))
     await measure('commitResults, 1 result', 195_000, 1, commit(1, 1))
     await measure('commitResults, 10 results', 1_700_000, 1, commit(10, 10))
     process.stdout.write(`gas: ${used.join('; ')}\n`)
@@ -99,7 +99,7 @@ describe('gas', () => {
     const [jobId, activator] = [pad('0x0a', { size: 32 }), chain.addressOf(1)]
     const plain = await encryptAs(OWNER)
     const store = keys('storeKey', [plain.high, plain.low, jobId])
-    const [high, low] = await measure('storeKey, terms', 260_000, OWNER, store)
+    const [high, low] = await measure('storeKey, terms', 217_000, OWNER, store)
     const terms = [high, low, jobId, list]
     const commit = keys('commitList', [...terms, 0b111, activator, until])
     await measure('commitList of 9, 3 readers', 250_000, OWNER, commit)
@@ -110,7 +110,7 @@ describe('gas', () => {
     const output = await encryptAs(seated[0]!)
     const opened = [high, jobId, activator, until, list, 0, 0b110]
     const storeOutput = keys('storeOutputKey', [output.high, output.low, ...opened])
-    await measure('storeOutputKey, client and 2 checkers', 450_000, seated[0]!, storeOutput)
+    await measure('storeOutputKey, client and 2 checkers', 400_000, seated[0]!, storeOutput)
     process.stdout.write(`gas: ${used.join('; ')}\n`)
   })
 
@@ -140,7 +140,7 @@ describe('gas', () => {
     await measure('offerRole', 58_000, 3, nodes('offerRole', [role, chain.addressOf(9)]))
     await measure('acceptRole', 36_000, 9, nodes('acceptRole', [role]))
     const handles = await verifiedHandles()
-    await measure('storeKey, handles', 178_000, OWNER, keys('storeKey', handles))
+    await measure('storeKey, handles', 113_000, OWNER, keys('storeKey', handles))
     process.stdout.write(`gas: ${used.join('; ')}\n`)
   })
 })
