@@ -175,7 +175,7 @@ contract PromptKeyStore {
     /// @notice Stores an output key of a node that has access to the prompt key `promptHighHandle` by its list. Its
     /// readers are the node, the prompt key's owner, and the nodes of the list in `mask`. They cannot change.
     /// @param self The caller's position on the list. Its own bit in `mask` changes nothing.
-    function storeOutputKey(
+    function storeKey(
         InEuint128 calldata high,
         InEuint128 calldata low,
         uint256 promptHighHandle,

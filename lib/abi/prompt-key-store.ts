@@ -37,8 +37,8 @@ export const promptKeyStoreAbi = parseAbi([
   'function listOf(uint256 highHandle, uint256 lowHandle) view returns (bytes32 commitment, uint16 used, bool ended)',
   'function nodeRegistry() view returns (address)',
   'function ownerOf(uint256 highHandle, uint256 lowHandle) view returns (address)',
+  'function storeKey((uint256 ctHash, uint8 securityZone, uint8 utype, bytes signature) high, (uint256 ctHash, uint8 securityZone, uint8 utype, bytes signature) low, uint256 promptHighHandle, bytes32 jobId, address activator, uint64 until, address[] list, uint8 self, uint16 mask)',
   'function storeKey(uint256 highHandle, uint256 lowHandle)',
   'function storeKey((uint256 ctHash, uint8 securityZone, uint8 utype, bytes signature) high, (uint256 ctHash, uint8 securityZone, uint8 utype, bytes signature) low)',
   'function storeKey((uint256 ctHash, uint8 securityZone, uint8 utype, bytes signature) high, (uint256 ctHash, uint8 securityZone, uint8 utype, bytes signature) low, bytes32 terms)',
-  'function storeOutputKey((uint256 ctHash, uint8 securityZone, uint8 utype, bytes signature) high, (uint256 ctHash, uint8 securityZone, uint8 utype, bytes signature) low, uint256 promptHighHandle, bytes32 jobId, address activator, uint64 until, address[] list, uint8 self, uint16 mask)',
 ])

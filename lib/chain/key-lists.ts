@@ -78,7 +78,7 @@ export const storeOutputKey = async (
   const { jobId, list, activator, until } = options.terms
   const bound = [jobId, activator, BigInt(until), list, self, mask] as const
   const args = [high, low, promptHighHandle, ...bound] as const
-  const call = callOf(contract, 'store-key', 'storeOutputKey', args)
+  const call = callOf(contract, 'store-key', 'storeKey', args)
   return storedKeyOf(call, await sendToKeyStore(options, call, signal))
 }
 

@@ -110,7 +110,7 @@ export const OwnAssignment = named('OwnAssignment', {
     .max(maxListLength)
     .optional()
     .describe(
-      'With `deliver`: the positions on the list that have to read the output key, besides the client. They are the bits of the mask of `storeOutputKey`',
+      'With `deliver`: the positions on the list that have to read the output key, besides the client. They are the bits of the mask of `storeKey`',
     ),
   to_check: DeliveryToCheck.optional().describe(
     'With `check` and `differ`: the delivery, and the answer of the node that delivers',

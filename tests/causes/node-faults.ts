@@ -79,19 +79,19 @@ export const nodeFaults: readonly NodeFault[] = [
     fault: 'a wallet without gas money',
     rpc: rpcError('eth_estimateGas', -32_000, 'insufficient funds for gas * price + value'),
     code: 'wallet-empty',
-    said: /storeOutputKey reverted: no funds for gas\. Send gas money to 0x/,
+    said: /storeKey reverted: no funds for gas\. Send gas money to 0x/,
   },
   {
     fault: 'a PromptKeyStore that refuses the handles',
     rpc: rpcError('eth_estimateGas', 3, 'execution reverted', invalidHandle),
     code: 'store-key-reverted',
-    said: /storeOutputKey reverted: InvalidHandle/,
+    said: /storeKey reverted: InvalidHandle/,
   },
   {
     fault: 'a chain RPC that fails inside',
     rpc: rpcError('eth_estimateGas', -32_603, 'internal error'),
     code: 'node-chain-unavailable',
-    said: /sending storeOutputKey: the chain RPC fails inside \(internal error\)/,
+    said: /sending storeKey: the chain RPC fails inside \(internal error\)/,
   },
   {
     fault: 'an ICL that takes no blobs',

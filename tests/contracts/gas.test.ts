@@ -109,8 +109,8 @@ describe('gas', () => {
     await measure('endList', 40_000, OWNER, keys('endList', [high, low]))
     const output = await encryptAs(seated[0]!)
     const opened = [high, jobId, activator, until, list, 0, 0b110]
-    const storeOutput = keys('storeOutputKey', [output.high, output.low, ...opened])
-    await measure('storeOutputKey, client and 2 checkers', 400_000, seated[0]!, storeOutput)
+    const storeOutput = keys('storeKey', [output.high, output.low, ...opened])
+    await measure('storeKey, output key with 3 readers', 400_000, seated[0]!, storeOutput)
     process.stdout.write(`gas: ${used.join('; ')}\n`)
   })
 

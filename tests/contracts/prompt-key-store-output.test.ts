@@ -47,7 +47,7 @@ const storeOutput = async (
     ...changes,
   }
   const args = [high, low, prompt, job, activator, until, list, self, mask]
-  const receipt = await keys.as(index, 'storeOutputKey', args)
+  const receipt = await keys.as(index, 'storeKey', args)
   return { receipt, high: storedHandle(high.ctHash), low: storedHandle(low.ctHash) }
 }
 

@@ -49,7 +49,7 @@ const fragments: readonly (readonly [string, string, RegExp])[] = [
   ['7', 'ERROR', /aborted: CoFHE decrypt failed: FHE decrypt denied \(403\)/],
   ['7', 'ERROR', /aborted: provider openai at \S+ failed/],
   ['7', 'ERROR', /aborted: CoFHE decrypt failed: too many requests/],
-  ['7', 'ERROR', /aborted: storeOutputKey reverted/],
+  ['7', 'ERROR', /aborted: storeKey reverted/],
 ]
 
 let world: DaemonWorld

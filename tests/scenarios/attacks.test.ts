@@ -33,7 +33,7 @@ it('gas is counted as docs/contracts.md publishes it', async () => {
     ['`register`, one tier', gasOf.register],
     ['`storeKey`, terms', gasOf.storeKey],
     ['`commitList`, 9 nodes, 3 with access', gasOf.commitList],
-    ['`storeOutputKey`, 3 readers', gasOf.storeOutputKey],
+    ['`storeKey`, output key, 3 readers', gasOf.storeOutputKey],
   ] as const
   for (const [name, gas] of rows) {
     const cell = page.split('\n').find((line) => line.startsWith(`| ${name} `))

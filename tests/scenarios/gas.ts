@@ -2,8 +2,8 @@
 export const gasOf = {
   register: 117_682,
   storeKey: 206_981,
-  commitList: 242_034,
-  storeOutputKey: 381_719,
+  commitList: 242_056,
+  storeOutputKey: 381_698,
 } as const
 
 /** Counts the gas that one owner spends. */

@@ -112,7 +112,7 @@ export const listCalls = (world: World, inputFor: (from: Hex) => Input): Weighte
       const args = [...halves, prompt, jobId, activator, BigInt(until), list, self, mask]
       const request = { prompt, opened, self, mask }
       const model = () => lists.storeOutputKey(from, [high, low], request)
-      return store('storeOutputKey', from, args, model)
+      return store('storeKey', from, args, model)
     }),
   ]
 }

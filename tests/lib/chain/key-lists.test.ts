@@ -112,15 +112,15 @@ describe('a key with a list', () => {
     ])
     expect(await output(seated, 0, 1, { ...terms, until: terms.until + 1 })).toEqual([
       'store-key-reverted',
-      'storeOutputKey reverted: WrongList. Give job, activator, end and list as they were committed. Only the activator can activate.',
+      'storeKey reverted: WrongList. Give job, activator, end and list as they were committed. Only the activator can activate.',
     ])
     expect(await output(unseated, 0, 1)).toEqual([
       'store-key-reverted',
-      'storeOutputKey reverted: NotOnList. Give a position of the list. For an output key, it is the position of this wallet.',
+      'storeKey reverted: NotOnList. Give a position of the list. For an output key, it is the position of this wallet.',
     ])
     expect(await output(seated, 0, 2)).toEqual([
       'store-key-reverted',
-      'storeOutputKey reverted: NotActivated. The activator has to give these nodes access to the prompt key first.',
+      'storeKey reverted: NotActivated. The activator has to give these nodes access to the prompt key first.',
     ])
   })
 
