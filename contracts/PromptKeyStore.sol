@@ -34,9 +34,14 @@ contract PromptKeyStore {
 
     mapping(uint256 highHandle => Record record) private _records;
     mapping(uint256 lowHandle => uint256 highHandle) private _highOf;
+    mapping(address owner => mapping(uint256 highHandle => uint256 lowHandle)) private _handles;
 
-    /// @notice A key was stored under these two stored handles, with a hash of the job's terms (zero: none).
+    /// @notice A key whose inputs the coprocessor verified for `owner` was stored under these two stored handles, with a
+    /// hash of the job's terms (zero: none).
     event KeyStored(address indexed owner, uint256 indexed highHandle, uint256 indexed lowHandle, bytes32 terms);
+
+    /// @notice `owner`, which may use both handles, recorded them.
+    event HandlesStored(address indexed owner, uint256 indexed highHandle, uint256 indexed lowHandle);
 
     /// @notice The owner bound the key to a job and a list of nodes. The nodes in `mask` have access from now on.
     /// @dev `jobId` is the owner's claim: other owners may name the same one for their keys.
@@ -108,11 +113,15 @@ contract PromptKeyStore {
         _store(FHE.asEuint128(high), FHE.asEuint128(low), terms);
     }
 
-    /// @notice Stores two halves that the coprocessor knows and that both the caller and this contract may use.
+    /// @notice Records two handles that the caller may use. Such a record is no key: it has no list, and other accounts can
+    /// record the same handles, or store the key whose handles they are.
     function storeKey(uint256 highHandle, uint256 lowHandle) external {
-        _checkVerified(highHandle);
-        _checkVerified(lowHandle);
-        _store(euint128.wrap(bytes32(highHandle)), euint128.wrap(bytes32(lowHandle)), 0);
+        _checkUsable(highHandle);
+        _checkUsable(lowHandle);
+        if (highHandle == lowHandle) revert EqualHalves(highHandle);
+        if (_handles[msg.sender][highHandle] != 0) revert HandleTaken(highHandle);
+        _handles[msg.sender][highHandle] = lowHandle;
+        emit HandlesStored(msg.sender, highHandle, lowHandle);
     }
 
     /// @notice Binds the caller's key once to one job and one list of nodes, and gives the nodes in `mask` access.
@@ -203,6 +212,11 @@ contract PromptKeyStore {
         return _highOf[lowHandle] == highHandle ? record.owner : address(0);
     }
 
+    /// @notice The low handle that an account recorded with a high one by `storeKey(highHandle, lowHandle)`, zero for none.
+    function lowHandleOf(address owner, uint256 highHandle) external view returns (uint256) {
+        return _handles[owner][highHandle];
+    }
+
     /// @notice A key's list: its commitment (zero: none), the positions that have access, and whether it was ended.
     /// @return commitment keccak256(abi.encode(jobId, activator, until, list))
     function listOf(uint256 highHandle, uint256 lowHandle)
@@ -288,10 +302,10 @@ contract PromptKeyStore {
         return uint16(1 << index);
     }
 
-    function _checkVerified(uint256 handle) private {
+    /// @dev The handle is an encrypted uint128 that the caller may use, and not everybody.
+    function _checkUsable(uint256 handle) private {
         euint128 encrypted = euint128.wrap(bytes32(handle));
         if ((handle >> 8) & 0x7f != UINT128_TYPE || FHE.isPubliclyAllowed(encrypted)) revert InvalidHandle(handle);
         if (!FHE.isAllowed(encrypted, msg.sender)) revert HandleNotAllowed(handle, msg.sender);
-        if (!FHE.isAllowed(encrypted, address(this))) revert HandleNotAllowed(handle, address(this));
     }
 }

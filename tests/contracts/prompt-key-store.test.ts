@@ -1,7 +1,7 @@
-import { createTestClient, encodeAbiParameters, type Hex, http, keccak256, pad, toHex } from 'viem'
+import { keccak256, pad } from 'viem'
 import { afterAll, describe, expect, it } from 'vitest'
 import { promptKeyStoreAbi } from '../../lib/abi/prompt-key-store.ts'
-import { isAllowed, taskManager } from '../../lib/chain/task-manager.ts'
+import { isAllowed } from '../../lib/chain/task-manager.ts'
 import { createKeyActions, NOBODY, storedHandle } from './stored-keys.ts'
 import { eventsOf, revertOf, startTestChain } from './test-chain.ts'
 
@@ -75,56 +75,5 @@ describe('storing a key', () => {
     ] as const) {
       expect(await keys.ownerOf(one, two)).toBe(NOBODY)
     }
-  })
-})
-
-describe('storing handles that the coprocessor has verified already', () => {
-  const ALLOWED_SLOT = 1n
-  const PUBLIC_SLOT = 2n
-  const slotOf = (key: Hex, slot: Hex) =>
-    keccak256(
-      encodeAbiParameters(
-        [{ type: 'bytes32' }, { type: 'bytes32' }],
-        [pad(key, { size: 32 }), slot],
-      ),
-    )
-  const word = (value: bigint) => toHex(value, { size: 32 })
-  const setTrue = (index: Hex) =>
-    createTestClient({ mode: 'anvil', transport: http(chain.anvil.rpcUrl) }).setStorageAt({
-      address: taskManager,
-      index,
-      value: word(1n),
-    })
-  const allow = (handle: bigint, account: Hex) =>
-    setTrue(slotOf(account, slotOf(word(handle), word(ALLOWED_SLOT))))
-
-  it('works for a caller and handles that the access list allows', async () => {
-    const [high, low] = [(71n << 16n) | 0x0600n, (72n << 16n) | 0x0600n]
-    const store = () => revertOf(keys.as(OWNER, 'storeKey', [high, low]))
-    expect(await store()).toEqual(['HandleNotAllowed', high, chain.addressOf(OWNER)])
-    for (const handle of [high, low]) await allow(handle, chain.addressOf(OWNER))
-    expect(await store()).toEqual(['HandleNotAllowed', high, chain.promptKeyStore])
-    await allow(high, chain.promptKeyStore)
-    expect(await store()).toEqual(['HandleNotAllowed', low, chain.promptKeyStore])
-    await allow(low, chain.promptKeyStore)
-    expect(await revertOf(keys.as(THIEF, 'storeKey', [high, low]))).toEqual([
-      'HandleNotAllowed',
-      high,
-      chain.addressOf(THIEF),
-    ])
-    const receipt = await keys.as(OWNER, 'storeKey', [high, low])
-    expect(eventsOf(receipt, promptKeyStoreAbi).map(({ name }) => name)).toEqual(['KeyStored'])
-    expect(await store()).toEqual(['HandleTaken', high])
-  })
-
-  it('refuses handles of another type and handles that everybody may read', async () => {
-    const bool = (73n << 16n) | 0x0000n
-    expect(await revertOf(keys.as(OWNER, 'storeKey', [bool, 0n]))).toEqual(['InvalidHandle', bool])
-    const open = (74n << 16n) | 0x0600n
-    await setTrue(slotOf(word(open), word(PUBLIC_SLOT)))
-    expect(await revertOf(keys.as(OWNER, 'storeKey', [open, open]))).toEqual([
-      'InvalidHandle',
-      open,
-    ])
   })
 })

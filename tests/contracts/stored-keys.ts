@@ -1,10 +1,19 @@
-import type { Hex, TransactionReceipt } from 'viem'
+import {
+  concat,
+  createTestClient,
+  type Hex,
+  http,
+  keccak256,
+  pad,
+  type TransactionReceipt,
+  toHex,
+} from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
 import { promptKeyStoreAbi } from '../../lib/abi/prompt-key-store.ts'
 import { taskManagerAbi } from '../../lib/abi/task-manager.ts'
 import type { EncryptedInput } from '../../lib/chain/encrypted-input.ts'
-import { isAllowed } from '../../lib/chain/task-manager.ts'
+import { isAllowed, taskManager } from '../../lib/chain/task-manager.ts'
 import { createCofheCoprocessor } from '../../lib/coprocessor/cofhe.ts'
 import { systemClock } from '../../lib/system.ts'
 import { MIN_STAKE, read, send, type TestChain } from './test-chain.ts'
@@ -23,6 +32,26 @@ export type TestKey = {
 
 /** The handle that the coprocessor stores an encrypted uint128 under. */
 export const storedHandle = (ctHash: bigint) => (ctHash & ~0xffffn) | 0x0600n
+
+const [allowedSlot, publicSlot] = [1n, 2n]
+const word = (value: bigint) => toHex(value, { size: 32 })
+const slotOf = (key: Hex, slot: Hex) => keccak256(concat([pad(key, { size: 32 }), slot]))
+
+/** Lets accounts use handles, as another contract that had them verified can: this writes the access list's storage. */
+export const createAccessWriter = ({ anvil }: TestChain) => {
+  const test = createTestClient({ mode: 'anvil', transport: http(anvil.rpcUrl) })
+  const setTrue = (index: Hex) =>
+    test.setStorageAt({ address: taskManager, index, value: word(1n) })
+  return {
+    allow: async (handles: readonly bigint[], ...accounts: readonly Hex[]) => {
+      for (const handle of handles) {
+        const ofHandle = slotOf(word(handle), word(allowedSlot))
+        for (const account of accounts) await setTrue(slotOf(account, ofHandle))
+      }
+    },
+    allowAll: (handle: bigint) => setTrue(slotOf(word(handle), word(publicSlot))),
+  }
+}
 
 /** What the development accounts do with PromptKeyStore; accounts are named by their index. */
 export const createKeyActions = (chain: TestChain) => {
@@ -52,6 +81,8 @@ export const createKeyActions = (chain: TestChain) => {
       return { receipt, input: { high, low }, high: highHandle, low: lowHandle }
     },
     ownerOf: (high: bigint, low: bigint) => view<Hex>('ownerOf', [high, low]),
+    lowHandleOf: (index: number, high: bigint) =>
+      view<bigint>('lowHandleOf', [chain.addressOf(index), high]),
     listOf: (high: bigint, low: bigint) =>
       view<readonly [Hex, number, boolean]>('listOf', [high, low]),
     mayRead: (handle: bigint, index: number) =>

@@ -1,7 +1,7 @@
 /** What calls cost in gas, as docs/contracts.md publishes it. */
 export const gasOf = {
   register: 117_682,
-  storeKey: 206_981,
+  storeKey: 207_003,
   commitList: 242_056,
   storeOutputKey: 381_698,
 } as const

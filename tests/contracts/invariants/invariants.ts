@@ -122,6 +122,13 @@ export const createInvariants = (chain: FuzzChain, models: Models) => {
         [store('ownerOf', [handle, record?.lowHandle ?? 1n]), record?.owner ?? nobody, plain],
         [store('listOf', [handle, record?.lowHandle ?? 1n]), list, plain],
         [coprocessor('isPubliclyAllowed', [handle]), access.open.has(handle), plain],
+        ...actors.map(
+          (owner): Demand => [
+            store('lowHandleOf', [owner, handle]),
+            keys.lowHandleOf(owner, handle),
+            plain,
+          ],
+        ),
         ...[...actors, contracts.promptKeyStore].map(
           (account): Demand => [
             coprocessor('isAllowed', [handle, account]),

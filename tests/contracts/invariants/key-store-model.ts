@@ -73,18 +73,18 @@ export type AccessModel = ReturnType<typeof createAccessModel>
 export const createKeyStoreModel = (store: Hex, access: AccessModel, { emit }: Recorder) => {
   const records = new Map<bigint, RecordModel>()
   const taken = new Set<bigint>()
+  /** By owner and high handle. */
+  const bare = new Map<string, bigint>()
 
   const verified = (input: Input, caller: Hex): bigint => {
     if (input.utype !== uint128Type) throw new Reverted('InvalidEncryptedInput')
     if (input.signedFor !== caller) throw new Reverted('InvalidSigner')
     return storedHandle(input)
   }
-  const checkVerified = (handle: bigint, caller: Hex) => {
+  const checkUsable = (handle: bigint, caller: Hex) => {
     const type = Number((handle >> 8n) & 0x7fn)
     if (type !== uint128Type || access.open.has(handle)) throw new Reverted('InvalidHandle')
-    for (const account of [caller, store]) {
-      if (!access.isAllowed(handle, account)) throw new Reverted('HandleNotAllowed')
-    }
+    if (!access.isAllowed(handle, caller)) throw new Reverted('HandleNotAllowed')
   }
   const checkFree = (high: bigint, low: bigint) => {
     if (high === low) throw new Reverted('EqualHalves')
@@ -121,14 +121,17 @@ export const createKeyStoreModel = (store: Hex, access: AccessModel, { emit }: R
   }
   return {
     records,
+    lowHandleOf: (owner: Hex, high: bigint) => bare.get(`${owner}${high}`) ?? 0n,
     storeInputs,
     find,
     grant,
     storeHandles: (caller: Hex, high: bigint, low: bigint) => {
-      checkVerified(high, caller)
-      checkVerified(low, caller)
-      checkFree(high, low)
-      keep(caller, high, low)
+      checkUsable(high, caller)
+      checkUsable(low, caller)
+      if (high === low) throw new Reverted('EqualHalves')
+      if (bare.has(`${caller}${high}`)) throw new Reverted('HandleTaken')
+      bare.set(`${caller}${high}`, low)
+      emit('HandlesStored', caller, high, low)
     },
   }
 }

@@ -126,24 +126,21 @@ const runOn = async (
 const some = <T>(dice: ReturnType<typeof createDice>, from: readonly T[], number: number) =>
   from.length === 0 ? [] : Array.from({ length: number }, () => dice.pick(from))
 
-/** Another contract has had ciphertexts verified, and lets an account use them, and the key store, or not. */
+/** Another contract has had ciphertexts verified, and lets an account use them. */
 const verifyElsewhere = async (
-  { rpc, actors, contracts }: FuzzChain,
+  { rpc, actors }: FuzzChain,
   { access, verified }: Models,
   dice: ReturnType<typeof createDice>,
 ): Promise<void> => {
   const account = dice.pick(actors)
   const slotOf = (key: Hex, slot: Hex) => keccak256(concat([key, slot]))
-  const padded = (address: Hex): Hex => `0x${address.slice(2).padStart(64, '0')}`
+  const padded: Hex = `0x${account.slice(2).padStart(64, '0')}`
   for (let index = 0; index < 2; index++) {
     const type = dice.chance(0.1) ? 5n : 6n
     const handle = (BigInt(toHex(dice.bytes(32))) & ~0xffffn) | (type << 8n)
-    const allowed = [account, ...(dice.chance(0.9) ? [contracts.promptKeyStore] : [])]
-    for (const one of allowed) {
-      const slot = slotOf(padded(one), slotOf(word(handle), word(allowedSlot)))
-      await rpc([['anvil_setStorageAt', taskManager, slot, word(1)]])
-      access.give(handle, one)
-    }
+    const slot = slotOf(padded, slotOf(word(handle), word(allowedSlot)))
+    await rpc([['anvil_setStorageAt', taskManager, slot, word(1)]])
+    access.give(handle, account)
     verified.push({ handle, account })
   }
   if (verified.length > 40) verified.splice(0, verified.length - 40)
