@@ -31,7 +31,6 @@ export const problemCodes = {
   forbidden: row(403, 'The caller may not do this'),
   'not-assigned': row(403, 'The node has no assignment in this job'),
   'client-not-allowed': row(403, 'The operator of this ICL has not admitted this client'),
-  'not-key-owner': row(403, 'The client does not own these key handles as one record'),
   'node-banned': row(403, 'The operator of this ICL has banned this node'),
   'challenge-invalid': row(403, 'The challenge nonce was not issued for this address'),
   'challenge-expired': row(
@@ -76,7 +75,11 @@ export const problemCodes = {
   'receipt-not-ready': row(404, 'The job has no receipt: it was not accepted, or not yet'),
   'method-not-allowed': row(405, 'The address exists, but not with this method'),
 
-  'key-unknown': row(409, 'The ICL does not see the prompt key in that block', true),
+  'key-unknown': row(
+    409,
+    'The ICL does not see such a prompt key of the client in that block',
+    true,
+  ),
   'key-expired': row(409, 'The prompt key was stored too long ago'),
   'key-used': row(409, 'The prompt key has a job already'),
   'too-many-blobs': row(409, 'The prompt key or the fence has another blob already'),

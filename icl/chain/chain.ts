@@ -33,7 +33,6 @@ export type SlashProposal = {
 
 /** A stored prompt key, as of its block. */
 export type StoredKey = {
-  readonly owner: Address
   readonly termsHash: Hash32
   readonly block: BlockId
   /** Of the block, Unix seconds. */
@@ -64,8 +63,9 @@ export interface Chain {
   nodesOf(addresses: readonly Address[], when?: 'now'): Promise<ReadonlyMap<Address, ChainNode>>
   /** An output key by its events in the day from a block on; undefined when the two handles are not an output key. */
   outputKeyOf(high: bigint, low: bigint, fromBlock: bigint): Promise<OutputKey | undefined>
-  /** The key whose KeyStored event is in this block of the canonical chain; undefined when there is none. Cached for 2 s, except with `now`. */
+  /** The key of `owner` whose KeyStored event is in this block of the canonical chain; undefined when there is none. Cached for 2 s, except with `now`. */
   storedKeyAt(
+    owner: Address,
     high: bigint,
     low: bigint,
     blockNumber: bigint,

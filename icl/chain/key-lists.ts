@@ -25,9 +25,9 @@ export function createKeyLists(
       reading('reading an output key', () =>
         outputKeyOf(reader, promptKeyStore, [high, low], fromBlock),
       ),
-    storedKeyAt: (high, low, blockNumber) =>
+    storedKeyAt: (owner, high, low, blockNumber) =>
       reading(`reading block ${blockNumber}`, () =>
-        storedKeyAt(reader, promptKeyStore, [high, low], blockNumber),
+        storedKeyAt(reader, promptKeyStore, owner, [high, low], blockNumber),
       ),
     listOf: (high, low) => listOf(reader, promptKeyStore, high, low),
     activate: async (activation, signal) => {

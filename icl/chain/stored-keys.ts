@@ -23,11 +23,12 @@ export function rememberingStoredKeys(chain: Chain, clock: Pick<Clock, 'monotoni
     })
     return entry
   }
-  const storedKeyAt: Chain['storedKeyAt'] = (high, low, blockNumber, when) => {
-    if (when === 'now') return chain.storedKeyAt(high, low, blockNumber)
+  const storedKeyAt: Chain['storedKeyAt'] = (owner, high, low, blockNumber, when) => {
+    const look = () => chain.storedKeyAt(owner, high, low, blockNumber)
+    if (when === 'now') return look()
     forgetOld()
-    const name = `${high}:${low}:${blockNumber}`
-    const entry = known.get(name) ?? lookUp(name, () => chain.storedKeyAt(high, low, blockNumber))
+    const name = `${owner}:${high}:${low}:${blockNumber}`
+    const entry = known.get(name) ?? lookUp(name, look)
     return entry.key
   }
   return new Proxy(chain, {

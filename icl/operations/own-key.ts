@@ -36,23 +36,20 @@ export const isDrawn = async ({ store, clock }: Dependencies, key: Handles): Pro
 export const ageOf = (clock: Pick<Clock, 'now'>, { storedAt }: StoredKey): number =>
   toSeconds(clock.now()) - storedAt
 
-/** Returns a client's own stored key. Throws `key-unknown`, `not-key-owner`, or `key-expired` when it is older than `maxSeconds`. */
+/** Returns a client's own stored key. Throws `key-unknown`, or `key-expired` when it is older than `maxSeconds`. */
 export async function findOwnKey(
   { chain, clock }: Dependencies,
   client: Address,
   { kpHighHandle, kpLowHandle, block_number }: KeyPlace,
   maxSeconds: number,
 ): Promise<StoredKey> {
-  const key = await chain.storedKeyAt(kpHighHandle, kpLowHandle, block_number)
+  const key = await chain.storedKeyAt(client, kpHighHandle, kpLowHandle, block_number)
   if (!key) {
     throw new ProblemError(
       'key-unknown',
-      `PromptKeyStore has stored no such key in block ${block_number}, as far as the ICL can see`,
+      `PromptKeyStore has stored no such key of ${client} in block ${block_number}, as far as the ICL can see`,
       { retryAfterSeconds: lookAgainSeconds },
     )
-  }
-  if (key.owner !== client) {
-    throw new ProblemError('not-key-owner', 'PromptKeyStore shows another owner of this key')
   }
   const age = ageOf(clock, key)
   if (age <= maxSeconds) return key

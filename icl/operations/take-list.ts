@@ -72,8 +72,9 @@ function checkIsOf(client: Address, { kpHighHandle, kpLowHandle, model_id, list 
 
 /** Checks the key's block. A reorganisation may have moved the key to another block, which makes another list. */
 async function checkBlock(deps: Dependencies, { list, kpHighHandle, kpLowHandle }: SubmitJob) {
-  const { block } = list.body
-  const key = await deps.chain.storedKeyAt(kpHighHandle, kpLowHandle, block.number, 'now')
+  const { block, client } = list.body
+  const { number } = block
+  const key = await deps.chain.storedKeyAt(client, kpHighHandle, kpLowHandle, number, 'now')
   if (key?.block.hash === block.hash) return
   throw new ProblemError(
     'key-unknown',

@@ -1,24 +1,24 @@
 import { BlockNotFoundError } from 'viem'
 import { promptKeyStoreAbi } from '../abi/prompt-key-store.ts'
-import { Address, type Hash32 } from '../codecs.ts'
+import type { Address, Hash32 } from '../codecs.ts'
 import type { BlockId } from '../schemas/list.ts'
 import { causesOf } from './chain-error.ts'
 import { chainHash } from './chain-hash.ts'
 import type { ChainReader } from './clients.ts'
 
-/** A prompt key as stored in a block. */
+/** A prompt key as its owner stored it in a block. */
 export type StoredKey = {
-  readonly owner: Address
   readonly termsHash: Hash32
   readonly block: BlockId
   /** The block's time, Unix seconds. */
   readonly storedAt: number
 }
 
-/** Reads the key whose KeyStored event is in this block of the canonical chain; undefined when there is none. Throws what viem throws. */
+/** Reads the key of `owner` whose KeyStored event is in this block of the canonical chain; undefined when there is none. Throws what viem throws. */
 export async function storedKeyAt(
   { publicClient }: ChainReader,
   promptKeyStore: Address,
+  owner: Address,
   [high, low]: readonly [bigint, bigint],
   blockNumber: bigint,
 ): Promise<StoredKey | undefined> {
@@ -31,7 +31,7 @@ export async function storedKeyAt(
     address: promptKeyStore,
     abi: promptKeyStoreAbi,
     eventName: 'KeyStored',
-    args: { highHandle: high, lowHandle: low },
+    args: { owner, highHandle: high, lowHandle: low },
     fromBlock: blockNumber,
     toBlock: blockNumber,
     strict: true,
@@ -41,7 +41,6 @@ export async function storedKeyAt(
   if (!log) return undefined
   const doing = `reading block ${blockNumber}`
   return {
-    owner: Address.parse(log.args.owner),
     termsHash: chainHash(log.args.terms, doing),
     block: { number: blockNumber, hash: chainHash(block.hash, doing) },
     storedAt: Number(block.timestamp),

@@ -129,13 +129,10 @@ async function checkKey(
   { identity, committed }: ExpectedJob,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const { client, kpHighHandle, kpLowHandle } = identity
+  const { kpHighHandle, kpLowHandle } = identity
   const stored = await chain.storedKeyAt(kpHighHandle, kpLowHandle, block.number, signal)
   const bound = await chain.listOf(kpHighHandle, kpLowHandle, signal)
-  const isKnown =
-    stored?.owner === client &&
-    stored.block.hash === block.hash &&
-    stored.termsHash === (await termsHash(terms))
+  const isKnown = stored?.block.hash === block.hash && stored.termsHash === (await termsHash(terms))
   if (!isKnown) throw differs('holds no such key in the block of its list')
   if (bound?.commitment !== listCommitment(committed))
     throw differs('holds another list for its key')

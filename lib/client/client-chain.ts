@@ -14,7 +14,7 @@ import { type OutputKey, outputKeyOf } from '../chain/output-key-of.ts'
 import { storeKey } from '../chain/prompt-key-store.ts'
 import { reading } from '../chain/reading.ts'
 import { type StoredKey, storedKeyAt } from '../chain/stored-key-at.ts'
-import { type Address, Hash32, type JobId } from '../codecs.ts'
+import { Address, Hash32, type JobId } from '../codecs.ts'
 import type { ListTerms } from '../list-commitment.ts'
 import type { BlockId } from '../schemas/list.ts'
 import type { Network } from '../schemas/network.ts'
@@ -67,7 +67,7 @@ export interface ClientChain {
     fromBlock: bigint,
     signal?: AbortSignal,
   ): Promise<number | undefined>
-  /** The prompt key that a block stored, in its present state; undefined when the block stored none. */
+  /** The prompt key that this account stored in a block; undefined when it stored none there. */
   storedKeyAt(
     highHandle: bigint,
     lowHandle: bigint,
@@ -121,6 +121,7 @@ export function createClientChain(options: {
     return reading(doing, read, signal)
   }
   const contract = network.contracts.prompt_key_store
+  const owner = Address.parse(account.address)
   return {
     chainId: (signal) => reading('reading the chain id', chain.publicClient.getChainId(), signal),
     storeKey: ({ high, low, termsHash }, signal) =>
@@ -150,7 +151,7 @@ export function createClientChain(options: {
     storedKeyAt: (highHandle, lowHandle, block, signal) =>
       reading(
         'reading the block of the key',
-        storedKeyAt(chain, contract, [highHandle, lowHandle], block),
+        storedKeyAt(chain, contract, owner, [highHandle, lowHandle], block),
         signal,
       ),
     outputKeyOf: (highHandle, lowHandle, fromBlock, signal) =>

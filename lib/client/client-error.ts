@@ -5,7 +5,6 @@ import { SvcError } from '../svc-error.ts'
 
 const hints: Partial<Record<ProblemCode, string>> = {
   'not-enough-nodes': 'Wait until more nodes serve this model, or choose another model.',
-  'not-key-owner': 'Store the prompt key from the wallet that submits the job.',
   'terms-refused': 'Run it again: the pool may be too old by now.',
   'key-expired': 'Run it again with another prompt key.',
   'key-used': 'Run it again with another prompt key.',

@@ -15,7 +15,7 @@ import type { Address, Hash32 } from '../../lib/codecs.ts'
 import { jobIdOf } from '../../lib/job-id.ts'
 import { listCommitment } from '../../lib/list-commitment.ts'
 import type { ListStatement } from '../../lib/schemas/list.ts'
-import { aHash, anAddress } from '../branded.ts'
+import { aHash } from '../branded.ts'
 import { activeNode, createFakeChain } from '../icl/fake-chain.ts'
 import { chainId } from '../icl/test-icl.ts'
 
@@ -37,9 +37,6 @@ export const handlesOf = (client: Address, terms: Hash32) => ({
   lowHandle: BigInt(terms),
   blockNumber: 7n,
 })
-
-const ownerOf = (high: bigint): Address =>
-  anAddress(`0x${(high >> addressBits).toString(16).padStart(40, '0')}`)
 
 // What clients committed to: a file for each key, which all processes of a run see.
 const folder = join(tmpdir(), 'svc-open-chain')
@@ -89,11 +86,13 @@ export function createOpenChain(): Chain {
       const { promptHighHandle, ...key } = JSON.parse(text)
       return { ...key, promptHighHandle: BigInt(promptHighHandle) }
     },
-    storedKeyAt: async (high, low, number) => ({
-      owner: ownerOf(high),
-      termsHash: aHash(`0x${low.toString(16).padStart(64, '0')}`),
-      block: { number, hash: chain.blockHash },
-      storedAt: Math.floor(Date.now() / 1000),
-    }),
+    storedKeyAt: async (owner, high, low, number) =>
+      high >> addressBits === BigInt(owner)
+        ? {
+            termsHash: aHash(`0x${low.toString(16).padStart(64, '0')}`),
+            block: { number, hash: chain.blockHash },
+            storedAt: Math.floor(Date.now() / 1000),
+          }
+        : undefined,
   }
 }

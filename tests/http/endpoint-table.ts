@@ -65,7 +65,7 @@ export const expected: Readonly<Record<OperationId, Row>> = {
   getConsoleJobs: open,
   getConsoleJob: open,
   followConsole: open,
-  drawList: signed('403 not-key-owner', '401 nonce-reused'),
+  drawList: signed('409 key-unknown', '401 nonce-reused'),
   submitJob: signed('400 list-refused', '401 nonce-reused'),
   // Another client sees its own jobs: none.
   listJobs: reading('200', '401 nonce-reused'),
@@ -74,7 +74,7 @@ export const expected: Readonly<Record<OperationId, Row>> = {
   getReceipt: reading('404 job-not-found', '401 nonce-reused'),
   getRecord: reading('404 job-not-found', '401 nonce-reused'),
   cancelJob: signed('404 job-not-found', '401 nonce-reused', '414 uri-too-long'),
-  putBlob: { ...signed('403 not-key-owner', '401 nonce-reused'), malformed: '400 blob-invalid' },
+  putBlob: { ...signed('409 key-unknown', '401 nonce-reused'), malformed: '400 blob-invalid' },
   enrollTpm: signed('403 forbidden', '401 nonce-reused'),
   verifyAttestation: signed('403 forbidden', '401 nonce-reused'),
   releaseTpm: signed('403 forbidden', '401 nonce-reused'),

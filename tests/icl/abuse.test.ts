@@ -162,7 +162,7 @@ describe('the room for blobs', () => {
       await put(wallet, {}, body),
       await put(wallet, { ...own, kpLowHandle: 1n }, body),
       await put(wallet, storedKey(icl, 'another'), body),
-    ]).toEqual(['invalid-request', 'key-unknown', 'not-key-owner'])
+    ]).toEqual(['invalid-request', 'key-unknown', 'key-unknown'])
     await icl.clock.jump(2_401_000)
     expect(await put(wallet, own, body)).toBe('key-expired')
     expect(await bytesOf('wallet')).toBe(0)

@@ -120,7 +120,7 @@ export function createFakeChain(): FakeChain {
     storeKey: (high, low, owner, termsHash, storedAt) => {
       chain.store(high, low, owner, [])
       const block = { number: chain.block.number, hash: chain.blockHash }
-      chain.keys.set(`${high}:${low}`, { owner, termsHash, block, storedAt })
+      chain.keys.set(`${high}:${low}`, { termsHash, block, storedAt })
       chain.lists.set(`${high}:${low}`, { commitment: undefined, used: 0, ended: false })
       return block.number
     },
@@ -130,10 +130,11 @@ export function createFakeChain(): FakeChain {
       chain.lists.set(`${high}:${low}`, { ...list, commitment, used })
       for (const reader of readers) chain.readers.add(`${high}:${reader}`).add(`${low}:${reader}`)
     },
-    storedKeyAt: async (high, low, blockNumber) => {
+    storedKeyAt: async (owner, high, low, blockNumber) => {
       await up()
       const key = chain.keys.get(`${high}:${low}`)
-      return key?.block.number === blockNumber ? key : undefined
+      const isTheirs = chain.owners.get(`${high}:${low}`) === owner
+      return isTheirs && key?.block.number === blockNumber ? key : undefined
     },
     listOf: async (high, low) => {
       await up()

@@ -77,7 +77,7 @@ describe('access', () => {
     const job = await submit(icl)
     const thief = walletOf('thief')
     const api = icl.api(thief.signer)
-    expect(await codeOf(api.drawList({ body: job.request }))).toBe('not-key-owner')
+    expect(await codeOf(api.drawList({ body: job.request }))).toBe('key-unknown')
     expect(await codeOf(api.submitJob({ body: job.body }))).toBe('list-refused')
   })
 })

@@ -181,7 +181,7 @@ describe('a list is refused', () => {
   it('to all but the owner of the key', async () => {
     const { a } = await world(3)
     const request = await storeUnder(a, termsOf(await currentPool(a)))
-    expect(await codeOf(ask(a, request, 'thief'))).toBe('not-key-owner')
+    expect(await codeOf(ask(a, request, 'thief'))).toBe('key-unknown')
     expect(await codeOf(ask(a, request))).toBeUndefined()
   })
 

@@ -76,7 +76,7 @@ export const clientChainOf = (ground: Ground, address: Address): ClientChain => 
     },
     // No client here opens a job of an earlier process.
     firstReaders: async () => undefined,
-    storedKeyAt: (high, low, block) => chain.storedKeyAt(high, low, block),
+    storedKeyAt: (high, low, block) => chain.storedKeyAt(address, high, low, block),
     outputKeyOf: (high, low, from) => chain.outputKeyOf(high, low, from),
     receiptHashIn: async (tx, jobId) => chain.receiptHashIn(tx, jobId),
     nodeOf: async (node) => {

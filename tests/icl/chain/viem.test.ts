@@ -143,17 +143,17 @@ describe('the list of a prompt key', () => {
     const icl = adapter()
     const { high, low, terms, block } = await store()
     const { number } = block
-    const found = await icl.storedKeyAt(high, low, number)
+    const found = await icl.storedKeyAt(member(owner), high, low, number)
     expect(found).toEqual({
-      owner: member(owner),
       termsHash: terms,
       block,
       storedAt: await chain.now(),
     })
-    expect(await icl.storedKeyAt(low, high, number)).toBeUndefined()
+    expect(await icl.storedKeyAt(member(owner), low, high, number)).toBeUndefined()
     expect(await icl.outputKeyOf(high, low, number)).toBeUndefined()
-    expect(await icl.storedKeyAt(high, low, number - 1n)).toBeUndefined()
-    expect(await icl.storedKeyAt(high, low, number + 1_000n)).toBeUndefined()
+    expect(await icl.storedKeyAt(member(owner), high, low, number - 1n)).toBeUndefined()
+    expect(await icl.storedKeyAt(member(stranger!), high, low, number)).toBeUndefined()
+    expect(await icl.storedKeyAt(member(owner), high, low, number + 1_000n)).toBeUndefined()
   })
 
   it('gives active members access in any order, and nobody once it has ended', async () => {

@@ -147,9 +147,9 @@ describe('a receipt', () => {
           ...changes.bound,
         }),
         storedKeyAt: async (high: bigint, low: bigint, number: bigint) => {
-          const { client: owner, kpHighHandle, kpLowHandle, list } = receipt
+          const { kpHighHandle, kpLowHandle, list } = receipt
           expect([high, low, number]).toEqual([kpHighHandle, kpLowHandle, list.block.number])
-          const key = { owner, termsHash: await termsHash(list.terms), block: list.block }
+          const key = { termsHash: await termsHash(list.terms), block: list.block }
           return changes.key === null ? undefined : { ...key, ...changes.key }
         },
         outputKeyOf: async (high: bigint, low: bigint, from: bigint) => {
@@ -248,7 +248,7 @@ describe('a receipt', () => {
   it('has a key that the chain stored for it, in that block and under these terms', async () => {
     const other = aHash(`0x${'1'.repeat(64)}`)
     const block = { number: 7n, hash: other }
-    for (const key of [null, { owner: client }, { termsHash: other }, { block }]) {
+    for (const key of [null, { termsHash: other }, { block }]) {
       expect(await fetched({ key })).toBe('holds no such key in the block of its list')
     }
   })

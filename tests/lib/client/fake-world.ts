@@ -355,7 +355,7 @@ export async function createFakeWorld(options: FakeOptions = {}) {
         const block = seen[0] ?? keyBlock
         const terms = keyTerms.get(high)
         if (terms === undefined || block.number !== number) return undefined
-        return { owner: clientAddress, termsHash: terms, block, storedAt: 1_800_000_000 }
+        return { termsHash: terms, block, storedAt: 1_800_000_000 }
       },
       outputKeyOf: async () => {
         if (!job) return undefined

@@ -38,7 +38,6 @@ it('a refusal of the ICL becomes an error with a hint', () => {
   }
   expect(hintOf('rate-limited', 'Slow')).toBe('Wait a little and try again.')
   expect(hintOf('not-enough-nodes', 'Few')).toMatch(/^Wait until more nodes serve/)
-  expect(hintOf('not-key-owner', 'Not yours')).toMatch(/^Store the prompt key from the wallet/)
   for (const code of ['terms-refused', 'key-expired', 'key-used', 'list-refused'] as const) {
     expect(hintOf(code, 'Old')).toMatch(/^Run it again/)
   }

@@ -212,7 +212,7 @@ describe('svc-node receipt verify --rpc', () => {
       list,
     })
     expect(await verify(anothers)).toMatchObject({
-      list: { detail: expect.stringContaining('another owner on chain') },
+      list: { detail: expect.stringContaining(`stored no such key of ${anothers.client}`) },
     })
   })
 
