@@ -10,6 +10,14 @@ describe('a file of vectors', () => {
     expect(vectorText(await make())).toBe(await readFile(vectorPath(name), 'utf8'))
   })
 
+  it.each(Object.keys(vectorFiles))(
+    '%s has no text that strict readers of JSON refuse',
+    async (name) => {
+      // `JSON.stringify` escapes a surrogate only if it stands alone.
+      expect(await readFile(vectorPath(name), 'utf8')).not.toMatch(/\\ud[89a-f]/)
+    },
+  )
+
   it('is made by the command', async () => {
     const names = (await readdir(import.meta.dirname)).filter((name) => name.endsWith('.json'))
     expect(new Set(names)).toEqual(new Set(Object.keys(vectorFiles)))

@@ -62,9 +62,10 @@ const evidenceCases = [exact, similar].flatMap((file): readonly Case[] => {
       const made = await evidenceKey(unhex(promptKey), JobId.parse(jobId))
       same('the key', toBase64Url(made), toBase64Url(unhex(key)))
     }),
-    caseOf(`evidence of ${id}`, file.answers, async ({ text, evidence }) => {
+    caseOf(`evidence of ${id}`, file.answers, async ({ text, utf16 = [], evidence }) => {
+      const answer = text ?? String.fromCharCode(...utf16)
       const key = unhex(file.evidenceKey)
-      const made = await comparator.evidenceOf({ text, prompt: file.prompt, key })
+      const made = await comparator.evidenceOf({ text: answer, prompt: file.prompt, key })
       same('the evidence', textOf(made), textOf(evidence))
     }),
     caseOf(`comparisons of ${id}`, file.pairs, ([one, other, outcome]) => {

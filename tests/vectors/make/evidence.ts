@@ -50,6 +50,9 @@ const said = (content: string, finish_reason = 'stop') =>
   JSON.stringify({ content, finish_reason, version: 1 })
 const read = { arguments: '{"path":"a.ts"}', name: 'read' }
 
+// Some readers of JSON refuse a text with half a surrogate pair.
+const codeUnits = (text: string) => text.split('').map((unit) => unit.charCodeAt(0))
+
 /** Answer documents; calls and JSON have one spelling. */
 const documents = {
   text: said(breadAnswer),
@@ -72,7 +75,7 @@ export async function evidenceVectors(id: ComparatorId): Promise<object> {
   const named = await Promise.all(
     Object.entries(id === 'structured/1' ? documents : texts).map(async ([name, text]) => ({
       name,
-      text,
+      ...(/\p{Surrogate}/u.test(text) ? { utf16: codeUnits(text) } : { text }),
       evidence: await comparator.evidenceOf({ text, prompt, key }),
     })),
   )
@@ -91,7 +94,7 @@ export async function evidenceVectors(id: ComparatorId): Promise<object> {
   })
   return {
     about:
-      'Evidence is made of `text` and `prompt` under `evidenceKey` (HKDF-SHA256 of the prompt key, salt the job id, info "svc-fingerprint-v1"). `pairs` are [name, name, outcome], the same both ways round. Malformed evidence is a no-match with everything.',
+      'Evidence is made of `text` (or its code units, `utf16`) and `prompt` under `evidenceKey` (HKDF-SHA256 of the prompt key, salt the job id, info "svc-fingerprint-v1"). `pairs` are [name, name, outcome], the same both ways round. Malformed evidence is a no-match with everything.',
     ...{ promptKey: hex(promptKey), jobId, evidenceKey: hex(key), prompt },
     answers: named,
     pairs,

@@ -120,14 +120,7 @@ export async function falseReceipts(): Promise<object> {
 /** The CID of the sample with bits that no byte uses, and one with a digest of another length. */
 const notCids = [`bafkrei${'a'.repeat(51)}b`, `bafkreii${'a'.repeat(51)}`]
 
-const notOrigins = [
-  'https://icl.test\ud800',
-  'https://icl.test\udc00',
-  'https://icl.te\u0301st',
-  'https://icl.test ',
-  '',
-  `https://${'a'.repeat(505)}`,
-]
+const notOrigins = ['https://icl.te\u0301st', 'https://icl.test ', '', `https://${'a'.repeat(505)}`]
 
 async function falseVector({ of, why, make, iclKeys }: FalseReceipt, known: Samples) {
   const receipt = known[of]
