@@ -76,6 +76,14 @@ describe('a client that cancels', () => {
     })
   })
 
+  it('while answers are opened ends the job as cancelled at its deadline, too', () => {
+    const cancelled = take(bound(), cancel, 20)
+    expect(take(cancelled, { type: 'tick' }, cancelled.deadline)).toMatchObject({
+      phase: 'cancelled',
+      reason: 'cancelled-by-client',
+    })
+  })
+
   it('changes nothing at the scores of an agreement', () => {
     const any = { rule: 'any-two', max_answers: 5 } as const
     const agreed = decidedJob('x', 'x', 'y', { terms: any })

@@ -60,8 +60,20 @@ describe('a node without a free slot', () => {
   it('two that are full do not both move to the one place that is free', () => {
     let job = find(waiting(), 'find-busy', nodeB, 1_000)
     job = take(job, tickWith([nodeD], [nodeE]), 1_000 + slotWaitMs)
-    const held = [0, 1, 2].map((seat) => assignmentAt(job, seat)!.node)
-    expect(new Set(held)).toEqual(new Set([nodeB, nodeC, nodeD]))
+    expect([0, 1, 2].map((seat) => assignmentAt(job, seat))).toMatchObject([
+      { node: nodeD, status: 'awaiting-grant' },
+      { node: nodeB, status: 'awaiting-grant' },
+      { node: nodeC, status: 'awaiting-grant' },
+    ])
+  })
+
+  it('keeps the seat while an empty one needs the place that is free', () => {
+    const job = find(waiting(), 'find-gone', nodeB, 1_000 + slotWaitMs)
+    const moved = take(job, tickWith([nodeD], [nodeA]), 1_000 + slotWaitMs)
+    expect([0, 1].map((seat) => assignmentAt(moved, seat))).toMatchObject([
+      { node: nodeA, status: 'awaiting-grant' },
+      { node: nodeD, status: 'awaiting-grant' },
+    ])
   })
 
   it('is not an attempt: a job moves on as often as it takes', () => {

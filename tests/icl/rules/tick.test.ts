@@ -2,7 +2,9 @@ import { describe, expect, it } from 'vitest'
 import { defaultJobLimits, type Job } from '../../../icl/rules/job.ts'
 import { needsMembers } from '../../../icl/rules/tick.ts'
 import type { Address } from '../../../lib/codecs.ts'
+import { anAddress } from '../../branded.ts'
 import {
+  abortBy,
   claimed,
   commitBy,
   fenceOf,
@@ -83,6 +85,8 @@ describe('a cause that lies in the job', () => {
     const could = take(claimedC, commitBy(claimedC, nodeC, 'x'), 6)
     const twice = giveBack(giveBack(could, nodeA, 'provider-refused'), nodeB, 'provider-refused')
     expect(tick(twice, others, 20).phase).toBe('running')
+    const thrice = giveBack(tick(twice, others, 20), nodeD, 'provider-refused')
+    expect(tick(thrice, [nodeAddress('f')], 30).phase).toBe('running')
     const failed = giveBack(giveBack(sampleJob(), nodeA, 'node-failed'), nodeB, 'node-failed')
     expect(tick(failed, others, 20).phase).toBe('open')
   })
@@ -143,6 +147,38 @@ describe('empty seats', () => {
     const back = tick(job, [nodeA], 2_020)
     expect(newestOf(back)).toMatchObject({ seat: 0, node: nodeA, attempt: 2, fence: 4 })
     expect(newestOf(tick(job, [nodeA, nodeD], 2_020))?.node).toBe(nodeD)
+  })
+
+  it('go to the same node after a pause that grows with each attempt', () => {
+    const returned = (job: Job, now: number) =>
+      take(claimed(job, nodeA, now), abortBy(job, nodeA, 'provider-unavailable'), now)
+    const once = returned(sampleJob(), 20)
+    const twice = returned(tick(once, [nodeA], 2_020), 3_000)
+    expect(tick(twice, [nodeA], 6_999).assignments).toHaveLength(4)
+    expect(newestOf(tick(twice, [nodeA], 7_000))).toMatchObject({ node: nodeA, attempt: 3 })
+  })
+
+  it('pass 64 members over at most', () => {
+    const members = Array.from({ length: 80 }, (_, at) =>
+      anAddress(`0x${`${at}`.padStart(40, '0')}`),
+    )
+    const job = sampleJob({ members })
+    const states = members.map((_, at) => (at === 79 ? 'fit' : 'no-heartbeat'))
+    const emptied = abort(job, members[0]!, 10)
+    const filled = take(emptied, { type: 'tick', members: states }, 20)
+    expect(filled.passed.map(({ position }) => position)).toEqual(
+      Array.from({ length: 64 }, (_, at) => at + 3),
+    )
+  })
+
+  it('end the job when one of them has no attempt left, whatever the others have', () => {
+    let job = sampleJob()
+    for (const node of [nodeA, nodeD, nodeE]) {
+      job = tick(job, [node], 10)
+      job = abort(job, node, 10)
+    }
+    const ended = tick(abort(job, nodeB, 10), [nodeAddress('f'), nodeAddress('1')], 20)
+    expect(ended).toMatchObject({ phase: 'expired', reason: 'attempts-exhausted' })
   })
 
   it('are given up after three attempts', () => {
