@@ -36,6 +36,8 @@ it('the state of the list is needed when a seat is empty and it is time, or a de
   const leased = claimed(job, nodeA, 10)
   const end = 10 + defaultJobLimits.leaseMs
   expect([needsMembers(leased, end - 1), needsMembers(leased, end)]).toEqual([false, true])
+  const over = take(leased, { type: 'find-ended', node: nodeB, fence: 2 }, 20)
+  expect([over.phase, needsMembers(over, end)]).toEqual(['expired', false])
 })
 
 describe('a new job', () => {
