@@ -18,8 +18,17 @@ type SetupLock = {
   ) => Promise<T>
 }
 
+type NodeBinary = {
+  readonly describeOldNode: (file: string) => string
+  readonly findNode: (
+    root: string,
+    process: { readonly features: { readonly typescript?: string }; readonly execPath: string },
+  ) => string | undefined
+}
+
 const urlOf = (name: string) => new URL(`../../scripts/${name}.mjs`, import.meta.url).href
 const { isInstalled, isLinked, markInstalled } = (await import(urlOf('installed'))) as Installed
+const { describeOldNode, findNode } = (await import(urlOf('node-binary'))) as NodeBinary
 const { withLock } = (await import(urlOf('setup-lock'))) as SetupLock
 
 let root = ''
@@ -68,6 +77,25 @@ describe('whether the packages are installed', () => {
     expect(isLinked(other)).toBe(false)
     await symlink(join(root, 'node_modules'), join(other, 'node_modules'))
     expect(isLinked(other)).toBe(true)
+  })
+})
+
+describe('a file that needs a Node that takes TypeScript', () => {
+  const older = { features: {}, execPath: '/old/node' }
+
+  it('runs on the Node that runs, else on the one that npm installed, else on none', async () => {
+    const newer = { features: { typescript: 'strip' }, execPath: '/new/node' }
+    expect([findNode(root, newer), findNode(root, older)]).toEqual(['/new/node', undefined])
+    const bin = join(root, 'node_modules', '.bin')
+    await mkdir(bin, { recursive: true })
+    await writeFile(join(bin, 'node'), '')
+    expect(findNode(root, older)).toBe(join(bin, 'node'))
+  })
+
+  it('names the version that it needs and the one that runs', () => {
+    expect(describeOldNode('a.ts')).toMatch(
+      /^a\.ts needs Node 22\.18 or newer, and this is Node \d/,
+    )
   })
 })
 
