@@ -34,18 +34,9 @@ const lintOpenApi = async () => {
   return runProcess(binary('redocly'), ['lint', file, '--config', 'redocly.yaml'], quiet)
 }
 
-// `npm test` runs every test under Bun. This runs one folder under vitest, too, so that the imports from `vitest` keep working.
-const runVitest = () => {
-  const vitest = join(root, 'node_modules', 'vitest', 'vitest.mjs')
-  // Under Bun, vitest works only with threads.
-  const options = [
-    '--pool=threads',
-    '--reporter=dot',
-    '--testTimeout=300000',
-    '--hookTimeout=300000',
-  ]
-  return runBun(bun, ['--bun', vitest, 'run', ...options, 'tests/icl/rules'], quiet)
-}
+// `npm test` runs every test under Bun. Mutation testing runs those of single parts under vitest, on Node.
+const runMutants = () =>
+  runProcess('node', ['scripts/node.mjs', 'tests/mutation/one-mutant.mjs'], quiet)
 
 /** Runs both halves concurrently, because a simulation has one thread. */
 const runSimulation = async () => {
@@ -68,7 +59,7 @@ const checks = [
   ['checksums of packages', () => runProcess('node', ['scripts/check-lockfile.mjs'], quiet)],
   ['OpenAPI document (Redocly)', lintOpenApi],
   ['the simulation of 50 seeds', runSimulation],
-  ['the rules under vitest', runVitest],
+  ['tests of single parts under vitest, and mutants that they kill (Stryker)', runMutants],
 ]
 
 let passed = 0

@@ -18,7 +18,8 @@ export default defineConfig({
       'tests/lib/receipt-offline.test.ts',
     ],
     isolate: false,
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // A last resort, as tests/preload.ts has it: Stryker sets the limits of mutants.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
   },
 })
