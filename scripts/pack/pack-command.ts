@@ -1,5 +1,6 @@
 import { cp, mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import manifest from '../../package.json' with { type: 'json' }
 import { bundle, root } from './bundle.ts'
 import { npmPack } from './npm-pack.ts'
 import { packageNames } from './packages.ts'
@@ -13,6 +14,20 @@ const entrypoints = [
   'node/receipt.ts',
 ]
 
+const [major, minor] = manifest.engines.node.replace('>=', '').split('.')
+/** An older Node has to be able to read this file. */
+const program = `#!/usr/bin/env node
+const [major, minor] = process.versions.node.split('.').map(Number)
+if (major > ${major} || (major === ${major} && minor >= ${minor})) {
+  import('../dist/main.js')
+} else {
+  console.error(
+    \`${packageNames.command} needs Node ${major}.${minor} or newer, and this is Node \${process.versions.node}. Install a newer one (https://nodejs.org) and run the command again.\`,
+  )
+  process.exitCode = 1
+}
+`
+
 /** Packs the commands of the client with all that they need into a folder. Returns the path of the file. */
 export async function packCommand(folder: string): Promise<string> {
   const { command } = packageNames
@@ -23,7 +38,6 @@ export async function packCommand(folder: string): Promise<string> {
   await bundle({ entrypoints, folder: modules, target: 'node', minify: true, define })
   await cp(join(root, 'node_modules', 'tfhe', 'tfhe_bg.wasm'), join(modules, 'tfhe_bg.wasm'))
   await mkdir(join(place, 'bin'))
-  const program = "#!/usr/bin/env node\nimport '../dist/main.js'\n"
   await writeFile(join(place, 'bin', `${command}.js`), program, { mode: 0o755 })
   return await npmPack(place, folder, {
     name: command,

@@ -129,8 +129,8 @@ console.log(new SvcError('code', 'what failed', { hint: 'what to do' }))`
 })
 
 describe('the packed commands', () => {
-  const svc = (args: string[]) =>
-    run('node', [join(command, 'bin', `${packageNames.command}.js`), ...args], {
+  const svc = (args: string[], options: string[] = []) =>
+    run('node', [...options, join(command, 'bin', `${packageNames.command}.js`), ...args], {
       cwd: folder,
       env: { PATH: userPath },
     }).catch((error: { code: number; stdout: string; stderr: string }) => error)
@@ -145,6 +145,17 @@ describe('the packed commands', () => {
       expect(stdout + stderr).toContain('SVC_CLIENT_KEY_FILE: is missing')
       expect(rest).toMatchObject({ code: 1 })
     }
+  })
+
+  it('say on an older Node that they need a newer one', async () => {
+    const older = `Object.defineProperty(process, 'versions', { value: { node: '20.18.3' } })`
+    expect(await svc(['--help'], ['--import', `data:text/javascript,${older}`])).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(
+        /^svc needs Node 20\.19 or newer, and this is Node 20\.18\.3\. .*\n$/,
+      ),
+    })
   })
 
   it('check a receipt', async () => {
