@@ -116,6 +116,12 @@ it('a job that waits for a grant and for a node says which came first, once, unt
   const seating = lookOften(take(leave(sampleJob(), 1), tickWith([]), 2))
   expect(seating.reason).toBe('not-enough-nodes')
   for (const { events } of [granting, seating]) expect(events.length).toBeLessThan(8)
+  expect(take(granting, tickWith([nodeD]), 30_000).reason).toBe('awaiting-grant')
+  const left = [nodeB, nodeC].reduce(
+    (job, node) => find(job, 'see-access', node, 2),
+    find(miss(sampleJob(), 1), 'find-gone', nodeA, 2),
+  )
+  expect(take(left, tickWith([]), 3).reason).toBe('not-enough-nodes')
   const granted = find(granting, 'see-access', nodeA, 30_000)
   const others = find(granted, 'see-access', nodeC, 30_000)
   expect(take(others, tickWith([]), 31_000).reason).toBe('not-enough-nodes')
