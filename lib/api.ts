@@ -5,18 +5,15 @@ import { withDeadline } from './deadline.ts'
 import { type Endpoint, type Input, isRawAnswer, type Output, rawBytes } from './endpoint.ts'
 import { endpoints, maxBlobBytes, type OperationId } from './endpoints.ts'
 import { errorMessage } from './error-message.ts'
+import { AnswerRefused, type Fetch, openAnswer, readAnswer } from './outgoing.ts'
 import { parseJson } from './parse-json.ts'
 import { isProblemCode, Problem, ProblemError } from './problem.ts'
 import type { ProblemCode } from './problem-codes.ts'
 import type { Random } from './random.ts'
-import { readLimited } from './read-limited.ts'
-import { redirectOf } from './redirect.ts'
 import { type RequestSigner, signedHeaders } from './request-signature.ts'
 import { retrying } from './retry.ts'
 import { SvcError } from './svc-error.ts'
 import { toSeconds } from './time.ts'
-
-export type Fetch = (request: Request) => Promise<Response>
 
 /** Options of one call. */
 type CallOptions = {
@@ -105,20 +102,14 @@ function createCaller({ baseUrl, fetch, clock, random, signer }: ApiOptions) {
             nonce: random.bytes(16),
           })
     onSigned()
-    const response = await fetch(
-      new Request(url, {
-        method: endpoint.method,
-        headers: signed,
-        // A signature is for this ICL: it does not follow a redirect elsewhere. Edge hosts have no `error` here.
-        redirect: 'manual',
-        signal,
-        ...(body !== undefined && { body }),
-      }),
-    )
-    if (redirectOf(response)) throw new TypeError('The answer is a redirect')
+    const response = await openAnswer(fetch, url, {
+      method: endpoint.method,
+      headers: signed,
+      signal,
+      ...(body !== undefined && { body }),
+    })
     if (isRawAnswer(endpoint.response) && response.ok) return response
-    const bytes = await readLimited(response, maxAnswerBytes)
-    if (!bytes) throw new TypeError('The answer is too large')
+    const bytes = await readAnswer(response, maxAnswerBytes)
     if (!response.ok) throw problemOf(response, bytes)
     return decodeAnswer(endpoint, bytes)
   }
@@ -142,6 +133,7 @@ function createCaller({ baseUrl, fetch, clock, random, signer }: ApiOptions) {
             if (signal.aborted) throw signal.reason
             if (error instanceof ProblemError || error instanceof SvcError) throw error
             if (error instanceof z.core.$ZodError) throw unfit(endpoint, error)
+            if (error instanceof AnswerRefused) throw refusing(baseUrl, error)
             throw unreachable(baseUrl, `failed (${whyOf(error)})`, error)
           }),
       )
@@ -271,6 +263,12 @@ const unexpected = (message: string, retryable: boolean): SvcError =>
     hint: remedyFor('client', 'icl-unexpected-answer'),
     retryable,
   })
+
+/** A proxy may redirect for a while, but what unpacks or has no end is not asked for again. */
+const refusing = (baseUrl: string, error: AnswerRefused): SvcError =>
+  error.kind === 'redirect'
+    ? unreachable(baseUrl, `failed (it ${error.message})`, error)
+    : unexpected(`The ICL at ${baseUrl} ${error.message}`, false)
 
 const unfit = (endpoint: Endpoint, cause: z.core.$ZodError): SvcError =>
   new SvcError(

@@ -1,4 +1,5 @@
 import { type Clock, monotonicMs } from './clock.ts'
+import type { Fetch } from './outgoing.ts'
 import type { Random } from './random.ts'
 
 /** The host's clock. */
@@ -24,3 +25,7 @@ export const systemClock: Clock = {
 export const systemRandom: Random = {
   bytes: (length) => crypto.getRandomValues(new Uint8Array(length)),
 }
+
+/** The host's fetch. Bun goes on unpacking an answer whose reader has left, so it must not begin. The other runtimes ignore the option. */
+export const systemFetch: Fetch = (request) =>
+  fetch(request, { decompress: false } as RequestInit)

@@ -44,11 +44,11 @@ function thisProcess(): CommandHost {
     print: (line) => console.log(inOutput(line)),
     warn: (line) => console.error(inErrors(line)),
     context: async () => {
-      const { systemClock, systemRandom } = await import('../lib/system.ts')
+      const { systemClock, systemFetch, systemRandom } = await import('../lib/system.ts')
       return {
         environment: trimmed(process.env),
         terminal: { input: process.stdin, output: process.stderr },
-        fetch: (request) => fetch(request),
+        fetch: systemFetch,
         clock: systemClock,
         random: systemRandom,
         isWatched: process.stdout.isTTY === true,

@@ -1,4 +1,4 @@
-import type { Fetch } from '../lib/api.ts'
+import type { Fetch } from '../lib/outgoing.ts'
 import { parseJson } from '../lib/parse-json.ts'
 import { readLimited } from '../lib/read-limited.ts'
 import type { Log } from './log.ts'
@@ -68,7 +68,8 @@ async function shown(message: Message, isSecret: boolean): Promise<string> {
   const bytes = await bodyOf(message)
   if (typeof bytes === 'string') return bytes
   if (isSecret) return `[secret, ${bytes.length} bytes]`
-  if (!/json/.test(message.headers.get('content-type') ?? '')) return `[${bytes.length} bytes]`
+  const isJson = /json/.test(message.headers.get('content-type') ?? '')
+  if (!isJson || message.headers.has('content-encoding')) return `[${bytes.length} bytes]`
   return new TextDecoder().decode(bytes)
 }
 

@@ -4,16 +4,9 @@ import {
   MOCKS_ZK_VERIFIER_SIGNER_ADDRESS,
   TASK_MANAGER_ADDRESS,
 } from '@cofhe/sdk'
-import {
-  createTestClient,
-  encodeFunctionData,
-  type Hex,
-  http,
-  isAddressEqual,
-  parseEther,
-} from 'viem'
+import { createTestClient, encodeFunctionData, type Hex, isAddressEqual, parseEther } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { createChainWriter } from '../../lib/chain/clients.ts'
+import { createChainWriter, rpcTransport } from '../../lib/chain/clients.ts'
 import { sendCall } from '../../lib/chain/send.ts'
 import { buildContracts } from '../build.ts'
 import { artifactOf } from '../deployment-steps.ts'
@@ -29,7 +22,7 @@ type Place = {
 }
 
 const anvilClient = (rpcUrl: string) =>
-  createTestClient({ mode: 'anvil', transport: http(rpcUrl, { timeout: callTimeoutMs }) })
+  createTestClient({ mode: 'anvil', transport: rpcTransport({ rpcUrl, timeoutMs: callTimeoutMs }) })
 
 /** Makes the encrypted inputs valid that `signer` signs. */
 const setSigner = async (

@@ -1,7 +1,7 @@
 import { cidOf } from '../../lib/cid.ts'
 import { withDeadline } from '../../lib/deadline.ts'
 import { maxBlobBytes } from '../../lib/endpoints.ts'
-import { readLimited } from '../../lib/read-limited.ts'
+import { AnswerRefused, openAnswer, readAnswer } from '../../lib/outgoing.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { KuboRpcOptions } from './kubo-rpc.ts'
 
@@ -19,22 +19,21 @@ export async function readByGateway(
   const timedOut = () => away(`gave no whole answer within ${attemptMs} ms`)
   return await withDeadline(clock, attemptMs, signal, timedOut, async (ended) => {
     try {
-      const request = new Request(`${gatewayUrl}/ipfs/${cid}?format=raw`, {
+      const response = await openAnswer(fetch, `${gatewayUrl}/ipfs/${cid}?format=raw`, {
         headers: { accept: 'application/vnd.ipld.raw', 'cache-control': 'only-if-cached' },
-        redirect: 'manual',
         signal: ended,
       })
-      const response = await fetch(request)
       if (!response.ok) {
         await response.body?.cancel()
         if (absentStatuses.includes(response.status)) return undefined
         throw away(`answered ${response.status}`)
       }
-      const bytes = await readLimited(response, maxBlobBytes)
-      if (bytes !== undefined && (await cidOf(bytes)) === cid) return bytes
+      const bytes = await readAnswer(response, maxBlobBytes)
+      if ((await cidOf(bytes)) === cid) return bytes
       throw away('sent bytes that do not hash to the CID')
     } catch (error) {
       if (ended.aborted) throw ended.reason
+      if (error instanceof AnswerRefused) throw away(error.message, error)
       throw error instanceof SvcError ? error : away('cannot be reached', error)
     }
   })

@@ -1,9 +1,8 @@
 import { z } from 'zod'
-import type { Fetch } from '../../lib/api.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { withDeadline } from '../../lib/deadline.ts'
 import { maxBlobBytes } from '../../lib/endpoints.ts'
-import { readLimited } from '../../lib/read-limited.ts'
+import { AnswerRefused, type Fetch, openAnswer, readAnswer } from '../../lib/outgoing.ts'
 import { retrying } from '../../lib/retry.ts'
 import { retryAfterMsOf } from '../../lib/retry-after.ts'
 import { SvcError } from '../../lib/svc-error.ts'
@@ -60,28 +59,24 @@ export function createKuboRpc(options: KuboRpcOptions): KuboRpc {
 
 async function ask(
   { rpcUrl, authorization, fetch, clock }: KuboRpcOptions,
-  { command, query, file, maxBytes = maxBlobBytes, read = readLimited }: KuboCall,
+  { command, query, file, maxBytes = maxBlobBytes, read }: KuboCall,
   signal: AbortSignal,
 ): Promise<KuboAnswer> {
   const url = `${rpcUrl}/api/v0/${command}?${new URLSearchParams(query)}`
-  const request = new Request(url, {
+  const failing = (how: string) => (error: unknown) => {
+    if (signal.aborted) throw signal.reason
+    if (error instanceof AnswerRefused) throw refused(`${error.message} (${command})`, error)
+    throw new KuboAway(how, { cause: error })
+  }
+  const response = await openAnswer(fetch, url, {
     method: 'POST',
-    // Another address must not get the secret.
-    redirect: 'manual',
     signal,
     ...(authorization !== undefined && { headers: { authorization } }),
     ...(file !== undefined && { body: formOf(file) }),
-  })
-  const response = await fetch(request).catch((error: unknown) => {
-    if (signal.aborted) throw signal.reason
-    throw new KuboAway('cannot be reached', { cause: error })
-  })
-  const take = response.ok ? read : readLimited
-  const bytes = await take(response, maxBytes).catch((error: unknown) => {
-    if (signal.aborted) throw signal.reason
-    throw new KuboAway('broke off its answer', { cause: error })
-  })
-  if (bytes === undefined) throw refused(`sent more than was asked for by ${command}`)
+  }).catch(failing('cannot be reached'))
+  const bytes = await readAnswer(response, maxBytes, response.ok ? read : undefined).catch(
+    failing('broke off its answer'),
+  )
   if (response.ok) return { bytes }
   // Kubo reports its own errors with 500 and a message. Other errors come from a proxy.
   const refusal = response.status === 500 ? wordsOf(bytes) : undefined

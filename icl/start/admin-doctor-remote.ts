@@ -13,7 +13,9 @@ import type { Check } from '../../lib/host/checks.ts'
 import { checking, failed, ok, skipped } from '../../lib/host/checks.ts'
 import { hostOf } from '../../lib/ip-address.ts'
 import { localFheChainId } from '../../lib/known-networks.ts'
+import { ask } from '../../lib/outgoing.ts'
 import type { Random } from '../../lib/random.ts'
+import { systemFetch } from '../../lib/system.ts'
 import { whyRefused } from '../../lib/webhook-url.ts'
 import { listEffects } from '../admin/effects.ts'
 import { findFaults } from '../chain/find-faults.ts'
@@ -25,6 +27,7 @@ import type { Settings } from './settings.ts'
 const attemptMs = 10_000
 const toleranceMs = 120_000
 const mostServers = 20
+const maxLivezBytes = 4_096
 // Chains that make blocks only for transactions.
 const restingChains = [31_337, localFheChainId]
 
@@ -197,13 +200,15 @@ export const checkPublicUrl = (
     const { origin } = new URL(settings.SVC_ICL_PUBLIC_URL)
     const { SVC_ICL_HOST: host, SVC_ICL_PORT: port } = settings
     const here = `http://${['0.0.0.0', '::'].includes(host) ? '127.0.0.1' : host}:${port}`
-    const isUp = await within(clock, (signal) => fetch(`${here}/livez`, { signal })).then(
+    const isUp = await within(clock, (signal) =>
+      ask(systemFetch, `${here}/livez`, { signal, maxBytes: maxLivezBytes }),
+    ).then(
       ({ ok }) => ok,
       () => false,
     )
     if (!isUp) return skipped(name, `no ICL runs at ${here}`)
     try {
-      const api = createApi({ baseUrl: origin, fetch: (request) => fetch(request), clock, random })
+      const api = createApi({ baseUrl: origin, fetch: systemFetch, clock, random })
       await within(clock, (signal) => fetchNetwork(api, origin, signal))
       return ok(name, `${origin} leads to this ICL`)
     } catch (error) {

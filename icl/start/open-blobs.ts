@@ -1,4 +1,5 @@
 import type { Clock } from '../../lib/clock.ts'
+import { systemFetch } from '../../lib/system.ts'
 import type { Blobs } from '../blobs/blobs.ts'
 import { createKuboBlobs } from '../blobs/kubo.ts'
 import { createStoredBlobs } from '../blobs/stored.ts'
@@ -19,7 +20,7 @@ export function openBlobs(
     ...location,
     authorization,
     pinName: `svc-icl ${new URL(settings.SVC_ICL_PUBLIC_URL).origin}`,
-    fetch: (request) => fetch(request),
+    fetch: systemFetch,
     store,
     clock,
     log,

@@ -1,10 +1,8 @@
-import type { Fetch } from '../api.ts'
 import { cidOf } from '../cid.ts'
 import type { Clock } from '../clock.ts'
 import { withDeadline } from '../deadline.ts'
 import { maxBlobBytes } from '../endpoints.ts'
-import { readLimited } from '../read-limited.ts'
-import { redirectOf } from '../redirect.ts'
+import { AnswerRefused, type Fetch, openAnswer, readAnswer } from '../outgoing.ts'
 import { retryAfterMsOf } from '../retry-after.ts'
 import { SvcError } from '../svc-error.ts'
 import type { Blobs } from './blobs.ts'
@@ -80,23 +78,14 @@ async function fetchBlob(
       signal,
       () => timedOut,
       async (ended) => {
-        const request = new Request(`${gateway}/ipfs/${cid}`, { redirect: 'manual', signal: ended })
-        const response = await fetch(request)
-        const redirect = redirectOf(response)
-        if (redirect !== undefined) {
-          await response.body?.cancel()
-          return failed(redirect)
-        }
+        const response = await openAnswer(fetch, `${gateway}/ipfs/${cid}`, { signal: ended })
         if (!response.ok) {
           await response.body?.cancel()
           return failed(`answered ${response.status}`, {
             retryAfterMs: retryAfterMsOf(response.headers, clock.now()),
           })
         }
-        const bytes = await readLimited(response, maxBlobBytes)
-        if (bytes === undefined) {
-          return failed(`sent more than ${maxBlobBytes} bytes`, { isUseless: true })
-        }
+        const bytes = await readAnswer(response, maxBlobBytes)
         if ((await cidOf(bytes)) !== cid) {
           return failed('sent bytes that do not hash to the CID', { isUseless: true })
         }
@@ -105,6 +94,7 @@ async function fetchBlob(
     )
   } catch (error) {
     signal?.throwIfAborted()
+    if (error instanceof AnswerRefused) return failed(error.message, { isUseless: true })
     return failed(error === timedOut ? timedOut.message : 'cannot be reached')
   }
 }

@@ -11,6 +11,7 @@ import {
 } from 'viem'
 import { causes, remedyFor, whatOf } from '../causes.ts'
 import { errorMessage } from '../error-message.ts'
+import { AnswerRefused } from '../outgoing.ts'
 import { SvcError } from '../svc-error.ts'
 
 const httpTooManyRequests = 429
@@ -136,6 +137,8 @@ const codeOf = (error: unknown): ChainErrorCode => {
 
 /** What an RPC responded that is no JSON-RPC, such as another server or one that refuses a key; without its text, which may show its address. */
 const strangeAnswerOf = (error: unknown): string | undefined => {
+  const refused = causesOf(error).find((cause) => cause instanceof AnswerRefused)
+  if (refused) return `the chain RPC ${refused.message}`
   const failed = causesOf(error).find((cause) => cause instanceof HttpRequestError)
   if (failed?.status !== undefined) return `the chain RPC responds with HTTP ${failed.status}`
   return failed?.cause instanceof SyntaxError ? 'the chain RPC responds with no JSON' : undefined

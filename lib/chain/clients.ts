@@ -5,6 +5,7 @@ import {
   createWalletClient,
   defineChain,
   type Hex,
+  HttpRequestError,
   type HttpTransport,
   http,
   type LocalAccount,
@@ -13,10 +14,9 @@ import {
   type WalletClient,
 } from 'viem'
 import { jsonRpc } from 'viem/nonce'
-import type { Fetch } from '../api.ts'
 import { localFheChainId } from '../known-networks.ts'
-import { readLimited } from '../read-limited.ts'
-import { redirectOf } from '../redirect.ts'
+import { AnswerRefused, ask, type Fetch } from '../outgoing.ts'
+import { systemFetch } from '../system.ts'
 import { abortable } from './abortable.ts'
 import { isWalletAccount, type WalletAccount } from './wallet-account.ts'
 
@@ -52,35 +52,46 @@ const maxAnswerBytes = 10_485_760
 
 /** A fetch that gives whole answers: viem's time limit ends with the headers of an answer, and a body may have no end. */
 const wholeAnswers =
-  (rpcFetch: Fetch = (request) => fetch(request)) =>
-  async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
-    // Node 20 may collect the request, and with it the link from its signal to the call and its body.
-    const inTime = <T>(work: Promise<T>) => abortable(work, init?.signal ?? undefined)
-    const response = await inTime(rpcFetch(new Request(input, { ...init, redirect: 'manual' })))
-    const redirect = redirectOf(response)
-    if (redirect !== undefined) {
-      await response.body?.cancel()
-      throw new TypeError(`The chain RPC ${redirect}`)
+  (rpcFetch: Fetch, timeoutMs: number) =>
+  async (input: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
+    const url = input instanceof Request ? input.url : String(input)
+    const signal = init.signal ?? AbortSignal.timeout(timeoutMs)
+    try {
+      // Node 20 may collect the request, and with it the link from its signal to the call and its body.
+      const { status, headers, bytes } = await abortable(
+        ask(rpcFetch, url, { ...init, signal, maxBytes: maxAnswerBytes }),
+        signal,
+      )
+      return new Response(bytes.length > 0 ? bytes : null, { status, headers })
+    } catch (error) {
+      if (!(error instanceof AnswerRefused)) throw error
+      const refused = new HttpRequestError({ url, cause: error })
+      // viem does not ask again when an error has a number.
+      throw Object.assign(refused, { code: 0 })
     }
-    const bytes = await inTime(readLimited(response, maxAnswerBytes))
-    if (bytes === undefined) throw new TypeError(`The answer has more than ${maxAnswerBytes} bytes`)
-    const { status, statusText, headers } = response
-    return new Response(bytes.length > 0 ? bytes : null, { status, statusText, headers })
   }
 
-const clientOptions = ({ rpcFetch, ...endpoint }: ChainEndpoint) => ({
+/** How viem reaches an RPC. */
+export const rpcTransport = ({
+  rpcUrl,
+  timeoutMs = 10_000,
+  rpcFetch = systemFetch,
+}: Pick<ChainEndpoint, 'rpcUrl' | 'timeoutMs' | 'rpcFetch'>): HttpTransport =>
+  http(rpcUrl, {
+    timeout: timeoutMs,
+    retryCount: 3,
+    retryDelay: 200,
+    fetchFn: wholeAnswers(rpcFetch, timeoutMs),
+  })
+
+const clientOptions = (endpoint: ChainEndpoint) => ({
   chain: defineChain({
     id: endpoint.chainId,
     name: `chain ${endpoint.chainId}`,
     nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 },
     rpcUrls: { default: { http: [endpoint.rpcUrl] } },
   }),
-  transport: http(endpoint.rpcUrl, {
-    timeout: endpoint.timeoutMs ?? 10_000,
-    retryCount: 3,
-    retryDelay: 200,
-    fetchFn: wholeAnswers(rpcFetch),
-  }),
+  transport: rpcTransport(endpoint),
   pollingInterval: endpoint.pollingIntervalMs ?? usualPollingMs(endpoint.chainId),
   cacheTime: 0,
 })

@@ -1,5 +1,5 @@
 import type { LocalAccount } from 'viem'
-import { type Api, createApi, type Fetch } from '../api.ts'
+import { type Api, createApi } from '../api.ts'
 import { createGatewayBlobs } from '../blobs/gateways.ts'
 import { isWalletAccount } from '../chain/wallet-account.ts'
 import type { Clock } from '../clock.ts'
@@ -9,6 +9,7 @@ import type { Coprocessor } from '../coprocessor/coprocessor.ts'
 import type { Prover } from '../coprocessor/prover.ts'
 import { fetchNetwork } from '../fetch-network.ts'
 import { isExposed, mustNotBeExposed } from '../ip-address.ts'
+import type { Fetch } from '../outgoing.ts'
 import type { Random } from '../random.ts'
 import type { WalletSigner } from '../request-signature.ts'
 import type { CoprocessorUrls } from '../schemas/coprocessor-urls.ts'
@@ -17,7 +18,7 @@ import type { Network } from '../schemas/network.ts'
 import type { PromptDocument } from '../schemas/prompt.ts'
 import type { JobRecord } from '../schemas/record.ts'
 import { SvcError } from '../svc-error.ts'
-import { systemClock, systemRandom } from '../system.ts'
+import { systemClock, systemFetch, systemRandom } from '../system.ts'
 import { type TermsOptions, wishOf } from './choose-terms.ts'
 import { createClientChain } from './client-chain.ts'
 import { toClientError } from './client-error.ts'
@@ -104,7 +105,7 @@ const walletDecryptTimeoutMs = 180_000
 export async function createClient(options: ClientOptions): Promise<Client> {
   const { icl, rpcUrl, account, gateways = [], signal } = options
   for (const [name, url] of Object.entries({ icl, rpcUrl })) checkUrl(name, url)
-  const { fetch = globalFetch, clock = systemClock, random = systemRandom } = options
+  const { fetch = systemFetch, clock = systemClock, random = systemRandom } = options
   const open = { baseUrl: icl, fetch, clock, random }
   const network = await fetchNetwork(createApi(open), icl, signal)
   checkContracts(network, options.contracts)
@@ -194,5 +195,3 @@ function checkContracts(network: Network, trusted: Network['contracts'] | undefi
     })
   }
 }
-
-const globalFetch: Fetch = (request) => fetch(request)

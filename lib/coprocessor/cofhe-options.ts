@@ -1,7 +1,7 @@
 import type { LocalAccount } from 'viem'
-import type { Fetch } from '../api.ts'
 import type { ChainEndpoint } from '../chain/clients.ts'
 import type { Clock } from '../clock.ts'
+import type { Fetch } from '../outgoing.ts'
 import type { CoprocessorUrls } from '../schemas/coprocessor-urls.ts'
 import type { Coprocessor } from './coprocessor.ts'
 import type { Prover } from './prover.ts'

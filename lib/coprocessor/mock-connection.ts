@@ -3,12 +3,11 @@ import {
   createTestClient,
   encodeAbiParameters,
   type Hex,
-  http,
   keccak256,
   toHex,
   type WalletClient,
 } from 'viem'
-import type { ChainEndpoint, ChainWriter } from '../chain/clients.ts'
+import { type ChainEndpoint, type ChainWriter, rpcTransport } from '../chain/clients.ts'
 import { taskManager } from '../chain/task-manager.ts'
 import { type Connection, connectLazily, decryptWith, encryptWith } from './connection.ts'
 import { createSdkClient } from './sdk-client.ts'
@@ -29,7 +28,7 @@ const plaintextSlot = (handle: bigint): Hex =>
 const createInserter = (endpoint: ChainEndpoint, chain: ChainWriter) => {
   const test = createTestClient({
     mode: 'anvil',
-    transport: http(endpoint.rpcUrl, { timeout: endpoint.timeoutMs ?? 10_000 }),
+    transport: rpcTransport(endpoint),
   })
   const insert = async ({ functionName, args }: { functionName: string; args: unknown }) => {
     if (functionName !== 'insertPackedCtHashes') throw new TypeError(`no ${functionName} here`)

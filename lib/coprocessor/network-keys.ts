@@ -1,23 +1,22 @@
 import { z } from 'zod'
-import type { Fetch } from '../api.ts'
 import { abortable } from '../chain/abortable.ts'
 import type { Clock } from '../clock.ts'
 import { withDeadline } from '../deadline.ts'
+import { AnswerRefused, type Fetch, openAnswer, readAnswer } from '../outgoing.ts'
 import { parseJson } from '../parse-json.ts'
-import { readLimited } from '../read-limited.ts'
 import { SvcError } from '../svc-error.ts'
 import { timedOut } from './cofhe-errors.ts'
 
 const fetchTimeoutMs = 60_000
-// A public key takes 66 kB as hex, a CRS of 2048 bits 9 MB.
-const maxPublicKeyBytes = 1 << 20
-const maxCrsBytes = 32 << 20
 const what = 'CoFHE encrypt failed'
 
 // The prover finds out if it is not hex. Checking megabytes here would block the event loop.
 const KeyHex = z.string().startsWith('0x').min(1_000)
 const PublicKeyAnswer = z.object({ publicKey: KeyHex }).transform(({ publicKey }) => publicKey)
 const CrsAnswer = z.object({ crs: KeyHex }).transform(({ crs }) => crs)
+// A public key takes 66 kB as hex, a CRS of 2048 bits 9 MB.
+const publicKey = { maxBytes: 1 << 20, schema: PublicKeyAnswer }
+const crs = { maxBytes: 32 << 20, schema: CrsAnswer }
 
 /** The network's public key and CRS, as hex. */
 export type NetworkKeys = { readonly publicKeyHex: string; readonly crsHex: string }
@@ -34,7 +33,7 @@ export type KeySource = {
 const noKeys = (why: string, cause?: unknown): SvcError =>
   new SvcError('coprocessor-unavailable', `${what}: no keys of the coprocessor: ${why}`, {
     hint: 'Check the coprocessor addresses: cofhe_urls (SVC_COFHE_URLS).',
-    retryable: true,
+    retryable: !(cause instanceof AnswerRefused),
     cause,
   })
 
@@ -44,47 +43,45 @@ const tooManyRequests = (): SvcError =>
     retryable: true,
   })
 
-async function readAnswer<T>(
+async function fetchKey<T>(
   fetch: Fetch,
-  request: Request,
-  maxBytes: number,
-  schema: z.ZodType<T>,
+  url: string,
+  { maxBytes, schema }: { readonly maxBytes: number; readonly schema: z.ZodType<T> },
+  signal: AbortSignal,
 ): Promise<T> {
-  const { pathname } = new URL(request.url)
-  const response = await fetch(request)
-  if (!response.ok) {
-    await response.body?.cancel()
-    throw response.status === 429
-      ? tooManyRequests()
-      : noKeys(`${pathname} returns status ${response.status}`)
+  const { pathname } = new URL(url)
+  try {
+    const response = await openAnswer(fetch, url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ securityZone: 0 }),
+      signal,
+    })
+    if (!response.ok) {
+      await response.body?.cancel()
+      throw response.status === 429
+        ? tooManyRequests()
+        : noKeys(`${pathname} returns status ${response.status}`)
+    }
+    const parsed = schema.safeParse(parseJson(await readAnswer(response, maxBytes)))
+    if (parsed.success) return parsed.data
+  } catch (error) {
+    throw error instanceof AnswerRefused ? noKeys(`${pathname} ${error.message}`, error) : error
   }
-  const bytes = await readLimited(response, maxBytes)
-  if (bytes === undefined) throw noKeys(`${pathname} returns more than ${maxBytes} bytes`)
-  const parsed = schema.safeParse(parseJson(bytes))
-  if (parsed.success) return parsed.data
   throw noKeys(`${pathname} returns no key`)
 }
 
 /** Makes a source of keys from `cofheUrl`. Its calls throw `coprocessor-unavailable` or `coprocessor-too-many-requests`. */
 export function createKeySource(cofheUrl: string, fetch: Fetch, clock: Clock): KeySource {
   let held: Promise<NetworkKeys> | undefined
-  const ask = (path: string, signal: AbortSignal) =>
-    new Request(`${cofheUrl}/${path}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ securityZone: 0 }),
-      // Not followed, so that it is no answer. Edge hosts have no `error` here.
-      redirect: 'manual',
-      signal,
-    })
   const fetchBoth = async (signal: AbortSignal): Promise<NetworkKeys> => {
     // When one download has failed, the other is of no use.
     const failed = new AbortController()
     const ended = AbortSignal.any([signal, failed.signal])
     try {
       const [publicKeyHex, crsHex] = await Promise.all([
-        readAnswer(fetch, ask('GetNetworkPublicKey', ended), maxPublicKeyBytes, PublicKeyAnswer),
-        readAnswer(fetch, ask('GetCrs', ended), maxCrsBytes, CrsAnswer),
+        fetchKey(fetch, `${cofheUrl}/GetNetworkPublicKey`, publicKey, ended),
+        fetchKey(fetch, `${cofheUrl}/GetCrs`, crs, ended),
       ])
       return { publicKeyHex, crsHex }
     } catch (error) {

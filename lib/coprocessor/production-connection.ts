@@ -1,6 +1,6 @@
-import type { Fetch } from '../api.ts'
 import type { ChainWriter } from '../chain/clients.ts'
 import type { Clock } from '../clock.ts'
+import type { Fetch } from '../outgoing.ts'
 import type { CoprocessorUrls } from '../schemas/coprocessor-urls.ts'
 import { SvcError } from '../svc-error.ts'
 import { isLimited, refusedProof, verifierRefusal } from './cofhe-errors.ts'

@@ -1,8 +1,8 @@
-import type { Fetch } from '../api.ts'
 import { type ChainWriter, createChainWriter } from '../chain/clients.ts'
 import type { Clock } from '../clock.ts'
 import { withDeadline } from '../deadline.ts'
 import { SvcError } from '../svc-error.ts'
+import { systemFetch } from '../system.ts'
 import { isPermitRefused, timedOut, toCoprocessorError, toEncryptError } from './cofhe-errors.ts'
 import type { CofheCoprocessor, CofheOptions } from './cofhe-options.ts'
 import type { Connection } from './connection.ts'
@@ -32,10 +32,8 @@ const noProver: Prover = {
   },
 }
 
-const globalFetch: Fetch = (request) => fetch(request)
-
 function connectionOf(options: CofheOptions, chain: ChainWriter): Connection {
-  const { chainId, coprocessor, clock, prover = noProver, fetch = globalFetch } = options
+  const { chainId, coprocessor, clock, prover = noProver, fetch = systemFetch } = options
   if (chainId === mockChainId) return connectMock(options, chain)
   const urls = coprocessorUrlsOf(chainId, coprocessor)
   return connectProduction({ chainId, urls, prover, fetch, clock }, chain)

@@ -1,6 +1,6 @@
-import type { Fetch } from '../../lib/api.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Terminal } from '../../lib/host/password.ts'
+import type { Fetch } from '../../lib/outgoing.ts'
 import type { Random } from '../../lib/random.ts'
 import type { Environment } from '../environment.ts'
 import type { Flags } from './flags.ts'

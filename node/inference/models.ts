@@ -1,5 +1,5 @@
-import type { Fetch } from '../../lib/api.ts'
 import type { Clock } from '../../lib/clock.ts'
+import type { Fetch } from '../../lib/outgoing.ts'
 import type { Takes } from '../../lib/prompt-needs.ts'
 import { modelNameOf, providerNameOf, takenBy } from '../../lib/providers.ts'
 import type { Environment } from '../environment.ts'

@@ -1,9 +1,8 @@
-import type { Fetch } from '../../lib/api.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { withDeadline } from '../../lib/deadline.ts'
+import { AnswerRefused, ask, type Fetch, type Outgoing } from '../../lib/outgoing.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import { baseUrlVariable } from '../../lib/providers.ts'
-import { readLimited } from '../../lib/read-limited.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { networkCodeIn } from './provider-fault.ts'
 import type { Provider } from './providers.ts'
@@ -38,14 +37,14 @@ export async function probeProvider(
   signal?: AbortSignal,
 ): Promise<readonly string[] | undefined> {
   return await asking(provider, deps, signal, async (ended) => {
-    const ask = (url: string, init?: RequestInit) =>
+    const asked = (url: string, init?: RequestInit) =>
       askOnce(url, { ...init, signal: ended }, provider, apiKey, deps)
-    const listed = await ask(`${provider.baseUrl}/models`)
+    const listed = await asked(`${provider.baseUrl}/models`)
     const models = modelsIn(listed)
     if (models !== undefined) return models
     checkReply(provider, apiKey, listed)
     if (listed.status === 200 && listed.json === undefined) throw isForeign(provider, listed)
-    const tried = await ask(`${provider.baseUrl}${provider.completions}`, {
+    const tried = await asked(`${provider.baseUrl}${provider.completions}`, {
       method: 'POST',
       body: '{}',
     })
@@ -54,7 +53,7 @@ export async function probeProvider(
     checkReply(provider, apiKey, tried)
     if (tried.json !== undefined && ![404, 405].includes(tried.status)) return undefined
     const isPath = [404, 405].includes(tried.status)
-    throw isPath ? await isElsewhere(provider, ask) : isForeign(provider, tried)
+    throw isPath ? await isElsewhere(provider, asked) : isForeign(provider, tried)
   })
 }
 
@@ -91,25 +90,24 @@ async function asking<T>(
     return await withDeadline(clock, patienceMs, signal, late, work)
   } catch (error) {
     signal?.throwIfAborted()
+    if (error instanceof AnswerRefused) throw isNoApi(provider, error.message)
     throw error instanceof SvcError ? error : isUnreachable(provider, error)
   }
 }
 
 async function askOnce(
   url: string,
-  init: RequestInit,
+  init: Omit<Outgoing, 'headers'>,
   { headersOf }: Provider,
   apiKey: string | undefined,
   { fetch }: ProbeDeps,
 ): Promise<Reply> {
   const headers = { ...(apiKey && headersOf(apiKey)), 'content-type': 'application/json' }
-  // The key is for this host. It must not follow a redirect to another.
-  const response = await fetch(new Request(url, { ...init, headers, redirect: 'manual' }))
-  const bytes = await readLimited(response, maxListBytes)
-  const [type = ''] = response.headers.get('content-type')?.toLowerCase().split(';') ?? []
+  const answer = await ask(fetch, url, { ...init, headers, maxBytes: maxListBytes })
+  const [type = ''] = answer.headers.get('content-type')?.toLowerCase().split(';') ?? []
   const isType = /^[\w.+-]{1,40}\/[\w.+-]{1,40}$/.test(type)
-  const json = bytes && parseJson(bytes)
-  return { status: response.status, type: isType ? type : 'no content type', json }
+  const { status, bytes } = answer
+  return { status, type: isType ? type : 'no content type', json: parseJson(bytes) }
 }
 
 function idOf(model: unknown): string | undefined {
@@ -136,7 +134,6 @@ function checkReply(provider: Provider, apiKey: string | undefined, reply: Reply
       retryable: true,
     })
   }
-  if (status >= 300 && status < 400) throw isForeign(provider, reply)
   if (status !== 401 && status !== 403) return
   if (isPage) throw isForeign(provider, reply)
   const { keyVariable, name } = provider
@@ -149,11 +146,10 @@ function checkReply(provider: Provider, apiKey: string | undefined, reply: Reply
   })
 }
 
-function isForeign(provider: Provider, { status, type }: Reply): SvcError {
-  const said =
-    status >= 300 && status < 400
-      ? `redirects elsewhere (status ${status})`
-      : `sends ${type} in place of JSON (status ${status})`
+const isForeign = (provider: Provider, { status, type }: Reply): SvcError =>
+  isNoApi(provider, `sends ${type} in place of JSON (status ${status})`)
+
+function isNoApi(provider: Provider, said: string): SvcError {
   return failure(provider, 'provider-protocol-wrong', `${said}: this is not the API`, {
     hint: `Correct the base URL (${placeOf(provider)}), and see that no proxy or login page responds in place of the server.`,
   })

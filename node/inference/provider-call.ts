@@ -1,7 +1,7 @@
-import type { Fetch } from '../../lib/api.ts'
 import { remedyFor } from '../../lib/causes.ts'
 import { type Clock, elapsedSince } from '../../lib/clock.ts'
 import { withDeadline } from '../../lib/deadline.ts'
+import type { Fetch } from '../../lib/outgoing.ts'
 import type { TeacherApi } from '../../lib/providers.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { Log } from '../log.ts'

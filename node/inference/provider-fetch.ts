@@ -1,35 +1,30 @@
-import type { Fetch } from '../../lib/api.ts'
 import { maxBlobBytes } from '../../lib/endpoints.ts'
+import { AnswerRefused, ask, type Fetch } from '../../lib/outgoing.ts'
 import { parseJson } from '../../lib/parse-json.ts'
-import { readLimited } from '../../lib/read-limited.ts'
+import { systemFetch } from '../../lib/system.ts'
 import { ProviderFault } from './provider-fault.ts'
 
 /** The largest response body that is read: several times the largest output, because JSON escapes characters and has more fields. */
 export const maxAnswerBytes = 4 * maxBlobBytes
 
+const longestMs = 600_000
+
 /**
- * A fetch for a provider's SDK that reads at most `maxAnswerBytes` and then closes the connection. The SDK itself would read any body
- * whole. Throws ProviderFault when the body is longer, when a successful response is not JSON, and when the server does not have the
- * provider's API.
+ * A fetch for a provider's SDK. The SDK itself would read any body whole. Throws ProviderFault when the body has more than
+ * `maxAnswerBytes`, when a successful response is not JSON, and when the server does not have the provider's API.
  */
 export const providerFetch =
-  (own: Fetch = (request) => fetch(request)) =>
-  async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
-    // The key and the prompt are for this address. They must not follow a redirect to another.
-    const response = await own(new Request(input, { ...init, redirect: 'manual' }))
-    const { status, headers } = response
-    if (status < 400 && !response.ok) {
-      await response.body?.cancel().catch(() => {})
-      throw foreign(`redirects elsewhere (status ${status})`)
-    }
-    if (Number(headers.get('content-length') ?? 0) > maxAnswerBytes) {
-      await response.body?.cancel().catch(() => {})
-      throw tooLarge()
-    }
-    const bytes = await readLimited(response, maxAnswerBytes)
-    if (bytes === undefined) throw tooLarge()
-    if (response.ok) checkAnswer(bytes, headers.get('content-type'))
-    if (response.ok) return new Response(bytes, { status: status === 204 ? 200 : status, headers })
+  (own: Fetch = systemFetch) =>
+  async (input: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
+    const url = input instanceof Request ? input.url : input
+    // The SDKs give each request a signal.
+    const signal = init.signal ?? AbortSignal.timeout(longestMs)
+    const asked = { ...init, signal, maxBytes: maxAnswerBytes }
+    const { status, ok, headers, bytes } = await ask(own, url, asked).catch((error: unknown) => {
+      throw error instanceof AnswerRefused ? faultOf(error) : error
+    })
+    if (ok) checkAnswer(bytes, headers.get('content-type'))
+    if (ok) return new Response(bytes, { status: status === 204 ? 200 : status, headers })
     const body = parseJson(bytes)
     if (status === 404 && !isErrorOfProvider(body)) {
       throw foreign('knows no such address (status 404)')
@@ -50,8 +45,8 @@ const foreign = (said: string, paid?: { readonly isPaid: boolean }) =>
 const openingBrace = 0x7b
 const brokeOff = 'broke off in the middle of its answer'
 
-const tooLarge = () =>
-  new ProviderFault('provider-answer-too-large', `sent more than ${maxAnswerBytes} bytes`)
+const faultOf = ({ kind, message }: AnswerRefused) =>
+  kind === 'too-large' ? new ProviderFault('provider-answer-too-large', message) : foreign(message)
 
 // The SDKs read a body by its content type, and ignore JSON under another type.
 function checkAnswer(bytes: Uint8Array, contentType: string | null): void {

@@ -1,6 +1,7 @@
-import { type Api, createApi, type Fetch } from '../../lib/api.ts'
+import { type Api, createApi } from '../../lib/api.ts'
 import { unixSeconds } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
+import type { Fetch } from '../../lib/outgoing.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { retrying } from '../../lib/retry.ts'
 import { SvcError } from '../../lib/svc-error.ts'

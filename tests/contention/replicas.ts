@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import type { Fetch } from '../../lib/api.ts'
+import type { Fetch } from '../../lib/outgoing.ts'
 import { origin } from '../icl/test-icl.ts'
 import { sampleSettings, withoutLimits } from '../sample-settings.ts'
 

@@ -1,6 +1,7 @@
-import { createApi, type Fetch } from '../../lib/api.ts'
+import { createApi } from '../../lib/api.ts'
 import { createGatewayBlobs } from '../../lib/blobs/gateways.ts'
 import type { Address } from '../../lib/codecs.ts'
+import type { Fetch } from '../../lib/outgoing.ts'
 import { systemRandom } from '../../lib/system.ts'
 import { attest } from '../../node/attestation/attest.ts'
 import { createAttestor } from '../../node/attestation/attestor.ts'

@@ -3,12 +3,14 @@ import { withDeadline } from '../../../lib/deadline.ts'
 import type { Check } from '../../../lib/host/checks.ts'
 import { failed, failedBy, ok, skipped } from '../../../lib/host/checks.ts'
 import { explainError } from '../../../lib/host/explain-error.ts'
+import { ask } from '../../../lib/outgoing.ts'
 import type { Network } from '../../../lib/schemas/network.ts'
 import type { Config } from '../../config.ts'
 import type { CommandContext } from '../context.ts'
 import { ownNetworkOf } from '../reach.ts'
 
 const attemptMs = 10_000
+const maxLivezBytes = 4_096
 // The ICL accepts signed requests for 60 s.
 const tolerableMs = 30_000
 
@@ -42,12 +44,11 @@ export async function checkClock(
   const before = clock.now()
   const late = () => new Error('the ICL gave no answer')
   try {
-    const response = await withDeadline(clock, attemptMs, undefined, late, (signal) =>
-      fetch(new Request(new URL('/livez', icl_endpoint), { redirect: 'error', signal })),
+    const { headers } = await withDeadline(clock, attemptMs, undefined, late, (signal) =>
+      ask(fetch, new URL('/livez', icl_endpoint), { signal, maxBytes: maxLivezBytes }),
     )
-    await response.body?.cancel()
     const roundTripMs = clock.now() - before
-    const date = z.coerce.date().safeParse(response.headers.get('date') ?? '')
+    const date = z.coerce.date().safeParse(headers.get('date') ?? '')
     if (!date.success) return skipped(name, 'the ICL does not say what time it is')
     // The header has a resolution of one second.
     const aheadMs = before + roundTripMs / 2 - (date.data.getTime() + 500)

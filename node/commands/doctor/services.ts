@@ -1,11 +1,9 @@
-import type { Fetch } from '../../../lib/api.ts'
 import { withDeadline } from '../../../lib/deadline.ts'
 import { errorMessage } from '../../../lib/error-message.ts'
 import { checkCoprocessor as checkCoprocessorAt } from '../../../lib/host/check-coprocessor.ts'
 import type { Check } from '../../../lib/host/checks.ts'
 import { failed, ok, skipped } from '../../../lib/host/checks.ts'
-import { readLimited } from '../../../lib/read-limited.ts'
-import { redirectOf } from '../../../lib/redirect.ts'
+import { AnswerRefused, ask } from '../../../lib/outgoing.ts'
 import type { Network } from '../../../lib/schemas/network.ts'
 import type { Config } from '../../config.ts'
 import type { CommandContext } from '../context.ts'
@@ -26,36 +24,23 @@ export async function checkCoprocessor(
   return checkCoprocessorAt({ rpcUrl, chainId: network.chain_id, urls }, context, remedy)
 }
 
-async function askGateway(fetch: Fetch, request: Request) {
-  const response = await fetch(request)
-  const bytes = await readLimited(response, maxInlineBytes)
-  const { status } = response
-  return { status, redirect: redirectOf(response), text: new TextDecoder().decode(bytes) }
-}
-
 /** Checks that a gateway responds to requests for blobs. */
 export async function checkGateway(url: string, { fetch, clock }: CommandContext): Promise<Check> {
   const { host } = new URL(url)
   const name = 'gateway'
   const late = () => new Error(`no answer within ${attemptMs / 1000} s`)
+  const remedy = 'Check ipfs_gateway (SVC_IPFS_GATEWAY), or use another gateway.'
   try {
-    const asked = `${url}/ipfs/${inlineCid}`
-    const { status, redirect, text } = await withDeadline(
-      clock,
-      attemptMs,
-      undefined,
-      late,
-      (signal) => askGateway(fetch, new Request(asked, { redirect: 'manual', signal })),
+    const { status, bytes } = await withDeadline(clock, attemptMs, undefined, late, (signal) =>
+      ask(fetch, `${url}/ipfs/${inlineCid}`, { signal, maxBytes: maxInlineBytes }),
     )
-    const remedy = 'Check ipfs_gateway (SVC_IPFS_GATEWAY), or use another gateway.'
-    if (redirect !== undefined) return failed(name, `${host} ${redirect}`, remedy)
     if (status === 401 || status === 403) {
       return failed(name, `${host} refuses requests (status ${status})`, remedy)
     }
     if (status === 429 || status >= 500) {
       return failed(name, `${host} returns status ${status}`, remedy, true)
     }
-    if (status === 200 && text !== inlineText) {
+    if (status === 200 && new TextDecoder().decode(bytes) !== inlineText) {
       const why = `${host} returns something else than was asked for`
       return failed(name, why, `${remedy} A proxy or a login page may answer in its place.`)
     }
@@ -64,7 +49,8 @@ export async function checkGateway(url: string, { fetch, clock }: CommandContext
     return ok(name, `${host} responds${doubt}`)
   } catch (error) {
     const why = errorMessage(error)
-    const remedy = 'Check ipfs_gateway (SVC_IPFS_GATEWAY) and the network, or use another gateway.'
-    return failed(name, `${host} cannot be reached: ${why}`, remedy, true)
+    if (error instanceof AnswerRefused) return failed(name, `${host} ${why}`, remedy)
+    const network = 'Check ipfs_gateway (SVC_IPFS_GATEWAY) and the network, or use another gateway.'
+    return failed(name, `${host} cannot be reached: ${why}`, network, true)
   }
 }

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from 'vitest'
-import type { Fetch } from '../../../lib/api.ts'
+import type { Fetch } from '../../../lib/outgoing.ts'
 import { explainScore } from '../../../node/commands/explain-score.ts'
 import { aJobId } from '../../branded.ts'
 import { runJob } from '../../icl/run-job.ts'
