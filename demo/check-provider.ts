@@ -1,5 +1,7 @@
+import { openAnswer } from '../lib/outgoing.ts'
 import type { ProviderApi } from '../lib/providers.ts'
 import { SvcError } from '../lib/svc-error.ts'
+import { systemFetch } from '../lib/system.ts'
 
 /** How to probe a provider. */
 export type ProviderProbe = {
@@ -23,7 +25,7 @@ export async function checkProvider(
       ? { authorization: `Bearer ${key}` }
       : { 'x-api-key': key ?? '', 'anthropic-version': '2023-06-01' }
   const url = `${baseUrl.replace(/\/+$/, '').replace(/\/v1$/, '')}/v1/models`
-  const status = await fetch(url, {
+  const status = await openAnswer(systemFetch, url, {
     headers: key === undefined ? {} : headers,
     signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
   }).then(

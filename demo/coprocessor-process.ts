@@ -3,6 +3,9 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { defaultKeysFolder } from '../contracts/local/coprocessor/parameters.ts'
 import { Address } from '../lib/codecs.ts'
+import { ask } from '../lib/outgoing.ts'
+import { parseJson } from '../lib/parse-json.ts'
+import { systemFetch } from '../lib/system.ts'
 import type { Processes, Running } from './processes.ts'
 import { untilReady } from './until-ready.ts'
 
@@ -47,6 +50,6 @@ export async function startCoprocessor(options: {
 }
 
 const verifierOf = async (url: string): Promise<Address> => {
-  const answer = await fetch(url, { signal: AbortSignal.timeout(5_000) })
-  return Introduction.parse(await answer.json()).verifier
+  const asked = { signal: AbortSignal.timeout(5_000), maxBytes: 4_096 }
+  return Introduction.parse(parseJson((await ask(systemFetch, url, asked)).bytes)).verifier
 }

@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { ask } from '../lib/outgoing.ts'
 import { SvcError } from '../lib/svc-error.ts'
+import { systemFetch } from '../lib/system.ts'
 import { freePort } from './free-port.ts'
 import type { Processes, Running } from './processes.ts'
 import { respondsAt, untilReady } from './until-ready.ts'
@@ -88,7 +90,6 @@ async function setPorts(file: string, rpcPort: number, gatewayPort: number): Pro
 export async function hasBlock({ rpcUrl }: KuboProcess, cid: string): Promise<boolean> {
   const query = new URLSearchParams({ arg: cid, offline: 'true' })
   const url = `${rpcUrl}/api/v0/block/stat?${query}`
-  const answer = await fetch(url, { method: 'POST', signal: AbortSignal.timeout(10_000) })
-  await answer.body?.cancel()
-  return answer.ok
+  const asked = { method: 'POST', signal: AbortSignal.timeout(10_000), maxBytes: 4_096 }
+  return (await ask(systemFetch, url, asked)).ok
 }

@@ -1,4 +1,5 @@
-import { systemClock } from '../lib/system.ts'
+import { ask } from '../lib/outgoing.ts'
+import { systemClock, systemFetch } from '../lib/system.ts'
 import { lastLogLines, type Running } from './processes.ts'
 
 /** How to wait for a process. */
@@ -29,7 +30,7 @@ export async function untilReady<T>(
 
 /** True if a request to this machine gets a successful response within two seconds, else undefined. */
 export const respondsAt = (url: string, method = 'GET'): Promise<true | undefined> =>
-  fetch(url, { method, signal: AbortSignal.timeout(2_000) }).then(
+  ask(systemFetch, url, { method, signal: AbortSignal.timeout(2_000), maxBytes: 65_536 }).then(
     ({ ok }) => ok || undefined,
     () => undefined,
   )

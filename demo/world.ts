@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createApi } from '../lib/api.ts'
 import { createChainWriter } from '../lib/chain/clients.ts'
-import { systemClock, systemRandom } from '../lib/system.ts'
+import { systemClock, systemFetch, systemRandom } from '../lib/system.ts'
 import { startCoprocessor } from './coprocessor-process.ts'
 import { type IclProcess, startIcl } from './icl-process.ts'
 import { type KuboProcess, kuboPath, startKubo } from './kubo-process.ts'
@@ -228,7 +228,7 @@ async function waitForPool(
 ): Promise<void> {
   const api = createApi({
     baseUrl,
-    fetch: (request) => fetch(request),
+    fetch: systemFetch,
     clock: systemClock,
     random: systemRandom,
   })

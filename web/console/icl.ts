@@ -1,4 +1,6 @@
 import type { z } from 'zod'
+import { openAnswer, readAnswer } from '../../lib/outgoing.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import type {
   ConsoleJob,
   ConsoleJobDetail,
@@ -7,9 +9,11 @@ import type {
 } from '../../lib/schemas/console.ts'
 import type { JobView } from '../../lib/schemas/jobs.ts'
 import type { NodeRecord, ReputationStatement } from '../../lib/schemas/nodes.ts'
+import { systemFetch } from '../../lib/system.ts'
 import type { Page } from './use-pages.ts'
 
 const timeoutMs = 15_000
+const maxAnswerBytes = 4_194_304
 
 /** A failed request to the ICL; `needsToken` when the operator shows the console only to holders of the token. */
 export class IclError extends Error {
@@ -42,24 +46,26 @@ export async function ask(
   signal: AbortSignal = AbortSignal.timeout(timeoutMs),
 ): Promise<Response> {
   const headers = bearer ? { authorization: `Bearer ${bearer}` } : undefined
-  const response = await fetch(path, {
+  const response = await openAnswer(systemFetch, path, {
     ...(headers && { headers }),
     signal,
     cache: 'no-store',
     credentials: 'omit',
-    redirect: 'error',
   }).catch(() => {
     throw new IclError('The ICL cannot be reached')
   })
   if (response.ok) return response
-  const problem = await response.json().catch(() => ({}))
+  const problem = await readJson(response).catch(() => ({}))
   const detail =
     typeof problem?.detail === 'string' ? problem.detail : `It returns ${response.status}`
   throw new IclError(detail, response.status, String(problem?.code ?? ''))
 }
 
+const readJson = async (response: Response) =>
+  Object(parseJson(await readAnswer(response, maxAnswerBytes)))
+
 const read = async <T>(path: string, bearer?: string): Promise<T> =>
-  (await ask(path, bearer)).json() as Promise<T>
+  readJson(await ask(path, bearer))
 
 /** Reads one page of a list, which its answer holds by the last part of the path. */
 async function readPage<T>(

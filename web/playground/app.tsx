@@ -1,9 +1,11 @@
 import { useEffect, useState } from 'preact/hooks'
 import { createApi } from '../../lib/api.ts'
 import { fetchNetwork } from '../../lib/fetch-network.ts'
+import { ask } from '../../lib/outgoing.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import { PlaygroundSettings } from '../../lib/schemas/playground.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { systemClock, systemRandom } from '../../lib/system.ts'
+import { systemClock, systemFetch, systemRandom } from '../../lib/system.ts'
 import type { Assets } from './assets.ts'
 import { mockChainId } from './chains.ts'
 import type { Place } from './connect.ts'
@@ -13,13 +15,15 @@ import { failureOf } from './run-inference.ts'
 import type { Failure } from './run-state.ts'
 
 const settingsTimeoutMs = 15_000
+const maxSettingsBytes = 65_536
 
 type Loaded = { readonly place: Place; readonly models: readonly string[] }
 
 async function fetchSettings(signal: AbortSignal): Promise<PlaygroundSettings> {
   const ended = AbortSignal.any([signal, AbortSignal.timeout(settingsTimeoutMs)])
-  const answer = await fetch('/playground/settings.json', { signal: ended })
-  const settings = PlaygroundSettings.safeParse(await answer.json().catch(() => undefined))
+  const asked = { signal: ended, maxBytes: maxSettingsBytes }
+  const answer = await ask(systemFetch, '/playground/settings.json', asked)
+  const settings = PlaygroundSettings.safeParse(parseJson(answer.bytes))
   if (answer.ok && settings.success) return settings.data
   throw new SvcError('settings-missing', `The page got no settings (status ${answer.status})`, {
     hint: 'Reload the page in a minute.',
@@ -30,7 +34,7 @@ async function load(assets: Assets, signal: AbortSignal): Promise<Loaded> {
   const icl = location.origin
   const api = createApi({
     baseUrl: icl,
-    fetch: (request) => fetch(request),
+    fetch: systemFetch,
     clock: systemClock,
     random: systemRandom,
   })

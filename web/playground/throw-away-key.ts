@@ -1,9 +1,9 @@
-import { createTestClient, http, type LocalAccount, parseEther } from 'viem'
+import { createTestClient, type LocalAccount, parseEther } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { rpcTransport } from '../../lib/chain/clients.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { isLocalChain } from './chains.ts'
 
-const rpcTimeoutMs = 10_000
 const funds = parseEther('1')
 
 /** Makes an account that ends with the page, and has the local chain fund it; throws SvcError `chain-not-local` or `funding-failed`. */
@@ -14,10 +14,7 @@ export async function makeThrowAwayAccount(chainId: number, rpcUrl: string): Pro
     })
   }
   const account = privateKeyToAccount(generatePrivateKey())
-  const chain = createTestClient({
-    mode: 'anvil',
-    transport: http(rpcUrl, { timeout: rpcTimeoutMs }),
-  })
+  const chain = createTestClient({ mode: 'anvil', transport: rpcTransport({ rpcUrl }) })
   try {
     await chain.setBalance({ address: account.address, value: funds })
   } catch (cause) {
