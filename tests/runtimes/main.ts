@@ -1,6 +1,8 @@
 // npm run test:runtimes: what the ICL does on each runtime, as a table; ends with 1 when anything differs.
 import { iclRuntimes, programOf } from '../../demo/runtime-programs.ts'
+import { startPackedServer } from '../packed-server.ts'
 import { checks } from './checks.ts'
+import { outgoingCases } from './inside/outgoing.ts'
 import { cases } from './inside/run-cases.ts'
 import { runInside } from './inside/runtimes.ts'
 import { dealWith } from './running-icl.ts'
@@ -23,6 +25,7 @@ async function cell(name: string, run: () => Promise<string | undefined>): Promi
 
 const rows: string[][] = []
 const world = await startRuntimesWorld()
+const packed = await startPackedServer()
 try {
   for (const runtime of iclRuntimes) {
     const program = programOf(runtime)
@@ -36,16 +39,18 @@ try {
     for (const { name, run } of checks) row.push(await cell(`${runtime}, ${name}`, () => run(icl)))
     await world.processes.stop([process.process])
     const inside = await cell(`${runtime}, shared code`, async () => {
-      const results = await runInside(runtime, program)
+      const results = await runInside(runtime, program, packed.url)
       const failed = results.filter(({ error }) => error !== undefined)
       if (failed.length > 0)
         throw new Error(failed.map(({ name, error }) => `${name}: ${error}`).join('; '))
-      if (results.length !== cases.length) throw new Error(`${results.length} cases were run`)
+      if (results.length !== cases.length + outgoingCases('').length)
+        throw new Error(`${results.length} cases were run`)
       return `${results.length} cases`
     })
     rows.push([...row, inside])
   }
 } finally {
+  await packed.close()
   await world.stop()
 }
 

@@ -1,18 +1,26 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type IclRuntime, iclRuntimes, programOf } from '../../demo/runtime-programs.ts'
+import type { LocalServer } from '../local-server.ts'
+import { startPackedServer } from '../packed-server.ts'
 import { checks } from './checks.ts'
+import { outgoingCases } from './inside/outgoing.ts'
 import { cases } from './inside/run-cases.ts'
 import { runInside } from './inside/runtimes.ts'
 import { dealWith, type RunningIcl } from './running-icl.ts'
 import { type RuntimesWorld, startRuntimesWorld } from './world.ts'
 
 let world: RuntimesWorld
+let packed: LocalServer
 beforeAll(async () => {
   world = await startRuntimesWorld()
+  packed = await startPackedServer()
 })
-afterAll(() => world.stop())
+afterAll(async () => {
+  await packed.close()
+  await world.stop()
+})
 
-const names = cases.map(({ name }) => name)
+const names = [...cases, ...outgoingCases('')].map(({ name }) => name)
 
 /** Where everything is tested (CI), a missing runtime is a failure. */
 function whyNot(runtime: IclRuntime): string | undefined {
@@ -31,7 +39,7 @@ for (const runtime of iclRuntimes) {
     }
 
     it('what clients, nodes and ICLs have in common does the same', async () => {
-      const results = await runInside(runtime, programOf(runtime) ?? '')
+      const results = await runInside(runtime, programOf(runtime) ?? '', packed.url)
       expect(results.filter(({ error }) => error !== undefined)).toEqual([])
       expect(results.map((result) => result.name)).toEqual(names)
     })

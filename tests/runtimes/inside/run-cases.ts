@@ -5,6 +5,7 @@ import { attestationCases } from './attestation.ts'
 import type { Case, CaseResult } from './case.ts'
 import { ed25519Cases } from './ed25519.ts'
 import { libCases } from './lib.ts'
+import { outgoingCases } from './outgoing.ts'
 
 /** Everything that has to do the same on every runtime. */
 export const cases: readonly Case[] = [
@@ -16,10 +17,11 @@ export const cases: readonly Case[] = [
   ...answerCases,
 ]
 
-/** Runs every case; never throws. */
-export async function runCases(): Promise<readonly CaseResult[]> {
+/** Runs every case, and with the address of a server whose answers are packed those of requests; never throws. */
+export async function runCases(packedUrl?: string | null): Promise<readonly CaseResult[]> {
   const results: CaseResult[] = []
-  for (const { name, run } of cases) {
+  const all = packedUrl ? [...cases, ...outgoingCases(packedUrl)] : cases
+  for (const { name, run } of all) {
     try {
       await run()
       results.push({ name })

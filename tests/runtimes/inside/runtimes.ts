@@ -14,24 +14,30 @@ const patienceMs = 100_000
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 const script = join(import.meta.dirname, 'run.ts')
 
-/** Runs every case inside a runtime. */
-export function runInside(runtime: IclRuntime, program: string): Promise<readonly CaseResult[]> {
+/** Runs every case inside a runtime. It reaches a server whose answers are packed. */
+export function runInside(
+  runtime: IclRuntime,
+  program: string,
+  packedUrl: string,
+): Promise<readonly CaseResult[]> {
   switch (runtime) {
     case 'bun':
-      return printed(program, ['--no-env-file', script])
+      return printed(program, ['--no-env-file', script, packedUrl])
     case 'node':
-      return printed(program, [script])
+      return printed(program, [script, packedUrl])
     case 'deno':
-      // It may do nothing at all outside itself but read the sources.
+      // It may do nothing at all outside itself but read the sources, and ask that server.
       return printed(program, [
         'run',
         '--no-prompt',
         '--no-config',
         '--node-modules-dir=manual',
+        `--allow-net=${new URL(packedUrl).host}`,
         script,
+        packedUrl,
       ])
     case 'workerd':
-      return runOnWorkerd(program)
+      return runOnWorkerd(program, packedUrl)
   }
 }
 
@@ -41,13 +47,13 @@ async function printed(program: string, args: string[]): Promise<readonly CaseRe
 }
 
 /** Bundles the suite, serves it with workerd, and asks once. */
-async function runOnWorkerd(program: string): Promise<readonly CaseResult[]> {
+async function runOnWorkerd(program: string, packedUrl: string): Promise<readonly CaseResult[]> {
   const place = await mkdtemp(join(tmpdir(), 'svc-workerd-'))
   try {
     const port = await freePort()
     await bundle('worker.ts', 'esm', join(place, 'worker.js'))
     await writeFile(join(place, 'worker.capnp'), configOf(port))
-    return await askWorker(program, place, port)
+    return await askWorker(program, place, `http://127.0.0.1:${port}/?packed=${packedUrl}`)
   } finally {
     await rm(place, { recursive: true, force: true })
   }
@@ -56,15 +62,18 @@ async function runOnWorkerd(program: string): Promise<readonly CaseResult[]> {
 // No nodejs_compat: what runs here has the web's interfaces only.
 const configOf = (port: number): string => `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
-  services = [(name = "main", worker = (
-    modules = [(name = "worker.js", esModule = embed "worker.js")],
-    compatibilityDate = "2026-01-01",
-  ))],
+  services = [
+    (name = "main", worker = (
+      modules = [(name = "worker.js", esModule = embed "worker.js")],
+      compatibilityDate = "2026-01-01",
+    )),
+    (name = "internet", network = (allow = ["local"])),
+  ],
   sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "main")],
 );
 `
 
-async function askWorker(program: string, place: string, port: number) {
+async function askWorker(program: string, place: string, url: string) {
   const child = spawn(program, ['serve', join(place, 'worker.capnp')], {
     cwd: place,
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -83,7 +92,7 @@ async function askWorker(program: string, place: string, port: number) {
   try {
     const untilMs = performance.now() + patienceMs
     for (;;) {
-      const answer = await fetch(`http://127.0.0.1:${port}/`).catch(() => undefined)
+      const answer = await fetch(url).catch(() => undefined)
       if (answer?.ok) return (await answer.json()) as readonly CaseResult[]
       if (answer) throw new Error(`workerd answers ${answer.status}: ${said}`)
       if (isOver || performance.now() > untilMs) throw new Error(`workerd does not start: ${said}`)
