@@ -63,11 +63,18 @@ export async function readAnswer(
   read: (
     response: Response,
     maxBytes: number,
-  ) => Promise<Uint8Array<ArrayBuffer> | undefined> = readLimited,
+  ) => Promise<Uint8Array<ArrayBuffer> | undefined> = readWhole,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const bytes = await read(response, maxBytes)
   if (bytes !== undefined) return bytes
   throw new AnswerRefused('too-large', `sent more than ${maxBytes} bytes`)
+}
+
+async function readWhole(response: Response, maxBytes: number) {
+  const announced = Number(response.headers.get('content-length') ?? 0)
+  if (!(announced > maxBytes)) return await readLimited(response, maxBytes)
+  await response.body?.cancel().catch(() => {})
+  return undefined
 }
 
 function refusalOf(
