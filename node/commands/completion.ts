@@ -1,5 +1,12 @@
 import type { CommandSpec } from './command-spec.ts'
-import { type FlagSpec, flagName, takesFile, takesValue, usageError } from './flags.ts'
+import {
+  type FlagSpec,
+  flagName,
+  isRepeatable,
+  takesFile,
+  takesValue,
+  usageError,
+} from './flags.ts'
 
 type Commands = readonly CommandSpec[]
 
@@ -90,7 +97,8 @@ function zshScript(commands: Commands): readonly string[] {
     const specs = flags.map(([usage, meaning, values]) => {
       const listed = values === undefined ? ':value:' : `:value:(${values.join(' ')})`
       const value = takesFile(usage) ? ':file:_files' : takesValue(usage) ? listed : ''
-      return quoted(`${flagName(usage)}[${escaped(meaning)}]${value}`)
+      const isMore = isRepeatable(usage) ? '*' : ''
+      return quoted(`${isMore}${flagName(usage)}[${escaped(meaning)}]${value}`)
     })
     const first = words.length > 0 ? [quoted(`1:word:(${words.join(' ')})`)] : []
     const file = needsFile(command) ? [quoted('*:file:_files')] : []

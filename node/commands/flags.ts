@@ -1,7 +1,7 @@
 import { nearestName } from '../../lib/host/nearest.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 
-/** A flag as in the help (`--models <ids>` or `--force`), its meaning, and the values that complete it. */
+/** A flag as in the help (`--models <ids>`, `--force`, or `--rpc <url>...` if it may be repeated), its meaning, and the values that complete it. */
 export type FlagSpec = readonly [usage: string, meaning: string, values?: readonly string[]]
 
 type Switch = 'csv' | 'explain' | 'force' | 'json' | 'mock' | 'withdraw' | 'yes'
@@ -10,12 +10,12 @@ type Value =
   | ('ipfsGateway' | 'models' | 'scryptN' | 'tpm')
   | ('nodeRegistry' | 'stake' | 'tiers')
   | ('file' | 'limit' | 'logFile' | 'logFormat' | 'text')
-  | ('gateway' | 'iclKey' | 'promptKeyStore' | 'resultRegistry' | 'rpc' | 'with')
+  | ('gateway' | 'iclKey' | 'promptKeyStore' | 'resultRegistry' | 'with')
 
-/** The flags of all commands, by camelCase name: a text, or true for a switch. */
+/** The flags of all commands, by camelCase name: a text, a list of texts if it may be repeated, or true for a switch. */
 export type Flags = { readonly [Name in Value]?: string | undefined } & {
   readonly [Name in Switch]?: boolean | undefined
-}
+} & { readonly rpc?: readonly string[] | undefined }
 
 /** The error for a wrong command line. */
 export const usageError = (message: string, hint: string): SvcError =>
@@ -26,6 +26,9 @@ export const flagName = (usage: string): string => usage.split(' ')[0] ?? usage
 
 /** Whether a flag is followed by a value. */
 export const takesValue = (usage: string): boolean => usage.includes('<')
+
+/** Whether the flag may be given more than once. */
+export const isRepeatable = (usage: string): boolean => usage.endsWith('...')
 
 /** Whether its value is the path of a file. */
 export const takesFile = (usage: string): boolean => /<(file|path)>/.test(usage)
@@ -57,10 +60,15 @@ export function readFlags(
         const hint = near === undefined ? see : `did you mean ${near}? Else ${see}`
         throw usageError(`\`svc-node ${command}\` has no flag ${typed}`, hint)
       }
-      if (Array.isArray(value)) throw usageError(`${typed} is given more than once`, see)
-      if (takesValue(usage) && typeof value === 'boolean') {
+      const isList = isRepeatable(usage)
+      if (Array.isArray(value) && !isList) {
+        throw usageError(`${typed} is given more than once`, see)
+      }
+      const values: readonly unknown[] = [value].flat()
+      if (takesValue(usage) && values.some((one) => typeof one === 'boolean')) {
         throw usageError(`${typed} needs a value: ${usage}`, see)
       }
+      if (isList) return [name, values.map(String)]
       return [name, takesValue(usage) ? textOf(typed, value, rawArgs) : value === true]
     }),
   )

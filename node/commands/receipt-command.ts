@@ -6,7 +6,10 @@ export const receiptCommand: CommandSpec = {
   args: ['verify', '<file>'],
   summary: 'Check a receipt, without a network or also against the chain',
   flags: [
-    ['--rpc <url>', 'Also check against the chain behind this RPC address'],
+    [
+      '--rpc <url>...',
+      'Also check against the chain behind this RPC address. All that are given have to agree',
+    ],
     [
       '--result-registry <address>',
       "ResultRegistry on that chain (default: from the receipt's ICL)",

@@ -10,6 +10,7 @@ import {
   checkLine,
   exitCodeOfChecks,
   failed,
+  failedBy,
   ok,
   skipped,
 } from '../../lib/host/checks.ts'
@@ -58,8 +59,8 @@ export async function checkReceipt(
     if (content.status !== 'ok') skipRest('the receipt does not hold by itself', onChain)
     else if (flags.rpc === undefined) skipRest('no --rpc was given', onChain)
     else {
-      const { rpc: rpcUrl, gateway } = flags
-      checks.push(...(await checkOnChain(receipt, { rpcUrl, gateway, contracts }, context)))
+      const { rpc: rpcUrls, gateway } = flags
+      checks.push(...(await checkOnChain(receipt, { rpcUrls, gateway, contracts }, context)))
     }
   }
   return await report(receipt, checks, flags, context)
@@ -69,8 +70,9 @@ export async function checkReceipt(
 const onChain = ['chain', 'list', 'draw'] as const
 
 /** Checks the flags. Throws SvcError `usage`. */
-function checkFlags({ rpc, gateway, iclKey, ...flags }: Flags) {
-  for (const [name, url] of Object.entries({ rpc, gateway })) {
+function checkFlags({ rpc = [], gateway, iclKey, ...flags }: Flags) {
+  const urls = [...rpc.map((url) => ['rpc', url] as const), ['gateway', gateway] as const]
+  for (const [name, url] of urls) {
     if (url !== undefined && !(/^https?:/.test(url) && URL.canParse(url))) {
       throw usageError(
         `--${name} has to be an address such as https://${name}.example`,
@@ -167,55 +169,89 @@ async function checkAcks(
 }
 
 type Places = {
-  readonly rpcUrl: string
+  readonly rpcUrls: readonly string[]
   readonly gateway: string | undefined
   /** The addresses given as flags. */
   readonly contracts: { readonly resultRegistry?: Address; readonly promptKeyStore?: Address }
 }
 
+/** Checks hash and list through each RPC, whose host begins the detail, and then the draw. */
 async function checkOnChain(
   receipt: Receipt,
-  { rpcUrl, gateway, contracts: given }: Places,
+  { rpcUrls, gateway, contracts: given }: Places,
   context: CommandContext,
 ): Promise<readonly Check[]> {
   const { compareListWithChain, compareWithChain, contractsFor, drawAgain } = await import(
     './receipt-on-chain.ts'
   )
-  // One request for all checks. Each of them needs it.
-  const contracts = contractsFor(receipt, given, context)
-  const chain = await checking('chain', async () =>
-    ok('chain', await compareWithChain(receipt, { rpcUrl, ...(await contracts) }, context)),
-  )
-  const list = await checking('list', async () =>
-    ok('list', await compareListWithChain(receipt, { rpcUrl, ...(await contracts) }, context)),
-  )
-  if (gateway === undefined) return [chain, list, skipped('draw', 'no --gateway was given')]
-  // Only the chain tells the block's hash, from which the list is drawn.
-  if (list.status !== 'ok') return [chain, list, skipped('draw', 'the list does not fit the chain')]
-  const draw = await checking('draw', async () =>
-    ok('draw', await drawAgain(receipt, { gateway, ...(await contracts) }, context)),
-  )
-  return [chain, list, draw]
+  let contracts: Required<Places['contracts']>
+  try {
+    contracts = await contractsFor(receipt, given, context)
+  } catch (error) {
+    const unknown = skipped('draw', 'the contracts are not known')
+    return [failedBy('chain', error), failedBy('list', error), unknown]
+  }
+  const throughEach = (
+    name: string,
+    compare: typeof compareWithChain | typeof compareListWithChain,
+  ) =>
+    Promise.all(
+      rpcUrls.map(async (rpcUrl) => {
+        const check = await checking(name, async () =>
+          ok(name, await compare(receipt, { rpcUrl, ...contracts }, context)),
+        )
+        return { ...check, detail: `${new URL(rpcUrl).host}: ${check.detail}` }
+      }),
+    )
+  const chain = await throughEach('chain', compareWithChain)
+  const list = await throughEach('list', compareListWithChain)
+  const drawn = async (): Promise<Check> => {
+    if (gateway === undefined) return skipped('draw', 'no --gateway was given')
+    // Only the chain tells the block's hash, from which the list is drawn.
+    if (list.some(({ status }) => status !== 'ok')) {
+      return skipped('draw', 'the list does not fit the chain')
+    }
+    return await checking('draw', async () =>
+      ok('draw', await drawAgain(receipt, { gateway, ...contracts }, context)),
+    )
+  }
+  return [...chain, ...list, await drawn()]
 }
+
+/** The hosts that are believed about the chain. A path or a user name may hold an access key. */
+const rpcHosts = ({ rpc = [] }: Flags): readonly string[] => [
+  ...new Set(rpc.map((url) => new URL(url).host)),
+]
+
+const tellTheTruth = (hosts: readonly string[]): string =>
+  hosts.length === 1
+    ? `${hosts[0]} tells the truth`
+    : `${hosts.slice(0, -1).join(', ')} and ${hosts.at(-1)} tell the truth`
 
 const verdictOf = (exitCode: number, { rpc }: Flags): Verdict => {
   if (exitCode === exitCodes.done) return rpc === undefined ? 'consistent' : 'valid'
   return exitCode === exitCodes.tryAgain ? 'unknown' : 'invalid'
 }
 
-const sentences: Readonly<Record<Verdict, string>> = {
-  valid: 'The receipt is valid: it is consistent, and the chain holds its hash and its list.',
+const sentences: Readonly<Record<Exclude<Verdict, 'valid'>, string>> = {
   consistent: 'The receipt is consistent. Anyone can make one that is: compare it with the chain.',
   invalid: 'The receipt is invalid.',
   unknown: 'The chain could not be asked: whether the receipt is valid is not known.',
 }
 
-/** Names what the checks do not cover, each with the flag that adds it. */
+const sentenceOf = (verdict: Verdict, flags: Flags): string =>
+  verdict === 'valid'
+    ? `The receipt is valid if ${tellTheTruth(rpcHosts(flags))}: it is consistent, and the chain holds its hash and its list.`
+    : sentences[verdict]
+
+/** Names what the checks do not cover, each with the flag that adds it if there is one. */
 const notChecked = (flags: Flags): readonly string[] => {
   const { rpc, resultRegistry, promptKeyStore, gateway, iclKey, with: acks } = flags
   const isNamed = resultRegistry !== undefined && promptKeyStore !== undefined
   return [
-    ...(rpc === undefined ? ['that the chain holds its hash and its list (--rpc)'] : []),
+    rpc === undefined
+      ? 'that the chain holds its hash and its list (--rpc)'
+      : `that ${tellTheTruth(rpcHosts(flags))} about the chain`,
     ...(rpc !== undefined && !isNamed
       ? [
           'that the contracts are not those of a made-up ICL (--result-registry, --prompt-key-store)',
@@ -243,9 +279,8 @@ async function report(
   const verdict = verdictOf(exitCode, flags)
   const not_checked = notChecked(flags)
   if (flags.json) {
-    print(
-      JSON.stringify({ verdict, not_checked, receipt_hash: hash, jobId: receipt?.jobId, checks }),
-    )
+    const ids = { receipt_hash: hash, jobId: receipt?.jobId }
+    print(JSON.stringify({ verdict, not_checked, rpc_hosts: rpcHosts(flags), ...ids, checks }))
     return exitCode
   }
   for (const check of checks) print(checkLine(check))
@@ -262,6 +297,6 @@ async function report(
     }
     print(`Not checked: ${not_checked.join('; ')}`)
   }
-  print(sentences[verdict])
+  print(sentenceOf(verdict, flags))
   return exitCode
 }

@@ -7,6 +7,7 @@ const specs: readonly FlagSpec[] = [
   ['--stake <ether>', 'a value'],
   ['--icl-endpoint <url>', 'a value'],
   ['--force', 'a switch'],
+  ['--rpc <url>...', 'a value, more than once'],
 ]
 const read = (parsed: Record<string, unknown>, raw: readonly string[] = []) =>
   readFlags(parsed, raw, specs, 'init')
@@ -27,6 +28,11 @@ describe('flags', () => {
     })
   })
 
+  it('are lists when they may be repeated', () => {
+    expect(read({ rpc: 'http://a' })).toEqual({ rpc: ['http://a'] })
+    expect(read({ rpc: ['http://a', 'http://b'] })).toEqual({ rpc: ['http://a', 'http://b'] })
+  })
+
   it('are refused when unknown, repeated, empty, or after --', () => {
     const usage = (parsed: Record<string, unknown>) => {
       try {
@@ -44,6 +50,7 @@ describe('flags', () => {
     expect(usage({ x: true })?.message).toContain('-x')
     expect(usage({ stake: [1, 2] })?.message).toContain('more than once')
     expect(usage({ stake: true })?.message).toContain('needs a value')
+    expect(usage({ rpc: ['http://a', true] })?.message).toContain('needs a value')
     expect(usage({ '--': ['more'] })?.code).toBe('usage')
   })
 })

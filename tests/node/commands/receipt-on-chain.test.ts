@@ -94,8 +94,8 @@ const commit = async (change: object = {}) => {
   })
 }
 
-/** What `receipt verify` says of a receipt, check by check. */
-async function verify(given: Receipt, changes: Flags = {}, pool = blobs) {
+/** What `receipt verify` prints of a receipt, and its exit code. */
+async function run(given: Receipt, changes: Flags = {}, pool = blobs) {
   const path = join(folder, 'receipt.json')
   await writeFile(path, JSON.stringify(z.encode(Receipt, given)))
   const context = quietContext(
@@ -108,10 +108,16 @@ async function verify(given: Receipt, changes: Flags = {}, pool = blobs) {
     },
   )
   const { resultRegistry, promptKeyStore, anvil } = chain
-  const flags = { rpc: anvil.rpcUrl, resultRegistry, promptKeyStore, gateway, ...changes }
-  const code = await checkReceipt('verify', path, { ...flags, json: true }, context)
-  const told = JSON.parse(context.printed.join('')) as {
+  const flags = { rpc: [anvil.rpcUrl], resultRegistry, promptKeyStore, gateway, ...changes }
+  return { code: await checkReceipt('verify', path, flags, context), printed: context.printed }
+}
+
+/** The same, check by check. */
+async function verify(given: Receipt, changes: Flags = {}, pool = blobs) {
+  const { code, printed } = await run(given, { ...changes, json: true }, pool)
+  const told = JSON.parse(printed.join('')) as {
     readonly verdict: string
+    readonly rpc_hosts: readonly string[]
     readonly not_checked: readonly string[]
     readonly checks: readonly Check[]
   }
@@ -132,6 +138,7 @@ describe('svc-node receipt verify --rpc', () => {
     expect([code, verdict]).toEqual([0, 'valid'])
     expect(checks.every(({ name, status }) => name === 'acks' || status === 'ok')).toBe(true)
     expect(not_checked).toEqual([
+      `that ${new URL(chain.anvil.rpcUrl).host} tells the truth about the chain`,
       'that the tally is signed by the ICL (--icl-key)',
       expect.stringContaining('--with'),
       'that its nodes have a stake, and that its pool left none out',
@@ -144,8 +151,61 @@ describe('svc-node receipt verify --rpc', () => {
     })
   })
 
+  it('believes an RPC with a chain of its own about all but signatures, names it, and refuses if an honest one differs', async () => {
+    // The receipt was made by the test. Only the chain of the liar holds it.
+    const honest = await startTestChain()
+    try {
+      expect(honest.promptKeyStore).toBe(chain.promptKeyStore)
+      const [liar, other] = [chain.anvil.rpcUrl, honest.anvil.rpcUrl]
+      const hosts = [new URL(liar).host, new URL(other).host]
+      const believed = await verify(receipt, { rpc: [`${liar}/?key=secret`] })
+      expect(believed).toMatchObject({ code: 0, verdict: 'valid', rpc_hosts: [hosts[0]] })
+      const [first, ...rest] = receipt.answers
+      const body = { ...first!.body, max_output_tokens: 7 }
+      const forged = { ...receipt, answers: [{ ...first!, body }, ...rest] }
+      expect(await verify(forged, { rpc: [liar] })).toMatchObject({ code: 1, verdict: 'invalid' })
+      for (const rpc of [
+        [liar, other],
+        [other, liar],
+      ]) {
+        const asked = await verify(receipt, { rpc })
+        expect(asked).toMatchObject({ code: 1, verdict: 'invalid', draw: { status: 'skipped' } })
+        expect(asked.not_checked[0]).toBe(
+          `that ${rpc.map((url) => new URL(url).host).join(' and ')} tell the truth about the chain`,
+        )
+        const failed = asked.checks.filter(({ status }) => status === 'failed')
+        expect(failed.map(({ name, detail }) => [name, detail.split(': ')[0]])).toEqual([
+          ['chain', hosts[1]],
+          ['list', hosts[1]],
+        ])
+      }
+    } finally {
+      await honest.stop()
+    }
+  })
+
+  it('is not valid when one of its RPCs does not answer, and that one is named', async () => {
+    const asked = await verify(receipt, { rpc: [chain.anvil.rpcUrl, 'http://127.0.0.1:9'] })
+    expect(asked).toMatchObject({ code: 75, verdict: 'unknown' })
+    const failed = asked.checks.filter(({ status }) => status === 'failed')
+    expect(failed.map(({ detail }) => detail)).toEqual(
+      ['127.0.0.1:9: ', '127.0.0.1:9: '].map((host) => expect.stringContaining(host)),
+    )
+  })
+
+  it('tells people whom they believe', async () => {
+    const { printed } = await run(receipt, {
+      rpc: [chain.anvil.rpcUrl, `${chain.anvil.rpcUrl}/?key=secret`],
+    })
+    const { host } = new URL(chain.anvil.rpcUrl)
+    expect(printed.at(-1)).toBe(
+      `The receipt is valid if ${host} tells the truth: it is consistent, and the chain holds its hash and its list.`,
+    )
+    expect(printed.join()).not.toContain('secret')
+  })
+
   it('is not known of a chain that does not answer', async () => {
-    const away = await verify(receipt, { rpc: 'http://127.0.0.1:9' })
+    const away = await verify(receipt, { rpc: ['http://127.0.0.1:9'] })
     expect(away).toMatchObject({ code: 75, verdict: 'unknown', draw: { status: 'skipped' } })
     expect([away.chain?.status, away.list?.status]).toEqual(['failed', 'failed'])
   })
@@ -162,7 +222,7 @@ describe('svc-node receipt verify --rpc', () => {
   it('is not known of the RPC of another chain', async () => {
     const other = await startStubChain(5)
     try {
-      const asked = await verify(receipt, { rpc: other.url })
+      const asked = await verify(receipt, { rpc: [other.url] })
       expect(asked).toMatchObject({ code: 75, verdict: 'unknown' })
       expect(asked.chain?.remedy).toContain('--rpc')
     } finally {

@@ -176,7 +176,7 @@ describe('svc-node receipt verify', () => {
     const forged = text.replace(`"group":7`, `"group":3`)
     expect(forged).not.toBe(text)
     // Without --result-registry the receipt itself would say whom to ask.
-    const { code, checks, failed } = await verify(forged, { rpc: 'http://127.0.0.1:9' })
+    const { code, checks, failed } = await verify(forged, { rpc: ['http://127.0.0.1:9'] })
     expect([code, failed.map(({ name }) => name), checks[2]?.status]).toEqual([
       1,
       ['content'],
@@ -188,8 +188,8 @@ describe('svc-node receipt verify', () => {
     const context = quietContext({})
     for (const [action, flags] of [
       ['print', {}],
-      ['verify', { rpc: 'localhost' }],
-      ['verify', { rpc: 'http://[' }],
+      ['verify', { rpc: ['localhost'] }],
+      ['verify', { rpc: ['http://['] }],
       ['verify', { iclKey: 'short' }],
       ['verify', { resultRegistry: '0x1' }],
       ['verify', { promptKeyStore: '0x1' }],
