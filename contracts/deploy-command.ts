@@ -163,5 +163,5 @@ const throwAll = (problems: readonly SvcError[]): void => {
   if (first === undefined) return
   if (rest.length === 0) throw first
   const hint = problems.map((problem) => problem.hint).join(' ')
-  throw new SvcError(first.code, problems.map(({ message }) => message).join('\n'), { hint })
+  throw new SvcError(first.code, problems.map(({ message }) => message).join('\n  '), { hint })
 }

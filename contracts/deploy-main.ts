@@ -1,5 +1,7 @@
 import { createInterface } from 'node:readline/promises'
 import { shortMessageOf } from '../lib/chain/chain-error.ts'
+import { explainError } from '../lib/host/explain-error.ts'
+import { printableLine } from '../lib/printable.ts'
 import { SvcError } from '../lib/svc-error.ts'
 import { runDeploy } from './deploy-command.ts'
 import { deployHelp, parseDeployCommand } from './deploy-options.ts'
@@ -43,10 +45,11 @@ const main = async (args: readonly string[]): Promise<number> => {
   } catch (error) {
     if (!(error instanceof SvcError)) {
       // The library's full message contains the RPC's address, which may contain a key.
-      console.error(`error: ${shortMessageOf(error)}`)
+      console.error(`error: ${printableLine(shortMessageOf(error))}`)
       return 1
     }
-    console.error(`error: ${error.message} (${error.code})\n${error.hint}`)
+    const { message, hint } = explainError(error)
+    console.error(`error: ${message} (${error.code})\n${hint}`)
     if (error === interrupted) return 130
     return error.code === 'usage' ? 2 : 1
   }

@@ -2,16 +2,15 @@ import { describeAgreed } from '../lib/client/agreed.ts'
 import { type Inference, inferenceError } from '../lib/client/inference.ts'
 import { errorMessage } from '../lib/error-message.ts'
 import { Interrupted } from '../lib/host/stop-signals.ts'
+import { oneLine, printable } from '../lib/printable.ts'
 import { SvcError } from '../lib/svc-error.ts'
 import { describeAttested } from '../lib/teacher.ts'
 import type { BlobsInKubo } from './blobs-in-kubo.ts'
 import type { Story } from './story.ts'
 
-const oneLine = (text: string): string => text.replace(/\s+/g, ' ').trim()
-
 /** Formats an error and its remedy as one sentence. */
 const sentenceOf = (error: unknown): string => {
-  if (!(error instanceof SvcError)) return errorMessage(error)
+  if (!(error instanceof SvcError)) return oneLine(errorMessage(error))
   const { message, hint } = error
   if (/[.?!]$/.test(message)) return oneLine(`${message} ${hint}`)
   return oneLine(`${message}: ${hint.charAt(0).toLowerCase()}${hint.slice(1)}`)
@@ -35,7 +34,7 @@ export function tellResult(story: Story, inference: Inference): void {
   if (inference.status === 'accepted') {
     story.say('Answer (decrypted and checked here):')
     story.say()
-    story.say(inference.output.replace(/^/gm, '  '))
+    story.say(printable(inference.output).replace(/^/gm, '  '))
     story.say()
   }
   story.say(`  job         ${inference.jobId}`)

@@ -7,6 +7,7 @@ import { endpoints, maxBlobBytes, type OperationId } from './endpoints.ts'
 import { errorMessage } from './error-message.ts'
 import { AnswerRefused, type Fetch, openAnswer, readAnswer } from './outgoing.ts'
 import { parseJson } from './parse-json.ts'
+import { oneLine } from './printable.ts'
 import { isProblemCode, Problem, ProblemError } from './problem.ts'
 import type { ProblemCode } from './problem-codes.ts'
 import type { Random } from './random.ts'
@@ -235,7 +236,7 @@ function problemOf(response: Response, bytes: Uint8Array): Error {
     )
   }
   const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN)
-  return new ProblemError(parsed.data.code, parsed.data.detail ?? parsed.data.title, {
+  return new ProblemError(parsed.data.code, oneLine(parsed.data.detail ?? parsed.data.title), {
     retryAfterSeconds: Number.isFinite(retryAfter)
       ? Math.min(Math.max(retryAfter, 0), 60)
       : undefined,

@@ -4,7 +4,7 @@ import { fitHelp } from '../lib/host/fit-help.ts'
 import { nearestName } from '../lib/host/nearest.ts'
 import { withStatusColour } from '../lib/host/status-colour.ts'
 import { commit, version } from '../lib/host/version.ts'
-import { printable } from '../lib/printable.ts'
+import { printableLine } from '../lib/printable.ts'
 import type { CommandSpec } from './commands/command-spec.ts'
 import type { CommandContext } from './commands/context.ts'
 import { readArguments, readFlags, usageError } from './commands/flags.ts'
@@ -113,16 +113,14 @@ async function reportFailure(
   error: unknown,
 ): Promise<number> {
   // Loaded late: it imports the schema library, which takes as long to load as the rest of `--version`.
-  const { exitCodeOf, explainError } = await import('../lib/host/explain-error.ts')
+  const { errorLines, exitCodeOf } = await import('../lib/host/explain-error.ts')
   const exitCode = exitCodeOf(error)
-  const { message, hint = exitCode === exitCodes.usage ? `see \`${program} --help\`` : undefined } =
-    explainError(error)
-  warn(`error: ${message}`)
-  if (hint !== undefined) warn(`hint: ${hint}`)
+  const hint = exitCode === exitCodes.usage ? `see \`${program} --help\`` : undefined
+  for (const line of errorLines(error, hint)) warn(line)
   return exitCode
 }
 
-/** Runs the command of a host's arguments. Returns the exit code. Its lines have no control characters. */
+/** Runs the command of a host's arguments. Returns the exit code. Each text that it prints is one line, without control characters. */
 export async function runCommandOf(
   program: string,
   commands: readonly CommandSpec[],
@@ -130,8 +128,8 @@ export async function runCommandOf(
 ): Promise<number> {
   const host: CommandHost = {
     ...given,
-    print: (line) => given.print(printable(line)),
-    warn: (line) => given.warn(printable(line)),
+    print: (line) => given.print(printableLine(line)),
+    warn: (line) => given.warn(printableLine(line)),
   }
   return await runMatched(program, commands, host).catch((error: unknown) =>
     reportFailure(program, host, error),

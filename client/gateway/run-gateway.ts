@@ -2,8 +2,8 @@ import { type Clock, elapsedSince } from '../../lib/clock.ts'
 import type { Prover } from '../../lib/coprocessor/prover.ts'
 import { errorMessage } from '../../lib/error-message.ts'
 import { exitCodes } from '../../lib/host/exit-code.ts'
-import { exitCodeOf, explainError } from '../../lib/host/explain-error.ts'
-import { printable } from '../../lib/printable.ts'
+import { errorLines, exitCodeOf, explainError } from '../../lib/host/explain-error.ts'
+import { oneLine } from '../../lib/printable.ts'
 import type { Random } from '../../lib/random.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { connectClient } from '../connect/connect-client.ts'
@@ -57,9 +57,7 @@ export async function runGateway(args: readonly string[], host: GatewayHost): Pr
     return exitCodes.done
   } catch (error) {
     if (host.signal.aborted) return exitCodes.done
-    const { message, hint } = explainError(error)
-    print(`error: ${message}`)
-    if (hint !== undefined) print(`hint: ${hint}`)
+    for (const line of errorLines(error)) print(line)
     return exitCodeOf(error)
   }
 }
@@ -173,5 +171,4 @@ const timeOf = (clock: Clock): string => new Date(clock.now()).toISOString()
 
 const explain = (error: unknown): string => `error: ${explainError(error).message}`
 
-const logLine = (words: readonly (string | number)[]): string =>
-  printable(words.join(' ')).replaceAll('\n', ' ')
+const logLine = (words: readonly (string | number)[]): string => oneLine(words.join(' '))

@@ -1,5 +1,5 @@
 import { type InferenceStep, type StepNews, stepLabels } from '../../lib/client/steps.ts'
-import { printable } from '../../lib/printable.ts'
+import { oneLine, printableLine } from '../../lib/printable.ts'
 
 /** Where text is shown. */
 export type Screen = {
@@ -25,7 +25,6 @@ const textWidth = 58
 const eraseLine = '\r\u001b[2K'
 
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`.padStart(8)
-const oneLine = (text: string): string => printable(text.replace(/\s+/g, ' '))
 
 type Running = { readonly label: string; readonly since: number; detail: string; frame: number }
 
@@ -76,7 +75,7 @@ export function createProgress(screen: Screen, now: () => number): Progress {
         if (told !== undefined) told.detail = oneLine(detail ?? '')
       }
     },
-    say: (line) => screen.write(`${screen.isTTY ? eraseLine : ''}${printable(line)}\n`),
+    say: (line) => screen.write(`${screen.isTTY ? eraseLine : ''}${printableLine(line)}\n`),
     stop: () => {
       for (const step of running.keys()) end(step, '✗')
     },
@@ -86,6 +85,6 @@ export function createProgress(screen: Screen, now: () => number): Progress {
 /** Shows no steps, only the other lines. */
 export const quietProgress = (screen: Screen): Progress => ({
   onStep: () => {},
-  say: (line) => screen.write(`${printable(line)}\n`),
+  say: (line) => screen.write(`${printableLine(line)}\n`),
   stop: () => {},
 })

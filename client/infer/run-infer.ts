@@ -6,7 +6,7 @@ import type { StepNews } from '../../lib/client/steps.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Prover } from '../../lib/coprocessor/prover.ts'
 import { exitCodes } from '../../lib/host/exit-code.ts'
-import { exitCodeOf, explainError } from '../../lib/host/explain-error.ts'
+import { errorLines, exitCodeOf } from '../../lib/host/explain-error.ts'
 import { tryToWrite } from '../../lib/host/private-files.ts'
 import { Interrupted } from '../../lib/host/stop-signals.ts'
 import type { Random } from '../../lib/random.ts'
@@ -201,9 +201,7 @@ async function tellFailure(
     await Promise.resolve(output.write(line)).catch(() => {})
   }
   if (error instanceof Interrupted) return error.exitCode
-  const { message, hint } = explainError(error)
-  progress.say(`error: ${message}`)
-  if (hint !== undefined) progress.say(`hint: ${hint}`)
+  for (const line of errorLines(error)) progress.say(line)
   return codeOf(error)
 }
 

@@ -1,7 +1,7 @@
 import { endBySignals } from '../../lib/host/end-by-signals.ts'
+import { errorLines } from '../../lib/host/explain-error.ts'
 import { fitHelp } from '../../lib/host/fit-help.ts'
 import { withStatusColour } from '../../lib/host/status-colour.ts'
-import { SvcError } from '../../lib/svc-error.ts'
 import type { Listen } from './listening.ts'
 import { readFileText } from './machine.ts'
 import { type Environment, serve } from './serve.ts'
@@ -49,9 +49,7 @@ async function main(
     await serve(parseSettings(environment, readFileText), environment, listen)
     return 0
   } catch (error) {
-    const known = error instanceof SvcError
-    console.error(`error: ${known ? error.message : String(error)}`)
-    if (known) console.error(`hint: ${error.hint}`)
+    for (const line of errorLines(error)) console.error(line)
     return 1
   }
 }

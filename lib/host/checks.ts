@@ -17,10 +17,10 @@ export type Check = {
 const labels = { ok: 'ok     ', failed: 'FAIL   ', skipped: 'skipped' } as const
 
 /** Formats a check as lines for people. What an RPC or a file says in it stays on its line. */
-export function checkLine({ name, status, detail, remedy }: Check): string {
+export function checkLines({ name, status, detail, remedy }: Check): readonly string[] {
   const line = printableLine(`${labels[status]} ${name.padEnd(12)} ${detail}`)
   const hasRemedy = status === 'failed' && remedy !== undefined
-  return hasRemedy ? `${line}\n        -> ${printableLine(remedy)}` : line
+  return hasRemedy ? [line, `        -> ${printableLine(remedy)}`] : [line]
 }
 
 /** 0 when nothing failed, 75 when every failure may pass, else 1. */
@@ -41,7 +41,7 @@ export function reportChecks(
     print(printableJson(JSON.stringify({ healthy: exitCode === exitCodes.done, checks })))
     return exitCode
   }
-  for (const check of checks) print(checkLine(check))
+  for (const line of checks.flatMap(checkLines)) print(line)
   const count = checks.filter(({ status }) => status === 'failed').length
   print(count === 0 ? 'All is well.' : `${count} of ${checks.length} checks failed.`)
   return exitCode

@@ -1,5 +1,6 @@
 import { isCause, remedyFor } from '../causes.ts'
 import { errorMessage } from '../error-message.ts'
+import { oneLine } from '../printable.ts'
 import { ProblemError } from '../problem.ts'
 import type { ProblemCode } from '../problem-codes.ts'
 import { SvcError } from '../svc-error.ts'
@@ -42,8 +43,20 @@ const remedies: Partial<Record<ProblemCode, string>> = {
 /** An error for the operator: what went wrong, and what to do if that is known. */
 export type Explanation = { readonly message: string; readonly hint?: string | undefined }
 
-/** Explains any error in words, without a stack. */
+/** Explains any error in words, without a stack. Only the lines of a list, which are indented, begin a line: no text from elsewhere does. */
 export function explainError(error: unknown): Explanation {
+  const { message, hint } = explanationOf(error)
+  const lines = message.split(/\n(?= {2})/).map(oneLine)
+  return { message: lines.join('\n'), hint: hint && oneLine(hint) }
+}
+
+/** An error with its hint as lines for people. `otherHint` is for an error without one. */
+export function errorLines(error: unknown, otherHint?: string): readonly string[] {
+  const { message, hint = otherHint } = explainError(error)
+  return [...`error: ${message}`.split('\n'), ...(hint === undefined ? [] : [`hint: ${hint}`])]
+}
+
+function explanationOf(error: unknown): Explanation {
   if (error instanceof SvcError) return { message: error.message, hint: error.hint }
   if (error instanceof ProblemError) {
     return {

@@ -60,16 +60,15 @@ async function askIcl(
   const { address, result } = await askAddress(prompts, question, (icl) =>
     tried(prompts, `Asking the ICL at ${icl}`, (signal) => networkOf(icl, context, signal)),
   )
-  if (result !== undefined) prompts.say(networkText(result))
+  if (result !== undefined) prompts.say(...networkLines(result))
   return { icl_endpoint: address, network: result }
 }
 
-const networkText = (network: Network): string =>
-  [
-    `Chain ${network.chain_id}, ICL version ${network.version}`,
-    `NodeRegistry ${network.contracts.node_registry}`,
-    `Attestation: ${network.attestation_backends.join(', ') || 'none is accepted now'}`,
-  ].join('\n')
+const networkLines = (network: Network): readonly string[] => [
+  `Chain ${network.chain_id}, ICL version ${network.version}`,
+  `NodeRegistry ${network.contracts.node_registry}`,
+  `Attestation: ${network.attestation_backends.join(', ') || 'none is accepted now'}`,
+]
 
 async function askRpc(
   prompts: Prompts,

@@ -1,5 +1,5 @@
 import type { Terminal } from '../../lib/host/password.ts'
-import { printable } from '../../lib/printable.ts'
+import { printable, printableLine } from '../../lib/printable.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { type CommandContext, isInteractive } from './context.ts'
 import type { Flags } from './flags.ts'
@@ -63,8 +63,8 @@ export async function createPrompts({ input, output }: Terminal) {
       answered((signal) => clack.confirm({ ...io, signal, message, initialValue })),
     select: (message: string, choices: readonly Choice[]): Promise<string> =>
       answered((signal) => clack.select<string>({ ...io, signal, message, options: [...choices] })),
-    /** Shows a text between questions. */
-    say: (message: string) => clack.log.info(printable(message), io),
+    /** Shows lines between questions. */
+    say: (...lines: readonly string[]) => clack.log.info(lines.map(printableLine).join('\n'), io),
     /** Shows what is wrong with an answer. */
     complain: (message: string) => clack.log.error(printable(message), io),
     /** Runs work that takes a while. Ctrl-C aborts its signal. The library's own spinner would exit with 0 on Ctrl-C. */

@@ -7,7 +7,7 @@ import { errorMessage } from '../../lib/error-message.ts'
 import {
   type Check,
   checking,
-  checkLine,
+  checkLines,
   exitCodeOfChecks,
   failed,
   failedBy,
@@ -283,7 +283,7 @@ async function report(
     print(JSON.stringify({ verdict, not_checked, rpc_hosts: rpcHosts(flags), ...ids, checks }))
     return exitCode
   }
-  for (const check of checks) print(checkLine(check))
+  for (const line of checks.flatMap(checkLines)) print(line)
   if (receipt !== undefined && exitCode === exitCodes.done) {
     const { jobId, list, tally } = receipt
     print(

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { printable, printableJson, printableLine } from '../../lib/printable.ts'
+import { oneLine, printable, printableJson, printableLine } from '../../lib/printable.ts'
 
 describe('a text from elsewhere', () => {
   const text = 'a\tb\nc\r\u001b[2J\u009b\u2028\u2029\u202e\u2066\u061c\u200e\u200f日本'
@@ -11,6 +11,7 @@ describe('a text from elsewhere', () => {
 
   it('stands on one line', () => {
     expect(printableLine(text)).toBe(`a\\u0009b\\nc${rest}`)
+    expect(oneLine('a\r\n  b\n\nc\r')).toBe('a b c\\u000d')
   })
 
   it('is the same text as JSON', () => {

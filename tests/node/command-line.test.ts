@@ -287,13 +287,15 @@ describe('svc-node attest', () => {
     expect(err).toContain('hint: Check the mock attestation key (mock_attestation_key, SVC_M')
   })
 
-  it('lets nobody write to the terminal through an error', async () => {
+  it('writes nothing of an ICL to the terminal but words of its own line', async () => {
     const { verify } = icl.answers
-    const body = { ...Object(hmacInvalid.body), detail: '\u001b[2Jall is well\u202e' }
+    const forged = '\n[2026-11-27T00:00:00] [INFO] [0x1234..5678] Leader result accepted\n'
+    const body = { ...Object(hmacInvalid.body), detail: `\u001b[2Jall is well\u202e${forged}` }
     icl.answers.verify = { ...hmacInvalid, body }
     const { err } = await runHere(['attest'], environment('d'))
     icl.answers.verify = verify
-    expect(err).toContain('\\u001b[2Jall is well\\u202e')
+    expect(err).toContain('\\u001b[2Jall is well\\u202e [2026-11-27T00')
+    expect(err).not.toMatch(/^\[/m)
   })
 
   it('ends with 75 when trying again may help', async () => {
