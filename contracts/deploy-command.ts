@@ -33,7 +33,7 @@ export type DeployTerminal = {
 export async function runDeploy(command: DeployCommand, terminal: DeployTerminal): Promise<void> {
   const { network, rpcUrl, isDryRun, isJson, file } = command
   const { environment, print, say, signal } = terminal
-  const { address: deployer, account } = await openDeployer(command, environment)
+  const { address: deployer, account } = await openDeployer(command, environment, say)
   const terms = termsOf(command, deployer)
   if (!isDryRun) refuseOverwriting(file)
   const endpoint = { rpcUrl, chainId: network.chainId }

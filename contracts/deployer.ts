@@ -12,8 +12,9 @@ type Environment = Readonly<Record<string, string | undefined>>
 export async function openDeployer(
   command: Pick<DeployCommand, 'keystore' | 'deployer' | 'isDryRun'>,
   environment: Environment,
+  warn: (line: string) => void,
 ): Promise<{ readonly address: Address; readonly account: LocalAccount | undefined }> {
-  const account = await accountOf(command, environment)
+  const account = await accountOf(command, environment, warn)
   const named = command.deployer
   if (account === undefined) {
     if (named !== undefined && command.isDryRun) return { address: named, account: undefined }
@@ -31,8 +32,9 @@ export async function openDeployer(
 async function accountOf(
   { keystore }: Pick<DeployCommand, 'keystore'>,
   { SVC_DEPLOYER_KEY: key, SVC_DEPLOYER_PASSWORD: password }: Environment,
+  warn: (line: string) => void,
 ): Promise<LocalAccount | undefined> {
-  if (keystore !== undefined) return await fromKeystore(keystore, password)
+  if (keystore !== undefined) return await fromKeystore(keystore, password, warn)
   if (!key) return undefined
   const text = `0x${key.trim().replace(/^0x/, '')}`
   const account = isHex(text) && text.length === 66 ? tryAccount(text) : undefined
@@ -40,9 +42,13 @@ async function accountOf(
   return account
 }
 
-async function fromKeystore(path: string, password: string | undefined): Promise<LocalAccount> {
+async function fromKeystore(
+  path: string,
+  password: string | undefined,
+  warn: (line: string) => void,
+): Promise<LocalAccount> {
   if (!password) throw invalid('SVC_DEPLOYER_PASSWORD, which opens the keystore, is not set')
-  const key = await readKeystore(path, password).catch((error: unknown) => {
+  const key = await readKeystore(path, password, warn).catch((error: unknown) => {
     throw invalid(errorMessage(error))
   })
   return privateKeyToAccount(key)

@@ -33,16 +33,22 @@ export const walletApi = (
     },
   })
 
+type WalletContext = {
+  readonly environment: Environment
+  readonly terminal: Terminal
+  readonly warn: (line: string) => void
+}
+
 /** Opens the keystore with the password from the environment, or from the terminal, with three tries there. */
 export async function openWallet(
   { keystorePath }: Pick<LoadedConfig, 'keystorePath'>,
-  { environment, terminal }: { readonly environment: Environment; readonly terminal: Terminal },
+  { environment, terminal, warn }: WalletContext,
 ): Promise<Wallet> {
   const isTyped = !environment.SVC_KEY_PASSWORD && !environment.SVC_KEY_PASSWORD_FILE
   for (let tries = 1; ; tries++) {
     const password = await askPassword(environment, terminal)
     try {
-      const account = privateKeyToAccount(await readKeystore(keystorePath, password))
+      const account = privateKeyToAccount(await readKeystore(keystorePath, password, warn))
       return { account, address: Address.parse(account.address) }
     } catch (error) {
       const isWrong = error instanceof SvcError && error.code === 'keystore-password-wrong'

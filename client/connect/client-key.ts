@@ -28,7 +28,7 @@ export async function readClientKey(
       hint: 'Set SVC_KEY_PASSWORD, or SVC_KEY_PASSWORD_FILE to a file that holds it.',
     })
   }
-  return await readKeystore(path, password)
+  return await readKeystore(path, password, warn)
 }
 
 /** Returns the key if it is valid on the curve. The curve's own error would show the key. */

@@ -1,5 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
 import { errorMessage } from '../../lib/error-message.ts'
+import { exposedMode } from '../../lib/host/private-files.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 
 // Room for the keys of 256 callers at their longest.
@@ -13,13 +14,12 @@ export async function readSecretFile(path: string, what: string, setting: string
     })
   try {
     const stats = await stat(path)
-    const { mode, size } = stats
     if (stats.isDirectory()) throw unreadable('it is a folder')
-    if (size > maxFileBytes) throw unreadable('it is too large for keys')
+    if (stats.size > maxFileBytes) throw unreadable('it is too large for keys')
     // Anyone who can read the key can spend its money.
-    if ((mode & 0o077) !== 0 && process.platform !== 'win32') {
-      const octal = (mode & 0o777).toString(8).padStart(4, '0')
-      throw new SvcError(`${what}-exposed`, `others may read ${path} (mode ${octal})`, {
+    const exposed = exposedMode(stats)
+    if (exposed !== undefined) {
+      throw new SvcError(`${what}-exposed`, `others may read ${path} (mode ${exposed})`, {
         hint: `Run: chmod 600 ${path}`,
       })
     }

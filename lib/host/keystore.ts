@@ -1,4 +1,5 @@
 import { scrypt } from 'node:crypto'
+import { stat } from 'node:fs/promises'
 import * as Keystore from 'ox/Keystore'
 import { bytesToHex, type Hex, hexToBytes } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
@@ -7,7 +8,13 @@ import { Address } from '../codecs.ts'
 import { errorMessage } from '../error-message.ts'
 import type { Random } from '../random.ts'
 import { SvcError } from '../svc-error.ts'
-import { fileExists, readJson, writePrivateJson } from './private-files.ts'
+import {
+  exposedMode,
+  exposureWarning,
+  fileExists,
+  readJson,
+  writePrivateJson,
+} from './private-files.ts'
 
 /** The usual cost of a keystore's scrypt: about a second and 256 MiB. */
 export const defaultScryptN = 262_144
@@ -88,8 +95,15 @@ export async function namedAddress(path: string): Promise<Address> {
   })
 }
 
-/** Opens a keystore and returns the private key; throws SvcError `keystore-missing`, `keystore-invalid` or `keystore-password-wrong`. */
-export async function readKeystore(path: string, password: string): Promise<Hex> {
+/**
+ * Opens a keystore and returns the private key. Warns when others may read the file. Throws SvcError `keystore-missing`,
+ * `keystore-invalid` or `keystore-password-wrong`.
+ */
+export async function readKeystore(
+  path: string,
+  password: string,
+  warn: (line: string) => void,
+): Promise<Hex> {
   const keystore = await readSealed(path)
   const { kdfparams } = keystore.crypto
   const salt = hexToBytes(`0x${kdfparams.salt}`)
@@ -112,6 +126,8 @@ export async function readKeystore(path: string, password: string): Promise<Hex>
     )
   }
   checkNamed(path, keystore.address, privateKey)
+  const exposed = exposedMode(await stat(path))
+  if (exposed !== undefined) warn(exposureWarning(path, exposed))
   return privateKey
 }
 

@@ -2,6 +2,7 @@ import { open } from 'node:fs/promises'
 import type { ReadStream, WriteStream } from 'node:tty'
 import { errorMessage } from '../error-message.ts'
 import { SvcError } from '../svc-error.ts'
+import { exposedMode, exposureWarning } from './private-files.ts'
 
 /** The environment variables with a password, or with the name of its file. */
 export type PasswordEnvironment = {
@@ -50,14 +51,12 @@ async function readPasswordFile(path: string, warn: (line: string) => void): Pro
   try {
     const stat = await file.stat()
     if (stat.isDirectory()) throw unreadable(path, 'it is a folder')
-    const { mode, size, uid } = stat
+    const { size, uid } = stat
     if (size > maxFileBytes) throw unreadable(path, `it has more than ${maxFileBytes} bytes`)
     // A systemd credential belongs to root, and grants this user access through the group bits.
     const forbidden = uid === process.getuid?.() ? 0o077 : 0o007
-    if ((mode & forbidden) !== 0 && process.platform !== 'win32') {
-      const octal = (mode & 0o777).toString(8).padStart(4, '0')
-      warn(`warning: others may read ${path} (mode ${octal}): chmod 600 ${path}`)
-    }
+    const exposed = exposedMode(stat, forbidden)
+    if (exposed !== undefined) warn(exposureWarning(path, exposed))
     const text = await file.readFile('utf8').catch((error: unknown) => {
       throw unreadable(path, errorMessage(error))
     })

@@ -125,6 +125,16 @@ export async function fileExists(path: string): Promise<boolean> {
   }
 }
 
+/** The mode of a file that others than its owner may use, such as `0644`, else undefined. Windows has no such modes. */
+export const exposedMode = ({ mode }: Pick<Stats, 'mode'>, others = 0o077): string | undefined =>
+  (mode & others) === 0 || process.platform === 'win32'
+    ? undefined
+    : (mode & 0o777).toString(8).padStart(4, '0')
+
+/** Warns of a file with a secret that others may read. */
+export const exposureWarning = (path: string, mode: string): string =>
+  `warning: others may read ${path} (mode ${mode}): chmod 600 ${path}`
+
 const codeOf = (error: unknown): unknown =>
   error instanceof Error && 'code' in error ? error.code : undefined
 

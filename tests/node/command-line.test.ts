@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -175,7 +175,7 @@ describe('svc-node init', () => {
     const more = ['--models', 'openai:x', '--scrypt-n', '4096']
     const { code, err } = await runHere([...args, ...more], env)
     expect([code, err]).toEqual([0, expect.stringContaining(`others may read ${path}`)])
-    const opened = await readKeystore(join(folder, 'p', 'keystore.json'), password)
+    const opened = await readKeystore(join(folder, 'p', 'keystore.json'), password, () => {})
     expect(opened).toBe(privateKey)
   })
 
@@ -285,6 +285,15 @@ describe('svc-node attest', () => {
     expect(code).toBe(1)
     expect(err).toContain('attestation-hmac-invalid')
     expect(err).toContain('hint: Check the mock attestation key (mock_attestation_key, SVC_M')
+  })
+
+  it('warns of a keystore that others may read', async () => {
+    const path = join(folder, 'd', 'keystore.json')
+    await chmod(path, 0o644)
+    const { code, err } = await runHere(['attest'], environment('d'))
+    await chmod(path, 0o600)
+    const warning = `warning: others may read ${path} (mode 0644): chmod 600 ${path}\n`
+    expect([code, err.split(warning).length]).toEqual([0, 2])
   })
 
   it('writes nothing of an ICL to the terminal but words of its own line', async () => {

@@ -6,6 +6,7 @@ import { withDeadline } from '../../../lib/deadline.ts'
 import type { Check } from '../../../lib/host/checks.ts'
 import { checking, failed, failedBy, ok, skipped } from '../../../lib/host/checks.ts'
 import { keystoreAddress } from '../../../lib/host/keystore.ts'
+import { exposedMode } from '../../../lib/host/private-files.ts'
 import { tpmOptionsOf } from '../../attestation/attestor.ts'
 import { tpmOfCertificate } from '../../attestation/certificate-claims.ts'
 import { readRecord } from '../../attestation/record.ts'
@@ -26,12 +27,11 @@ export async function checkKeystore({
   const name = 'keystore'
   try {
     const address = await keystoreAddress(keystorePath)
-    const mode = (await stat(keystorePath)).mode & 0o777
+    const exposed = exposedMode(await stat(keystorePath))
     const named = address === undefined ? {} : { address }
-    if ((mode & 0o077) !== 0 && process.platform !== 'win32') {
-      const octal = mode.toString(8).padStart(4, '0')
+    if (exposed !== undefined) {
       const remedy = `chmod 600 ${keystorePath}`
-      return { check: failed(name, `others may read it (mode ${octal})`, remedy), ...named }
+      return { check: failed(name, `others may read it (mode ${exposed})`, remedy), ...named }
     }
     return { check: ok(name, `${keystorePath}, ${address ?? 'names no address'}`), ...named }
   } catch (error) {
@@ -58,7 +58,8 @@ export const checkJournal = ({ configPath }: LoadedConfig): Promise<Check> =>
 /** Checks that the password opens the keystore. */
 export const checkPassword = (loaded: LoadedConfig, context: CommandContext): Promise<Check> =>
   checking('password', async () => {
-    const { address } = await openWallet(loaded, context)
+    // The check of the keystore says so if others may read it.
+    const { address } = await openWallet(loaded, { ...context, warn: () => {} })
     return ok('password', `opens the keystore of ${address}`)
   })
 

@@ -114,7 +114,7 @@ describe('files', () => {
     const whole: unknown = JSON.parse(readFileSync(path, 'utf8'))
     await forAll(60, fc.oneof(hostileJson, changedJson(whole)), async (json) => {
       writeFileSync(path, JSON.stringify(json))
-      const read = await readKeystore(path, 'right').catch((error: unknown) => error)
+      const read = await readKeystore(path, 'right', () => {}).catch((error: unknown) => error)
       if (read !== privateKey) expect(read).toBeInstanceOf(SvcError)
     })
   })
@@ -138,7 +138,9 @@ describe('files', () => {
       const { crypto } = whole
       const kdfparams = { ...crypto.kdfparams, ...odd }
       writeFileSync(path, JSON.stringify({ ...whole, crypto: { ...crypto, kdfparams } }))
-      await expect(readKeystore(path, 'a')).rejects.toMatchObject({ code: 'keystore-invalid' })
+      await expect(readKeystore(path, 'a', () => {})).rejects.toMatchObject({
+        code: 'keystore-invalid',
+      })
     }
   })
 

@@ -14,13 +14,16 @@ const folder = await mkdtemp(join(tmpdir(), 'svc-keystore-'))
 const path = join(folder, 'new', 'keystore.json')
 afterAll(() => rm(folder, { recursive: true }))
 
+const opened = (path: string, password: string, warned: string[] = []) =>
+  readKeystore(path, password, (line) => warned.push(line))
+
 describe('the keystore', () => {
   it('gives back what was sealed, to its password only', async () => {
     const wallet = { privateKey, password, scryptN: minScryptN }
     const address = await writeKeystore(path, wallet, systemRandom)
     expect(address).toBe(privateKeyToAccount(privateKey).address.toLowerCase() as `0x${string}`)
-    expect(await readKeystore(path, password)).toBe(privateKey)
-    await expect(readKeystore(path, 'wrong')).rejects.toMatchObject({
+    expect(await opened(path, password)).toBe(privateKey)
+    await expect(opened(path, 'wrong')).rejects.toMatchObject({
       code: 'keystore-password-wrong',
     })
   })
@@ -29,6 +32,16 @@ describe('the keystore', () => {
     expect((await stat(path)).mode & 0o777).toBe(0o600)
     expect((await stat(join(folder, 'new'))).mode & 0o777).toBe(0o700)
     expect(await readFile(path, 'utf8')).not.toContain('42'.repeat(32))
+  })
+
+  it('that others may read is opened with a warning, and only that', async () => {
+    const warned: string[] = []
+    await opened(path, password, warned)
+    expect(warned).toEqual([])
+    const shared = join(folder, 'shared.json')
+    await writeFile(shared, await readFile(path), { mode: 0o640 })
+    await opened(shared, password, warned)
+    expect(warned).toEqual([`warning: others may read ${shared} (mode 0640): chmod 600 ${shared}`])
   })
 
   it('is a Web3 Secret Storage v3 file that other wallets open', async () => {
@@ -60,7 +73,7 @@ describe('the keystore', () => {
         version: 3,
       }),
     )
-    expect(await readKeystore(vector, 'testpassword')).toBe(
+    expect(await opened(vector, 'testpassword')).toBe(
       '0x7a28b5ba57c53603b0b07b56bba752f7784bf506fa95edc395f5cf6c7514fe9d',
     )
   })
@@ -70,12 +83,12 @@ describe('the keystore', () => {
     const sealed = JSON.parse(await readFile(path, 'utf8'))
     for (const address of ['99'.repeat(20), 'nobody']) {
       await writeFile(changed, JSON.stringify({ ...sealed, address }))
-      await expect(readKeystore(changed, password)).rejects.toMatchObject({
+      await expect(opened(changed, password)).rejects.toMatchObject({
         code: 'keystore-invalid',
       })
     }
     await writeFile(changed, JSON.stringify({ ...sealed, address: `0x${sealed.address}` }))
-    expect(await readKeystore(changed, password)).toBe(privateKey)
+    expect(await opened(changed, password)).toBe(privateKey)
   })
 
   it('may be damaged where its password does not open it, and is restored from a backup', async () => {
@@ -83,12 +96,12 @@ describe('the keystore', () => {
     const text = await readFile(path, 'utf8')
     const { ciphertext } = JSON.parse(text).crypto
     await writeFile(damaged, text.replace(ciphertext, `${'0'.repeat(63)}1`))
-    await expect(readKeystore(damaged, password)).rejects.toMatchObject({
+    await expect(opened(damaged, password)).rejects.toMatchObject({
       message: expect.stringContaining('or the file is damaged'),
       hint: expect.stringContaining('restore the keystore from a backup'),
     })
     await writeFile(damaged, text.slice(0, 100))
-    await expect(readKeystore(damaged, password)).rejects.toMatchObject({
+    await expect(opened(damaged, password)).rejects.toMatchObject({
       hint: expect.stringContaining('Restore the keystore from a backup'),
     })
   })
@@ -96,13 +109,13 @@ describe('the keystore', () => {
   it('says what is wrong with a file that is no keystore', async () => {
     const broken = join(folder, 'broken.json')
     await writeFile(broken, '{"version":3}')
-    await expect(readKeystore(broken, password)).rejects.toMatchObject({
+    await expect(opened(broken, password)).rejects.toMatchObject({
       code: 'keystore-invalid',
       message: expect.stringMatching(/with scrypt\. Wrong or missing: id, crypto$/),
     })
     await writeFile(broken, 'not json')
-    await expect(readKeystore(broken, password)).rejects.toMatchObject({ code: 'file-unreadable' })
-    await expect(readKeystore(join(folder, 'none'), password)).rejects.toMatchObject({
+    await expect(opened(broken, password)).rejects.toMatchObject({ code: 'file-unreadable' })
+    await expect(opened(join(folder, 'none'), password)).rejects.toMatchObject({
       code: 'keystore-missing',
     })
   })
