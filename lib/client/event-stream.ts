@@ -20,36 +20,57 @@ export async function* readServerEvents(
   const reader = response.body?.getReader()
   if (reader === undefined) return
   const decoder = new TextDecoder()
-  let waiting = ''
+  const eventsIn = eventReader()
   try {
     for (;;) {
       const { done, value } = await withDeadline(clock, idleMs, signal, silent, () => reader.read())
       if (done) return
-      // A CRLF that is split between two chunks must not count as two line ends.
-      waiting = (waiting + decoder.decode(value, { stream: true })).replace(/\r\n|\r(?!$)/g, '\n')
-      const blocks = waiting.split('\n\n')
-      waiting = blocks.pop() ?? ''
-      if (waiting.length > maxEventChars) throw tooLong()
-      for (const block of blocks) {
-        const event = parseBlock(block)
-        if (event) yield event
-      }
+      yield* eventsIn(decoder.decode(value, { stream: true }))
     }
   } finally {
     await reader.cancel().catch(() => {})
   }
 }
 
-function parseBlock(block: string): ServerEvent | undefined {
-  const data: string[] = []
+/**
+ * Makes a function that returns the events that end in the next chunk. Each character is looked at once: an event in single bytes must not
+ * cost the square of its length.
+ */
+function eventReader(): (chunk: string) => Generator<ServerEvent, void, undefined> {
+  let line = ''
+  let data: string[] = []
   let id: string | undefined
-  for (const line of block.split('\n')) {
+  let length = 0
+  let endedInCr = false
+  const extend = (part: string) => {
+    line += part
+    length += part.length
+    if (length > maxEventChars) throw tooLong()
+  }
+  const takeField = () => {
     // JSON may hold U+2028, which `.` does not match without the flag `s`. In this format it ends no line.
     const [, field, value = ''] = /^([a-z]+)(?:: ?(.*))?$/s.exec(line) ?? []
     if (field === 'data') data.push(value)
     if (field === 'id') id = value
   }
-  return data.length > 0 ? { id, data: data.join('\n') } : undefined
+  return function* (chunk) {
+    if (chunk === '') return
+    // A CRLF that is split between two chunks must not count as two line ends.
+    const text = endedInCr && chunk.startsWith('\n') ? chunk.slice(1) : chunk
+    endedInCr = chunk.endsWith('\r')
+    const [rest = '', ...nextLines] = text.split(/\r\n|\r|\n/)
+    extend(rest)
+    for (const next of nextLines) {
+      if (line === '') {
+        if (data.length > 0) yield { id, data: data.join('\n') }
+        data = []
+        id = undefined
+        length = 0
+      } else takeField()
+      line = ''
+      extend(next)
+    }
+  }
 }
 
 const silent = (): SvcError =>

@@ -120,7 +120,10 @@ describe('a stream of events', () => {
       { id: '7', data: 'a\nb\n c' },
     ])
     expect(await read('id: 1\n\n', ': ping\n\n', 'data\n\n')).toEqual([{ id: undefined, data: '' }])
-    expect(await read('data: a\r', '\n\r\ndata: b\r\r')).toEqual([{ id: undefined, data: 'a' }])
+    expect(await read('data: a\r', '\n\r\ndata: b\r\r')).toEqual([
+      { id: undefined, data: 'a' },
+      { id: undefined, data: 'b' },
+    ])
     expect(await read('data: \u2028x\n\n')).toEqual([{ id: undefined, data: '\u2028x' }])
     expect(await read('xdata: a\nDATA: b\n\n')).toEqual([])
   })
@@ -132,9 +135,17 @@ describe('a stream of events', () => {
     expect(events).toEqual([])
   })
 
+  it('is read to its end when each of its characters comes by itself', async () => {
+    const text = `id: 1\r\ndata: ${'x'.repeat(60_000)}\r\ndata: y\r\n\r\n`
+    expect(await read(...text)).toEqual([{ id: '1', data: `${'x'.repeat(60_000)}\ny` }])
+  })
+
   it('has no event that never ends', async () => {
     const most = `data: ${'x'.repeat(64 * 1024 - 6)}`
     expect(await read(most, '\n\n')).toHaveLength(1)
+    await expect(read(...Array(1_100).fill(`data: ${'x'.repeat(60)}\n`))).rejects.toMatchObject({
+      code: 'event-too-long',
+    })
     await expect(read(`${most}x`)).rejects.toMatchObject({
       ...{
         code: 'event-too-long',
