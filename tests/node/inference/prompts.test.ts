@@ -152,6 +152,29 @@ describe('a prompt document at OpenAI', () => {
   })
 })
 
+describe('a request to a provider', () => {
+  it.each(['openai', 'anthropic'] as const)(
+    'of %s has only the headers that each has',
+    async (name) => {
+      const headersFor = async (text: string) => {
+        await ask(name, promptOfText(text))
+        const { path, headers } = server!.seen[0]!
+        await server!.close()
+        const { host: _, 'content-length': __, ...rest } = headers
+        return { path, ...rest }
+      }
+      const sent = await headersFor('Who?')
+      expect(await headersFor('Where, and when?')).toEqual(sent)
+      const ofSdk = /^(x-stainless-[a-z-]+|user-agent|anthropic-version|authorization|x-api-key)$/
+      const ofHttp = /^(path|accept(-encoding|-language)?|connection|content-type|sec-fetch-mode)$/
+      for (const header of Object.keys(sent)) {
+        expect(ofSdk.test(header) || ofHttp.test(header) || header).toBe(true)
+      }
+      expect(Object.values(sent).join()).not.toMatch(/Who|Where|0x/)
+    },
+  )
+})
+
 describe('a prompt with one part', () => {
   const withPart: Record<Exclude<PromptPart, 'teacher'>, Partial<PromptDocument>> = {
     json_object: { response_format: { type: 'json_object' } },
