@@ -26,10 +26,10 @@ export function checkForm(request: Request): void {
   }
 }
 
-/** Throws when the host header holds more than a host. Some runtimes put it before the path unchecked, and the rest would become path. */
+/** Throws when there are two host headers, which runtimes join with a comma, or one holds more than a host. Some runtimes put it before the path unchecked. */
 export function checkHost(headers: Headers): void {
-  if (/[/?#\\]/.test(headers.get('host') ?? '')) {
-    throw new ProblemError('invalid-request', 'The header host names no host')
+  if (/[/?#\\,]/.test(headers.get('host') ?? '')) {
+    throw new ProblemError('invalid-request', 'The header host does not name one host')
   }
 }
 

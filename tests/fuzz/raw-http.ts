@@ -28,6 +28,7 @@ const ambiguous: Readonly<Record<string, string>> = {
   'a chunk beyond counting': `${post}transfer-encoding: chunked\r\n\r\n${'f'.repeat(20)}\r\n${hidden}`,
   'a folded header': `GET /livez HTTP/1.1\r\nhost: icl.test\r\nx-a: b\r\n c: d\r\n\r\n`,
   'no host': 'GET /livez HTTP/1.1\r\n\r\n',
+  'two hosts': 'GET /livez HTTP/1.1\r\nhost: icl.test\r\nhost: other.test\r\n\r\n',
   'bare line feeds': 'GET /livez HTTP/1.1\nhost: icl.test\n\n',
   'a NUL in the path': 'GET /livez\u0000 HTTP/1.1\r\nhost: icl.test\r\n\r\n',
   'another version': 'GET /livez HTTP/9.9\r\nhost: icl.test\r\n\r\n',
