@@ -17,7 +17,8 @@ export const printableLine = (text: string): string =>
   text.replace(controlling, (character) => (character === '\n' ? '\\n' : escaped(character)))
 
 /** Joins the lines of a text from elsewhere with spaces, and makes it printable. */
-export const oneLine = (text: string): string => printableLine(text.replace(/\s*\n\s*/g, ' '))
+export const oneLine = (text: string): string =>
+  printableLine(text.replaceAll('\r\n', '\n').replace(/\n\s*/g, ' '))
 
 /** Escapes characters in one line of JSON that a terminal obeys. The value stays the same. */
 export const printableJson = (json: string): string => json.replace(controlling, escaped)
