@@ -25,7 +25,10 @@ const RecordLine = z.discriminatedUnion('kind', [
     cid: z.string(),
     bytes: z.string(),
     uploader: z.enum(['wallet', 'node', 'icl']),
+    size: z.int().optional(),
     until: time,
+    usedUntil: time.optional(),
+    isAnswered: z.boolean().optional(),
   }),
 ])
 type RecordLine = z.output<typeof RecordLine>
@@ -69,10 +72,8 @@ function lineOf(record: StoreRecord): RecordLine {
       const { key, value, expiresAt } = record
       return { kind: 'key', key, value, expiresAt }
     }
-    case 'blob': {
-      const { cid, bytes, uploader, until } = record
-      return { kind: 'blob', cid, bytes: toBase64Url(bytes), uploader, until }
-    }
+    case 'blob':
+      return { ...record, bytes: toBase64Url(record.bytes) }
   }
 }
 

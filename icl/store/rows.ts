@@ -89,7 +89,10 @@ export function recordOf(kind: StoreRecord['kind'], row: Row): StoreRecord {
     cid: textOf(row, 'id'),
     bytes: bytesOf(row, 'bytes'),
     uploader: parsed(Uploader, row, 'uploader'),
+    size: numberOf(row, 'size'),
     until: numberOf(row, 'until'),
+    usedUntil: numberOf(row, 'usedUntil'),
+    isAnswered: numberOf(row, 'answered') === 1,
   }
 }
 

@@ -29,12 +29,22 @@ type Document =
 
 type Event = { readonly kind: 'event'; readonly event: ReputationEvent }
 
-type Blob = {
+/** How long a blob is kept; times in milliseconds. Saves raise each of them, and lower none. */
+export type Keep = {
+  readonly until: number
+  /** Until when it is in use, and not dropped to make room; 0 when left out. The blobs that were last used the longest ago go first. */
+  readonly usedUntil?: number | undefined
+  /** A blob of an accepted job: those without go first. */
+  readonly isAnswered?: boolean | undefined
+}
+
+type Blob = Keep & {
   readonly kind: 'blob'
   readonly cid: string
   readonly bytes: Uint8Array<ArrayBuffer>
+  /** The room that it takes elsewhere; that of its bytes when left out. */
+  readonly size?: number | undefined
   readonly uploader: Uploader
-  readonly until: number
 }
 
 /** A key, the value that has it, and its expiry (milliseconds). */
@@ -60,18 +70,24 @@ export type Write =
     })
   /** Takes `key` from `value`; refused when `value` does not have the key. */
   | { readonly kind: 'release-key'; readonly key: string; readonly value: string }
-  /** Keeps a blob until `until`. A blob that is there already is kept until `until` at least. */
+  /** Keeps a blob. One that is there already is kept for as long at least. */
   | Blob
-  /** Keeps a blob until `until` at least. Refused when there is no such blob, unless `mayBeAbsent`. */
-  | {
+  /** Keeps a blob for as long at least. Refused when there is no such blob, unless `mayBeAbsent`. */
+  | (Keep & {
       readonly kind: 'keep-blob'
       readonly cid: string
-      readonly until: number
       readonly mayBeAbsent?: boolean | undefined
-    }
+    })
 
 /** A write of one kind. */
 export type WriteOf<Kind extends Write['kind']> = Extract<Write, { kind: Kind }>
+
+/** The longer of two times to keep a blob. */
+export const longerKeep = (a: Keep, b: Keep): Required<Keep> => ({
+  until: Math.max(a.until, b.until),
+  usedUntil: Math.max(a.usedUntil ?? 0, b.usedUntil ?? 0),
+  isAnswered: a.isAnswered === true || b.isAnswered === true,
+})
 
 /** A record of a document that has versions. */
 export type DocumentRecord = Document & { readonly version: number }
@@ -172,6 +188,25 @@ export type StoreStats = {
 /** A place in a list that is ordered by time, then by id. */
 export type Position = { readonly at: number; readonly id: string }
 
+/** The room that a blob takes, in bytes. */
+export const sizeOf = ({ bytes, size = bytes.length }: Pick<Blob, 'bytes' | 'size'>): number => size
+
+/** A blob that was dropped to make room. */
+export type Dropped = { readonly cid: string; readonly size: number }
+
+/** The most that one call of `dropBlobs` looks at. */
+export const mostDropped = 1_000
+
+/** Returns the first blobs of a list, in its order, that free so many bytes together. */
+export function firstToFree(list: readonly Dropped[], bytes: number): readonly Dropped[] {
+  let freed = 0
+  return list.filter(({ size }) => {
+    const isNeeded = freed < bytes
+    freed += size
+    return isNeeded
+  })
+}
+
 /** The part of a list that comes after `before` in the order of the list; `limit` entries at most. */
 export type Page = { readonly before?: Position | undefined; readonly limit: number }
 
@@ -242,8 +277,8 @@ export interface Store {
   listKeys(prefix: string, now: number): Promise<readonly HeldKey[]>
 
   findBlob(cid: string): Promise<Uint8Array<ArrayBuffer> | undefined>
-  /** The total size in bytes of the blobs of one kind of uploader. */
-  countBlobBytes(uploader: Uploader): Promise<number>
+  /** The total size in bytes of the blobs of one kind of uploader, or of those that are in use after a time. */
+  countBlobBytes(uploader: Uploader, usedAfter?: number): Promise<number>
 
   stats(): Promise<StoreStats>
   /**
@@ -255,6 +290,11 @@ export interface Store {
     readonly settledBefore: number
     readonly limit: number
   }): Promise<number>
+  /**
+   * Deletes blobs of one kind of uploader that are not in use at `now`, until `bytes` are free: those without an answer first, then those
+   * that were last used the longest ago. Deletes at most 1,000; another call goes on. Returns what it deleted.
+   */
+  dropBlobs(uploader: Uploader, bytes: number, now: number): Promise<readonly Dropped[]>
   /** Deletes a record early. False when it is not there, or is a job that has not settled or has effects to deliver. */
   erase(record: Erasable): Promise<boolean>
   /** Yields every record, for a backup. */

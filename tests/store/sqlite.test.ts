@@ -133,7 +133,7 @@ describe('a sqlite file', () => {
     }
     expect(await codeOf(openSqliteStore(join(folder, 'no', 'x.db')))).toBe('store-unavailable')
     // None of them is left locked.
-    change(newer, 'PRAGMA user_version = 7')
+    change(newer, 'PRAGMA user_version = 8')
     await (await openSqliteStore(newer)).close()
   })
 
@@ -305,12 +305,13 @@ describe('a sqlite file', () => {
       ['listChanges', 'jobs_by_change'],
       ['listNodes', 'nodes_by_expiry'],
       ['listReputationEvents', 'events_by_node'],
-      ['countBlobBytes', 'blobs_by_uploader'],
+      ['countBlobBytes', 'blobs_by_use'],
+      ['listUnusedBlobs', 'blobs_by_use'],
     ] as const) {
       expect(plan.get(name)).toContain(index)
     }
     for (const name of [
-      ...['listDueTicks', 'listDueEffects'],
+      ...['listDueTicks', 'listDueEffects', 'listUnusedBlobs'],
       ...['listJobsOfClient', 'listJobs', 'listJobsInPhase'],
     ]) {
       expect(plan.get(name as keyof typeof queries)).not.toMatch(/TEMP B-TREE/)

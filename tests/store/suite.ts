@@ -481,6 +481,40 @@ export function describeStore(
       expect(await store.findBlob('c2')).toBeUndefined()
     })
 
+    it('drops blobs that are not in use for room: unanswered before answered, the oldest first', async () => {
+      const put = (cid: string, usedUntil: number, isAnswered = false) =>
+        store.save({
+          ...{ kind: 'blob', cid, bytes: bytes(), size: 10, uploader: 'wallet' },
+          ...{ until: 100, usedUntil, isAnswered },
+        } as const)
+      await put('answered', 1, true)
+      await put('older', 2)
+      await put('newer', 4)
+      await put('kept', 3)
+      expect(await store.save({ kind: 'keep-blob', cid: 'kept', until: 1, usedUntil: 9 })).toBe(
+        true,
+      )
+      await put('settled', 1)
+      await store.save({ kind: 'keep-blob', cid: 'settled', until: 1, isAnswered: true })
+      await store.save({ kind: 'blob', cid: 'x', bytes: bytes(1), uploader: 'node', until: 100 })
+      expect(await store.countBlobBytes('wallet')).toBe(50)
+      expect(await store.countBlobBytes('wallet', 4)).toBe(10)
+      if (isAway) {
+        expect(await store.dropBlobs('wallet', 100, 5)).toEqual([])
+        return
+      }
+      expect(await store.dropBlobs('wallet', 1, 3)).toEqual([{ cid: 'older', size: 10 }])
+      const dropped = await store.dropBlobs('wallet', 15, 5)
+      expect(dropped.map(({ cid }) => cid)).toEqual([
+        'newer',
+        expect.stringMatching(/answered|settled/),
+      ])
+      expect(await store.dropBlobs('wallet', 100, 5)).toHaveLength(1)
+      expect(await store.dropBlobs('wallet', 100, 5)).toEqual([])
+      expect(await store.countBlobBytes('wallet')).toBe(10)
+      expect(await store.findBlob('x')).toEqual(bytes(1))
+    })
+
     if (isAway) {
       it('forgets nothing, and gives no backup', async () => {
         await insert(jobOf('1', { phase: 'accepted', settledAt: 1, outbox: [] }))

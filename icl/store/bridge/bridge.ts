@@ -113,6 +113,14 @@ export async function openBridge(options: BridgeOptions): Promise<Store> {
         await copy?.store.prune(what)
         return count
       }),
+    dropBlobs: (uploader, bytes, now) =>
+      unlessClosed(bridge, async () => {
+        // The copy lacks blobs, so it cannot tell which go first.
+        if (bridge.mode !== 'connected') return []
+        const dropped = await ask(bridge, (store) => store.dropBlobs(uploader, bytes, now))
+        for (const { cid } of dropped) await copy?.store.erase({ kind: 'blob', cid })
+        return dropped
+      }),
     erase: (record) =>
       unlessClosed(bridge, async () => {
         const isErased = await ask(bridge, (store) => store.erase(record))

@@ -11,7 +11,7 @@
  * - A merged save stays small (16 writes at most), so that it fits into the time limit of a call to the database.
  */
 
-import { documentIn, recordBy, type Write } from '../store.ts'
+import { documentIn, longerKeep, recordBy, type Write } from '../store.ts'
 import { lockOf } from './locks.ts'
 
 /** A save that the database may not have, in the order of `seq`. */
@@ -92,6 +92,5 @@ function mergeWrite(earlier: Write, later: Write): Write | undefined {
     return { ...later, base: earlier.base, version: recordBy(later).version }
   }
   if (!isOfBlob(earlier) || !isOfBlob(later)) return undefined
-  const until = Math.max(earlier.until, later.until)
-  return { ...(earlier.kind === 'blob' ? earlier : later), until }
+  return { ...(earlier.kind === 'blob' ? earlier : later), ...longerKeep(earlier, later) }
 }

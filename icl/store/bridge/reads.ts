@@ -67,7 +67,8 @@ export function bridgeReads(bridge: Bridge) {
       }
       return bytes
     },
-    countBlobBytes: (uploader) => from((store) => store.countBlobBytes(uploader)),
+    countBlobBytes: (uploader, usedAfter) =>
+      from((store) => store.countBlobBytes(uploader, usedAfter)),
     stats: () => from((store) => store.stats()),
     listChanges: (cursor) => listChanges(bridge, cursor),
     ping: () => from((store) => store.ping()),

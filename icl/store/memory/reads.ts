@@ -1,7 +1,7 @@
 import type { JobPhase } from '../../../lib/schemas/jobs.ts'
 import { isSettled, type Job } from '../../rules/job.ts'
 import { countSlots, indexOfJob } from '../job-index.ts'
-import type { Position, Store, StoreStats } from '../store.ts'
+import { type Position, type Store, type StoreStats, sizeOf } from '../store.ts'
 import { byTime, keysWith, type MemoryState } from './state.ts'
 
 /** Every read of the store. */
@@ -80,10 +80,10 @@ function otherReads(state: MemoryState) {
         .map(({ key, value, expiresAt }) => ({ key, value, expiresAt }))
         .sort((a, b) => (a.key < b.key ? -1 : 1)),
     findBlob: async (cid) => records.blob.get(cid)?.bytes,
-    countBlobBytes: async (uploader) =>
+    countBlobBytes: async (uploader, usedAfter = -1) =>
       [...records.blob.values()]
-        .filter((blob) => blob.uploader === uploader)
-        .reduce((sum, { bytes }) => sum + bytes.length, 0),
+        .filter((blob) => blob.uploader === uploader && (blob.usedUntil ?? 0) > usedAfter)
+        .reduce((sum, blob) => sum + sizeOf(blob), 0),
   } satisfies Partial<Store>
 }
 

@@ -3,11 +3,15 @@ import { indexOfJob } from '../job-index.ts'
 import {
   documentIn,
   type Erasable,
+  firstToFree,
   idOf,
   lastingAtOnce,
+  longerKeep,
+  mostDropped,
   recordBy,
   type Store,
   type StoreRecord,
+  sizeOf,
   type Write,
 } from '../store.ts'
 import { createMemoryReads } from './reads.ts'
@@ -31,6 +35,21 @@ export function createMemoryStore(): Store {
     saveAll: async (writes, writeId) => saveAll(state, writes, writeId),
     ...createMemoryReads(state),
     prune: async (options) => prune(state, options),
+    dropBlobs: async (uploader, bytes, now) => {
+      const { blob: blobs } = state.records
+      const list = [...blobs.values()]
+        .filter((blob) => blob.uploader === uploader && (blob.usedUntil ?? 0) <= now)
+        .toSorted(
+          (a, b) =>
+            Number(a.isAnswered ?? false) - Number(b.isAnswered ?? false) ||
+            (a.usedUntil ?? 0) - (b.usedUntil ?? 0),
+        )
+        .slice(0, mostDropped)
+        .map((blob) => ({ cid: blob.cid, size: sizeOf(blob) }))
+      const dropped = firstToFree(list, bytes)
+      for (const { cid } of dropped) blobs.delete(cid)
+      return dropped
+    },
     erase: async (record) => erase(state, record),
     async *scan() {
       for (const records of Object.values(state.records)) yield* records.values()
@@ -89,7 +108,7 @@ function apply(state: MemoryState, write: Write, writeId: string | undefined): v
     put(state, { kind, key, value, expiresAt })
   } else {
     const known = blobs.get(write.cid)
-    if (known) put(state, { ...known, until: Math.max(known.until, write.until) })
+    if (known) put(state, { ...known, ...longerKeep(known, write) })
     else if (write.kind === 'blob') put(state, write)
   }
 }

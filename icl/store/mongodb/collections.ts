@@ -2,10 +2,17 @@ import { Binary, type Collection, type Db, type Timestamp } from 'mongodb'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { encodeDocument } from '../encoding.ts'
 import { indexOfJob } from '../job-index.ts'
-import type { StoreRecord } from '../store.ts'
+import { type Keep, type StoreRecord, sizeOf } from '../store.ts'
 import { unlessTaken } from './taken.ts'
 
 type RecordOf<Kind extends StoreRecord['kind']> = Extract<StoreRecord, { kind: Kind }>
+
+/** How long a row keeps its blob. */
+export const keepFields = ({ until, usedUntil = 0, isAnswered }: Keep) => ({
+  until,
+  usedUntil,
+  answered: Number(isAnswered ?? false),
+})
 
 /** What a row has of a record, besides its id, its version and the id of its save. Times in milliseconds, null where there is none. */
 export const fields = {
@@ -36,11 +43,11 @@ export const fields = {
     value,
     expiresAt,
   }),
-  blob: ({ bytes, uploader, until }: RecordOf<'blob'>) => ({
-    bytes: new Binary(bytes),
-    size: bytes.length,
-    uploader,
-    until,
+  blob: (blob: RecordOf<'blob'>) => ({
+    bytes: new Binary(blob.bytes),
+    size: sizeOf(blob),
+    uploader: blob.uploader,
+    ...keepFields(blob),
   }),
 }
 
@@ -111,7 +118,7 @@ const indexes: Record<keyof MongoCollections, readonly Record<string, 1 | -1>[]>
   clients: [],
   events: [{ node: 1, at: 1, _id: 1 }],
   keys: [{ expiresAt: 1 }],
-  blobs: [{ uploader: 1, size: 1 }, { until: 1 }],
+  blobs: [{ uploader: 1, answered: 1, usedUntil: 1, size: 1 }, { until: 1 }],
 }
 
 export const collectionsOf = (db: Db): MongoCollections =>
@@ -121,7 +128,7 @@ export const collectionsOf = (db: Db): MongoCollections =>
 
 type FormatRow = { readonly _id: string; readonly version: number }
 
-const format = { _id: 'store', version: 1 }
+const format = { _id: 'store', version: 2 }
 
 /** Creates what is missing; idempotent, even from many processes. Throws SvcError `store-format` for data of another version. */
 export async function prepareDatabase(db: Db): Promise<void> {
@@ -131,9 +138,13 @@ export async function prepareDatabase(db: Db): Promise<void> {
   await unlessTaken(() => formats.updateOne({ _id: format._id }, made, { upsert: true }))
   const found = await formats.findOne({ _id: format._id })
   if (found?.version !== format.version) {
-    throw new SvcError('store-format', `The database has format ${found?.version}, not 1`, {
-      hint: 'Another version of this program made it. Start that one, or name another database.',
-    })
+    throw new SvcError(
+      'store-format',
+      `The database has format ${found?.version}, not ${format.version}`,
+      {
+        hint: 'Another version of this program made it. Start that one, or name another database.',
+      },
+    )
   }
   for (const [name, keys] of Object.entries(indexes)) {
     // One command for each index: FerretDB fails when several indexes of one command exist already.

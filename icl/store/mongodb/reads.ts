@@ -154,9 +154,12 @@ export function otherReads({ list, one, group }: Queries, unreadable: Unreadable
       const row = await one('blobs', { _id: cid }, { promoteBuffers: true })
       return row && bytesOf(row, 'bytes')
     },
-    countBlobBytes: async (uploader) => {
+    countBlobBytes: async (uploader, usedAfter = -1) => {
       const sum = { $group: { _id: '$uploader', bytes: { $sum: '$size' } } }
-      const [row] = await group('blobs', [{ $match: { uploader } }, sum])
+      const [row] = await group('blobs', [
+        { $match: { uploader, usedUntil: { $gt: usedAfter } } },
+        sum,
+      ])
       return row ? numberOf(row, 'bytes') : 0
     },
   } satisfies Partial<Store>

@@ -29,7 +29,14 @@ import {
   type Write,
   type WriteOf,
 } from '../store.ts'
-import { collectionOf, fields, type MongoCollections, putRow, type Rows } from './collections.ts'
+import {
+  collectionOf,
+  fields,
+  keepFields,
+  type MongoCollections,
+  putRow,
+  type Rows,
+} from './collections.ts'
 import { unlessTaken } from './taken.ts'
 
 /** One attempt at a save; `mayBeDone` when an earlier attempt may have succeeded without an answer. */
@@ -61,7 +68,7 @@ export async function saveOnce(
     case 'keep-blob': {
       const { matchedCount } = await collections.blobs.updateOne(
         { _id: write.cid },
-        { $max: { until: write.until } },
+        { $max: keepFields(write) },
       )
       return matchedCount === 1 || write.mayBeAbsent === true
     }
@@ -227,9 +234,10 @@ async function saveBlob(
   write: WriteOf<'blob'>,
   { writeId }: Attempt,
 ): Promise<boolean> {
-  const { until, ...row } = fields.blob(write)
+  const { bytes, size, uploader } = fields.blob(write)
   const put = async () => {
-    const update = { $max: { until }, $setOnInsert: { ...row, writeId } }
+    const $setOnInsert = { bytes, size, uploader, writeId }
+    const update = { $max: keepFields(write), $setOnInsert }
     await blobs.updateOne({ _id: write.cid }, update, { upsert: true })
     return true
   }

@@ -1,6 +1,6 @@
 import type { Filter, Sort } from 'mongodb'
 import { recordOf } from '../rows.ts'
-import type { Store, StoreRecord } from '../store.ts'
+import { firstToFree, mostDropped, type Store, type StoreRecord } from '../store.ts'
 import { collectionOf, type Rows } from './collections.ts'
 import type { MongoConnection } from './connection.ts'
 import { rowOf } from './queries.ts'
@@ -26,6 +26,26 @@ export function pruning({ run }: MongoConnection) {
       const jobs = await remove('job', { settledAt: { $lt: settledBefore }, effects: 0 }, limit)
       const keys = await remove('key', { expiresAt: { $lte: now } }, limit)
       return jobs + keys + (await remove('blob', { until: { $lte: now } }, limit))
+    },
+    dropBlobs: async (uploader, bytes, now) => {
+      const unused = { uploader, usedUntil: { $lte: now } }
+      const found = await run(({ blobs }) =>
+        blobs
+          .find(unused, { projection: { size: 1 }, limit: mostDropped })
+          .sort({ answered: 1, usedUntil: 1 })
+          .toArray(),
+      )
+      const first = firstToFree(
+        found.map(({ _id: cid, size }) => ({ cid, size })),
+        bytes,
+      )
+      if (first.length === 0) return []
+      const these = { _id: { $in: first.map(({ cid }) => cid) } }
+      // A job may have begun to use one meanwhile.
+      await run(({ blobs }) => blobs.deleteMany({ ...unused, ...these }))
+      const rows = await run(({ blobs }) => blobs.find(these, { projection: { _id: 1 } }).toArray())
+      const left = new Set(rows.map(({ _id }) => _id))
+      return first.filter(({ cid }) => !left.has(cid))
     },
     // Returns false when a first attempt erased the record and its answer was lost: the retry does not find it.
     erase: async (record) => {

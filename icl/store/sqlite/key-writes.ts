@@ -1,5 +1,16 @@
-import type { HeldKey, Store, WriteOf } from '../store.ts'
+import { numberOf, textOf } from '../rows.ts'
+import {
+  type Dropped,
+  firstToFree,
+  type HeldKey,
+  mostDropped,
+  type Store,
+  sizeOf,
+  type Uploader,
+  type WriteOf,
+} from '../store.ts'
 import { didChange, type SqliteDatabase } from './database.ts'
+import { queries } from './reads.ts'
 
 /** Writes to keys. */
 export function createKeyWrites(db: SqliteDatabase) {
@@ -32,17 +43,24 @@ export function createKeyWrites(db: SqliteDatabase) {
 
 /** Writes to blobs. */
 export function createBlobWrites(db: SqliteDatabase) {
-  const insert = db.prepare('INSERT INTO blobs VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING')
+  const insert = db.prepare('INSERT INTO blobs VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING')
   const insertBytes = db.prepare('INSERT INTO blob_bytes VALUES (?, ?)')
-  const keep = db.prepare('UPDATE blobs SET until = max(until, ?) WHERE cid = ?')
+  const keep = db.prepare(`
+    UPDATE blobs SET until = max(until, ?), used_until = max(used_until, ?), answered = max(answered, ?)
+    WHERE cid = ?`)
+  const listUnused = db.prepare(queries.listUnusedBlobs)
   const listExpired = db.prepare('SELECT cid FROM blobs WHERE until <= ? ORDER BY until LIMIT ?')
   const remove = db.prepare('DELETE FROM blobs WHERE cid = ?')
   const removeBytes = db.prepare('DELETE FROM blob_bytes WHERE cid = ?')
-  const add = ({ cid, bytes, uploader, until }: WriteOf<'blob'>) => {
-    if (!didChange(insert.run(cid, uploader, bytes.length, until))) return false
+  const add = (blob: WriteOf<'blob'>) => {
+    const { cid, bytes, uploader, until, usedUntil = 0, isAnswered } = blob
+    const values = [sizeOf(blob), until, usedUntil, Number(isAnswered ?? false)]
+    if (!didChange(insert.run(cid, uploader, ...values))) return false
     insertBytes.run(cid, bytes)
     return true
   }
+  const keepLonger = ({ cid, until, usedUntil = 0, isAnswered }: WriteOf<'blob' | 'keep-blob'>) =>
+    didChange(keep.run(until, usedUntil, Number(isAnswered ?? false), cid))
   const erase = (cid: string): boolean => {
     removeBytes.run(cid)
     return didChange(remove.run(cid))
@@ -52,12 +70,19 @@ export function createBlobWrites(db: SqliteDatabase) {
     erase,
     save: (write: WriteOf<'blob' | 'keep-blob'>): boolean =>
       (write.kind === 'blob' && add(write)) ||
-      didChange(keep.run(write.until, write.cid)) ||
+      keepLonger(write) ||
       ('mayBeAbsent' in write && write.mayBeAbsent === true),
     prune: ({ now, limit }: Parameters<Store['prune']>[0]): number => {
       const expired = listExpired.all(now, limit).map(({ cid }) => String(cid))
       for (const cid of expired) erase(cid)
       return expired.length
+    },
+    drop: (uploader: Uploader, bytes: number, now: number): readonly Dropped[] => {
+      const list = listUnused.all(uploader, now, mostDropped)
+      const unused = list.map((row) => ({ cid: textOf(row, 'cid'), size: numberOf(row, 'size') }))
+      const dropped = firstToFree(unused, bytes)
+      for (const { cid } of dropped) erase(cid)
+      return dropped
     },
   }
 }

@@ -68,7 +68,10 @@ export const queries = {
     SELECT key AS id, value, expires_at AS expiresAt FROM keys
     WHERE key >= ? AND key < ? AND expires_at > ? ORDER BY key`,
   findBlob: 'SELECT bytes FROM blob_bytes WHERE cid = ?',
-  countBlobBytes: 'SELECT total(size) AS bytes FROM blobs WHERE uploader = ?',
+  countBlobBytes: 'SELECT total(size) AS bytes FROM blobs WHERE uploader = ? AND used_until > ?',
+  listUnusedBlobs: `
+    SELECT cid, size FROM blobs WHERE uploader = ? AND used_until <= ?
+    ORDER BY answered, used_until LIMIT ?`,
   countPhases: 'SELECT phase, jobs FROM phases WHERE jobs > 0',
   countEffects: `
     SELECT total(effects) AS effects, min(effects_due_at) AS oldest
@@ -220,7 +223,8 @@ function otherReads({ all, one }: Rows, { unreadable, documents }: Decoding) {
       const row = one('findBlob', cid)
       return row && bytesOf(row, 'bytes')
     },
-    countBlobBytes: async (uploader) => numberOf(one('countBlobBytes', uploader) ?? {}, 'bytes'),
+    countBlobBytes: async (uploader, usedAfter = -1) =>
+      numberOf(one('countBlobBytes', uploader, usedAfter) ?? {}, 'bytes'),
   } satisfies Partial<Store>
 }
 

@@ -6,7 +6,7 @@ import type { SqliteDatabase } from './database.ts'
 const applicationId = 0x53_56_43_69
 
 /** A file's `user_version`: increased with each change of the tables or of the documents in them. */
-const schemaVersion = 7
+const schemaVersion = 8
 
 const tables = `
   -- The last change of a job that was removed: a number is given once.
@@ -82,9 +82,10 @@ const tables = `
   CREATE INDEX keys_by_expiry ON keys (expires_at);
 
   CREATE TABLE blobs (
-    cid TEXT PRIMARY KEY NOT NULL, uploader TEXT NOT NULL, size INTEGER NOT NULL, until REAL NOT NULL
+    cid TEXT PRIMARY KEY NOT NULL, uploader TEXT NOT NULL, size INTEGER NOT NULL, until REAL NOT NULL,
+    used_until REAL NOT NULL, answered INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
-  CREATE INDEX blobs_by_uploader ON blobs (uploader, size);
+  CREATE INDEX blobs_by_use ON blobs (uploader, answered, used_until, size);
   CREATE INDEX blobs_by_expiry ON blobs (until);
   -- Apart for the same reason.
   CREATE TABLE blob_bytes (cid TEXT PRIMARY KEY NOT NULL, bytes BLOB NOT NULL) STRICT;

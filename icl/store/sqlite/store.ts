@@ -86,6 +86,7 @@ export function createSqliteStore(
     saveAll: (all, writeId) => commits.run(() => writes.saveAll(all, writeId)),
     ...reads,
     prune: (options) => commits.run(() => writes.prune(options)),
+    dropBlobs: (uploader, bytes, now) => commits.run(() => writes.dropBlobs(uploader, bytes, now)),
     erase: async (record) => {
       // Overwrites freed space, which SQLite otherwise only marks as free.
       db.exec('PRAGMA secure_delete = ON')
@@ -113,7 +114,9 @@ const records: Record<StoreRecord['kind'], string> = {
   client: 'SELECT address AS id, version, document FROM clients',
   event: `SELECT id, ${wholeEvent} FROM events`,
   key: 'SELECT key AS id, value, expires_at AS expiresAt FROM keys',
-  blob: 'SELECT cid AS id, bytes, uploader, until FROM blobs JOIN blob_bytes USING (cid)',
+  blob: `
+    SELECT cid AS id, bytes, size, uploader, until, used_until AS usedUntil, answered
+    FROM blobs JOIN blob_bytes USING (cid)`,
 }
 
 /** Yields every record of one snapshot, whatever is saved meanwhile. */

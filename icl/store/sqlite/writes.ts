@@ -134,6 +134,7 @@ function removing(
       documents.forget()
       return job.prune(options) + keys.prune(options) + blobs.prune(options)
     },
+    dropBlobs: blobs.drop,
     erase: (record: Erasable): boolean => {
       documents.forget()
       if (record.kind === 'job') return didChange(job.erase.run(record.id))
