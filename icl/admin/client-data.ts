@@ -2,6 +2,7 @@ import type { Address, JobId } from '../../lib/codecs.ts'
 import { kuboRowOf } from '../blobs/kubo.ts'
 import { noteErased } from '../records/erased.ts'
 import { isSettled, type Job } from '../rules/job.ts'
+import { ownBlobsOf } from '../rules/kept-blobs.ts'
 import type { Erasable, Position, Store } from '../store/store.ts'
 import type { AdminContext } from './context.ts'
 
@@ -33,14 +34,14 @@ export async function findClientData(
   const own = new Set<string>()
   for await (const job of jobsIn(store, address)) {
     const isOver = isSettled(job.phase) && job.outbox.length === 0
-    if (isOver) for (const cid of blobsOf(job)) own.add(cid)
+    if (isOver) for (const cid of ownBlobsOf(job)) own.add(cid)
     ;(isOver ? over : open).add(job.id)
   }
   const shared = new Set<string>()
   if (own.size > 0) {
     for await (const job of jobsIn(store)) {
       if (over.has(job.id)) continue
-      for (const cid of blobsOf(job)) if (own.has(cid)) shared.add(cid)
+      for (const cid of ownBlobsOf(job)) if (own.has(cid)) shared.add(cid)
     }
   }
   const count = await store.countJobsOfClient(address, { since: 0 })
@@ -74,11 +75,6 @@ export async function eraseClientData({ store, clock }: AdminContext, data: Clie
   const isDone = data.open.length === 0 && data.unreadable === 0
   return { jobs, blobs, client: isDone && (await store.erase(client)) }
 }
-
-const blobsOf = ({ promptCid, agreement }: Job): readonly string[] => [
-  promptCid,
-  ...(agreement?.turns ?? []).flatMap(({ delivery }) => delivery?.body.output_cid ?? []),
-]
 
 async function* jobsIn(store: Store, client?: Address): AsyncGenerator<Job> {
   for (let before: Position | undefined; ; ) {

@@ -2,15 +2,16 @@ import { z } from 'zod'
 import { cidOf } from '../../lib/cid.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import type { Store, Uploader } from '../store/store.ts'
+import { cachedUnlessFailed } from '../async/cached.ts'
+import type { Keep, Store, Uploader } from '../store/store.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Blobs } from './blobs.ts'
-import { createKeptUntil } from './kept-until.ts'
+import { createKnownKeeps } from './known-keeps.ts'
 import { readByGateway } from './kubo-gateway.ts'
 import { listPins, pin, unpin } from './kubo-pins.ts'
-import { createRoom } from './kubo-room.ts'
 import { createKuboRpc, type KuboRpc, type KuboRpcOptions, readKubo } from './kubo-rpc.ts'
-import { findIntact } from './stored.ts'
+import { createRooms, uploaders } from './rooms.ts'
+import { findIntact, keepOnly } from './stored.ts'
 
 /** Where the blobs of an ICL are kept; times in milliseconds. */
 export type KuboOptions = KuboRpcOptions & {
@@ -25,12 +26,16 @@ export type KuboOptions = KuboRpcOptions & {
 }
 
 const retryAfterSeconds = 5
+const sizesMs = 5_000
 const defaultPinsAtOnce = 200_000
 
 const PutBlock = z.object({ Key: z.string().max(100) })
 
-/** The row of the store, without bytes, that says until when a blob of Kubo is kept. */
-export const kuboRowOf = (cid: string): string => `kubo:${cid}`
+const rowPrefix = 'kubo:'
+/** The row of the store, without bytes, that says how long a blob of Kubo is kept. */
+export const kuboRowOf = (cid: string): string => rowPrefix + cid
+const isKuboRow = (row: string): boolean => row.startsWith(rowPrefix)
+const cidOfRow = (row: string): string => row.slice(rowPrefix.length)
 
 /**
  * Keeps blobs as raw blocks in Kubo, pinned until the store deletes their rows. A row is saved before the pin: a pin without a row has
@@ -39,34 +44,67 @@ export const kuboRowOf = (cid: string): string => `kubo:${cid}`
 export function createKuboBlobs(options: KuboOptions): Blobs {
   const { store, clock, pinName, log, pinsAtOnce: limit = defaultPinsAtOnce } = options
   const rpc = createKuboRpc(options)
-  const room = createRoom(rpc, clock)
-  const pinned = createKeptUntil(() => clock.now())
+  const pinned = createKnownKeeps(() => clock.now())
+  const kept = createKnownKeeps(() => clock.now())
 
-  const saveRow = (cid: string, uploader: Uploader, until: number) =>
-    store.save({ kind: 'blob', cid: kuboRowOf(cid), bytes: new Uint8Array(), uploader, until })
+  const isKnown = async (cid: string) => (await store.findBlob(kuboRowOf(cid))) !== undefined
+  const remove = (cid: string): Promise<boolean> => {
+    pinned.forget(cid)
+    kept.forget(cid)
+    // A blob that is put again meanwhile has its row first, so isWanted sees it.
+    return unpin(rpc, cid, { pinName, isWanted: () => isKnown(cid) })
+  }
+  const rooms = createRooms({
+    ...{ store, clock },
+    sizes: cachedUnlessFailed(clock, sizesMs, () => sizesOf(rpc, store)),
+    onDropped: async (rows) => {
+      // What stays, because Kubo fails now, is removed by `prune`.
+      for (const row of rows) if (isKuboRow(row)) await remove(cidOfRow(row))
+    },
+  })
+  const keepRow = (row: string, how: Keep) =>
+    store.save({ ...keepOnly(how), kind: 'keep-blob', cid: row })
 
   return {
-    put: (cid, bytes, { uploader, until, signal }) =>
-      asProblem(log, signal, async () => {
-        if (pinned.has(cid, until)) return true
-        if (!(await room.has(uploader, bytes.length, signal))) return false
-        signal?.throwIfAborted()
-        if (!(await saveRow(cid, uploader, until))) return false
-        // No abort from here on: nobody would remove a block without a pin.
-        await putBlock(rpc, cid, bytes)
-        await pin(rpc, cid, pinName)
-        room.took(bytes.length)
-        pinned.note(cid, until)
-        return true
+    put: (cid, bytes, options) =>
+      asProblem(log, options.signal, async () => {
+        if (pinned.has(cid, options)) return true
+        const row = kuboRowOf(cid)
+        const putPinned = async () => {
+          // No abort from here on: nothing would remove a block without a pin.
+          await putBlock(rpc, cid, bytes)
+          await pin(rpc, cid, pinName)
+          pinned.note(cid, options)
+          return true
+        }
+        if (await keepRow(row, options)) return await putPinned()
+        const { uploader, signal, usedUntil = clock.now() } = options
+        return await rooms.fill(options, bytes.length, async () => {
+          signal?.throwIfAborted()
+          const how = { ...keepOnly(options), usedUntil, size: bytes.length }
+          const blob = {
+            ...how,
+            kind: 'blob',
+            cid: row,
+            bytes: new Uint8Array(),
+            uploader,
+          } as const
+          return (await store.save(blob)) && (await putPinned())
+        })
       }),
-    keeping: (cids, until) =>
+    keep: async (cids, how) => {
+      for (const cid of cids.filter((one) => !kept.has(one, how))) {
+        if ((await keepRow(kuboRowOf(cid), how)) || (await keepRow(cid, how))) kept.note(cid, how)
+      }
+    },
+    keeping: (cids, how) =>
       Promise.all(
         cids.map(async (cid) => {
-          const isInKubo = (await store.findBlob(kuboRowOf(cid))) !== undefined
-          return { kind: 'keep-blob', cid: isInKubo ? kuboRowOf(cid) : cid, until } as const
+          const row = (await isKnown(cid)) ? kuboRowOf(cid) : cid
+          return { ...how, kind: 'keep-blob', cid: row, mayBeAbsent: true } as const
         }),
       ),
-    noteKept: () => {},
+    rooms: () => asProblem(log, undefined, rooms.read),
     get: async (cid, signal) => {
       const read = () => readBlock(options, rpc, cid, signal)
       return (await asProblem(log, signal, read)) ?? (await findIntact(store, cid))
@@ -75,7 +113,6 @@ export function createKuboBlobs(options: KuboOptions): Blobs {
       await rpc({ command: 'version', signal })
     },
     prune: async (mayGoOn) => {
-      const isKnown = async (cid: string) => (await store.findBlob(kuboRowOf(cid))) !== undefined
       let gone = 0
       let refusal: SvcError | undefined
       for (let looked = 0; mayGoOn(); looked += limit) {
@@ -84,11 +121,8 @@ export function createKuboBlobs(options: KuboOptions): Blobs {
         for (const cid of cids) {
           if (!mayGoOn()) break
           if (await isKnown(cid)) continue
-          pinned.forget(cid)
-          // A blob that is put again meanwhile has its row first, so isWanted sees it.
-          const options = { pinName, isWanted: () => isKnown(cid) }
           try {
-            if (await unpin(rpc, cid, options)) gone++
+            if (await remove(cid)) gone++
           } catch (error) {
             // A block that Kubo cannot remove must not keep all others.
             if (!(error instanceof SvcError && error.code === 'kubo-refused')) throw error
@@ -111,6 +145,20 @@ async function putBlock(rpc: KuboRpc, cid: string, file: Uint8Array<ArrayBuffer>
   throw new SvcError('kubo-refused', `Kubo put ${cid} under another CID`, {
     hint: 'SVC_ICL_BLOBS has to name the RPC of a Kubo.',
   })
+}
+
+const size = z.number().nonnegative()
+const RepoSize = z.object({ RepoSize: size, StorageMax: size })
+
+/** The rooms within Kubo's `Datastore.StorageMax`, less what others keep in it: half for wallets, a quarter for nodes, the rest for pools. */
+async function sizesOf(rpc: KuboRpc, store: Store): Promise<Record<Uploader, number>> {
+  const command = 'repo/stat'
+  const query = { 'size-only': 'true' }
+  const own = Promise.all(uploaders.map((uploader) => store.countBlobBytes(uploader)))
+  const repo = readKubo(RepoSize, command, await rpc({ command, query }))
+  const others = Math.max(0, repo.RepoSize - (await own).reduce((sum, bytes) => sum + bytes, 0))
+  const all = Math.max(0, repo.StorageMax - others)
+  return { wallet: all / 2, node: all / 4, icl: all / 4 }
 }
 
 const absent = /not found|could not find/i

@@ -7,16 +7,11 @@ import type { Command } from '../rules/commands.ts'
 import { isSettled, type Job } from '../rules/job.ts'
 import { excuse } from '../rules/outages.ts'
 import { transition } from '../rules/transition.ts'
-import type { Write } from '../store/store.ts'
 import { notePhaseChange } from '../telemetry/settled-job.ts'
+import { keepingBlobs } from './keep-blobs.ts'
 import { receiptFor } from './make-receipt.ts'
 
 const maxTries = 50
-
-/** Returns the writes that are saved together with a changed job. */
-export type Alongside = (job: Job) => Promise<readonly Write[]>
-
-const nothing: Alongside = async () => []
 
 /** Returns the job. Throws `job-not-found`. */
 export async function loadJob({ store, outages }: Dependencies, id: JobId): Promise<Job> {
@@ -27,38 +22,31 @@ export async function loadJob({ store, outages }: Dependencies, id: JobId): Prom
 
 /**
  * Loads a job, applies a command and saves the result. Starts again when another process saved in between. A refusal is thrown as a
- * problem, after the change that it brings is saved. The writes that `alongside` returns for the changed job go into the same save. Changes
- * of one job take turns, so `command` may await nothing but the store.
+ * problem, after the change that it brings is saved. Keeps the job's blobs longer where the changed job needs that. Changes of one job take
+ * turns, so `command` may await nothing but the store.
  */
 export async function changeJob(
   deps: Dependencies,
   id: JobId,
   command: Command | ((job: Job) => Promise<Command | undefined>),
-  alongside: Alongside = nothing,
 ): Promise<Job> {
   let refusal: ProblemError | undefined
   const missed = await deps.outages.all()
-  const changed = await updateJob(
-    deps,
-    id,
-    async (found) => {
-      refusal = undefined
-      // First of all: time in which the ICL was away passes no deadline.
-      const job = after(deps, found, { type: 'miss-time', outages: missed })
-      const wanted = typeof command === 'function' ? await command(job) : command
-      if (!wanted) return job
-      const next = transition(job, wanted, deps.clock.now(), deps.limits)
-      if (!('refused' in next)) {
-        // No accepted job is saved without its receipt.
-        const made = await receiptFor(deps, next.job)
-        return made ? after(deps, next.job, { type: 'receipt-made', ...made }) : next.job
-      }
-      refusal = new ProblemError(next.refused, next.detail)
-      return next.noted?.job ?? job
-    },
-    // The change that a refusal brings is saved alone.
-    async (job) => (refusal ? [] : alongside(job)),
-  )
+  const changed = await updateJob(deps, id, async (found) => {
+    refusal = undefined
+    // First of all: time in which the ICL was away passes no deadline.
+    const job = after(deps, found, { type: 'miss-time', outages: missed })
+    const wanted = typeof command === 'function' ? await command(job) : command
+    if (!wanted) return job
+    const next = transition(job, wanted, deps.clock.now(), deps.limits)
+    if (!('refused' in next)) {
+      // No accepted job is saved without its receipt.
+      const made = await receiptFor(deps, next.job)
+      return made ? after(deps, next.job, { type: 'receipt-made', ...made }) : next.job
+    }
+    refusal = new ProblemError(next.refused, next.detail)
+    return next.noted?.job ?? job
+  })
   if (refusal) throw refusal
   return changed
 }
@@ -72,7 +60,6 @@ function after({ clock, limits }: Dependencies, job: Job, command: Command): Job
 type Change = {
   readonly deps: Dependencies
   readonly change: (job: Job) => Promise<Job> | Job
-  readonly alongside: Alongside
   readonly resolve: (job: Job) => void
   readonly reject: (error: unknown) => void
 }
@@ -81,14 +68,9 @@ type Change = {
  * Applies `change` to a job in its turn and saves the result. Starts again when another process saved in between. Changes that come at
  * about the same time, such as those of a quorum's members, are applied one after the other and saved once: all, or none of them.
  */
-const updateJob = (
-  deps: Dependencies,
-  id: JobId,
-  change: Change['change'],
-  alongside: Alongside,
-): Promise<Job> =>
+const updateJob = (deps: Dependencies, id: JobId, change: Change['change']): Promise<Job> =>
   new Promise((resolve, reject) => {
-    const one: Change = { deps, change, alongside, resolve, reject }
+    const one: Change = { deps, change, resolve, reject }
     deps.changes.add(id, one, (changes) => updateInTurn(id, changes))
   })
 
@@ -107,17 +89,16 @@ async function updateInTurn(id: JobId, changes: readonly Change[]): Promise<void
 
 /** Applies the changes and saves them together. Returns the changes to try again, because another process saved the job first. */
 async function tryAll(id: JobId, changes: readonly Change[]): Promise<readonly Change[]> {
-  const store = changes[0]?.deps.store
-  const found = await store?.findJob(id)
-  if (!store || !found) throw new ProblemError('job-not-found', `There is no job ${id}`)
+  const first = changes[0]?.deps
+  const found = await first?.store.findJob(id)
+  if (!first || !found) throw new ProblemError('job-not-found', `There is no job ${id}`)
   let job = found.document
   const failed: (Change & { error: unknown })[] = []
-  const made: (Change & { before: Job; after: Job; writes: readonly Write[] })[] = []
+  const made: (Change & { before: Job; after: Job })[] = []
   for (const one of changes) {
     try {
       const after = await one.change(job)
-      const writes = after === job ? [] : await one.alongside(after)
-      made.push({ ...one, before: job, after, writes })
+      made.push({ ...one, before: job, after })
       job = after
     } catch (error) {
       // The error may come from a change before it, which is not saved yet.
@@ -126,7 +107,8 @@ async function tryAll(id: JobId, changes: readonly Change[]): Promise<readonly C
   }
   if (job !== found.document) {
     const write = { kind: 'job', job, base: found.version } as const
-    const refused = await store.saveAll([...made.flatMap(({ writes }) => writes), write])
+    const keeping = await keepingBlobs(first, found.document, job)
+    const refused = await first.store.saveAll([...keeping, write])
     if (refused) return changes
   }
   for (const { error, reject } of failed) reject(error)

@@ -1,36 +1,36 @@
-import type { PoolSnapshot } from '../../lib/pool-snapshot.ts'
-import { dayMs, hourMs } from '../../lib/time.ts'
+import { dayMs } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import type { Job } from '../rules/job.ts'
+import { keepOf, ownBlobsOf } from '../rules/kept-blobs.ts'
+import { coversKeep, type Keep, type Write } from '../store/store.ts'
+import { loadPublished, roundedUp } from './publish-pool.ts'
 
-/** Until when a job's blobs are kept, in milliseconds: the retention time after its deadline. */
-export const keepBlobsUntil = ({ network }: Dependencies, job: Job): number =>
-  job.deadline + network.blob_retention_days * dayMs
-
-/** The writes that keep a blob of a job. The blob may be absent here, because its client or node may have put it elsewhere. */
-export const keepingOwn = async ({ blobs }: Dependencies, cid: string, until: number) =>
-  (await blobs.keeping([cid], until)).map((write) => ({ ...write, mayBeAbsent: true }))
-
-// Many jobs share these parts. Rounding extends them once an hour or a day, not once for each job.
-function roundedUp(untilMs: number, nowMs: number): number {
-  const stepMs = untilMs - nowMs < dayMs ? hourMs : dayMs
-  return Math.ceil(untilMs / stepMs) * stepMs
+/**
+ * Returns the writes that keep a job's own blobs for as long as its new state asks, if they are here. Keeps the parts of its pool at once, so
+ * that its list can be drawn again.
+ */
+export async function keepingBlobs(
+  deps: Dependencies,
+  before: Job | undefined,
+  job: Job,
+): Promise<readonly Write[]> {
+  const retentionMs = deps.network.blob_retention_days * dayMs
+  const keep = keepOf(job, retentionMs)
+  const isKept = before !== undefined && coversKeep(keepOf(before, retentionMs), keep)
+  if (!isKept) await keepPool(deps, job, keep)
+  const known = isKept ? ownBlobsOf(before) : []
+  const cids = new Set(ownBlobsOf(job).filter((cid) => !known.includes(cid)))
+  return cids.size === 0 ? [] : await deps.blobs.keeping([...cids], keep)
 }
 
-/** Stores the parts of a pool as blobs. Returns false when there is no room for all of them; the stored ones then expire. */
-export async function putParts(
-  { blobs, clock }: Dependencies,
-  parts: PoolSnapshot['parts'],
-  untilMs: number,
-): Promise<boolean> {
-  const options = { uploader: 'icl', until: roundedUp(untilMs, clock.now()) } as const
-  const put = await Promise.all([...parts].map(([cid, bytes]) => blobs.put(cid, bytes, options)))
-  return put.every(Boolean)
+async function keepPool(deps: Dependencies, job: Job, keep: Keep): Promise<void> {
+  const { blobs, clock, log } = deps
+  const { pool_cid: pool } = job.list.terms
+  try {
+    const { parts } = await loadPublished(deps, pool)
+    await blobs.keep(parts, roundedUp(keep, clock.now()))
+  } catch (error) {
+    // The job goes on without: nobody needs its pool before it is checked.
+    log.warn('the pool of a job is not kept longer', { jobId: job.id, pool, error: String(error) })
+  }
 }
-
-/** The writes that keep the parts of a published pool until `until`, so that a job's list can be drawn again. */
-export const keepingParts = (
-  { blobs, clock }: Dependencies,
-  cids: readonly string[],
-  until: number,
-) => blobs.keeping(cids, roundedUp(until, clock.now()))

@@ -15,16 +15,15 @@
  * Failure cases: without room for a new pool the last one stays current. Without any pool the callers get `unavailable`. A
  * replica that cannot read the shared pool, or finds one of a clock that was ahead, publishes its own beside it.
  */
-import { readPool, snapshotPool } from '../../lib/pool-snapshot.ts'
+import { type PoolSnapshot, readPool, snapshotPool } from '../../lib/pool-snapshot.ts'
 import { ProblemError } from '../../lib/problem.ts'
-import { hourMs, toSeconds } from '../../lib/time.ts'
+import { dayMs, hourMs, toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { loadPoolNodes } from '../pool/load-pool.ts'
 import { currentMs, type PublishedPool } from '../pool/pool.ts'
 import { keyOf, prefixOf } from '../records/keys.ts'
 import { unavailable } from '../records/unavailable.ts'
-import type { Write } from '../store/store.ts'
-import { putParts } from './keep-blobs.ts'
+import type { Keep, Write } from '../store/store.ts'
 
 const currentKey = keyOf('current-pool')
 const prefix = prefixOf('pool')
@@ -105,7 +104,7 @@ async function publish(
 ): Promise<PublishedPool> {
   const nodes = await loadPoolNodes(deps)
   const { root: cid, parts } = await snapshotPool(nodes)
-  const isPut = await putParts(deps, parts, deps.clock.now() + 2 * hourMs)
+  const isPut = await putParts(deps, parts)
   if (!isPut) {
     deps.log.warn('no room to publish the pool: the last one stays', { parts: parts.size })
   }
@@ -125,6 +124,27 @@ async function publish(
   // The note has to be durable before this process remembers the pool as published.
   await barrier()
   return shared ?? own
+}
+
+/** Rounds up the times of blobs that many jobs share, so that they are kept longer once an hour or a day, not once for each job. */
+export function roundedUp(keep: Keep, nowMs: number): Keep {
+  const rounded = (untilMs: number) => {
+    const stepMs = untilMs - nowMs < dayMs ? hourMs : dayMs
+    return Math.ceil(untilMs / stepMs) * stepMs
+  }
+  return { ...keep, until: rounded(keep.until), usedUntil: rounded(keep.usedUntil ?? 0) }
+}
+
+/** Stores the parts of a pool for as long as lists are drawn from it. Returns false when there is no room for all; stored ones then expire. */
+async function putParts(
+  { blobs, clock }: Dependencies,
+  parts: PoolSnapshot['parts'],
+): Promise<boolean> {
+  const now = clock.now()
+  const until = now + 2 * hourMs
+  const options = { ...roundedUp({ until, usedUntil: until }, now), uploader: 'icl' } as const
+  const put = await Promise.all([...parts].map(([cid, bytes]) => blobs.put(cid, bytes, options)))
+  return put.every(Boolean)
 }
 
 /** The write that records a pool as the current one now and for the next 30 s. */

@@ -2,7 +2,8 @@
  * Problem: blobs take room that all callers share, and wallets and attestations cost nothing to make.
  *
  * Idea: room is tied to something that costs. A wallet uploads for a prompt key that it has stored on chain, and a node for
- * its turn to deliver.
+ * its turn to deliver. A job keeps its blobs longer once a node works on it (icl/rules/kept-blobs.ts), and full rooms drop
+ * what is not in use (icl/blobs/rooms.ts).
  *
  * Invariants:
  * - Each key and each fence has room for one blob, whose bytes may be uploaded any number of times.
@@ -56,7 +57,7 @@ export async function putPrompt(
   const most = (await isDrawn(deps, key)) ? Number.POSITIVE_INFINITY : keySeconds
   await findOwnKey(deps, client, key, most)
   const name = keyOf('upload', kpHighHandle, kpLowHandle)
-  return await putInPlace(deps, name, body, { uploader: 'wallet', signal })
+  return await putInPlace(deps, name, body, { uploader: 'wallet', account: client, signal })
 }
 
 /** Stores the sealed output of the node whose turn it is to deliver, for as long as `putPrompt` stores a prompt. */
@@ -78,7 +79,7 @@ export async function putOutput(
   if (nextStep(job, assignment).step !== 'deliver') {
     throw new ProblemError('not-your-turn', 'Only the node that delivers uploads an output')
   }
-  const options = { uploader: 'node', node, signal } as const
+  const options = { uploader: 'node', account: node, signal } as const
   return await putInPlace(deps, keyOf('upload', jobId, fence), body, options)
 }
 
@@ -86,7 +87,7 @@ async function putInPlace(
   deps: Dependencies,
   name: string,
   body: Upload['body'],
-  options: Pick<Parameters<Dependencies['blobs']['put']>[2], 'uploader' | 'node' | 'signal'>,
+  options: Pick<Parameters<Dependencies['blobs']['put']>[2], 'uploader' | 'account' | 'signal'>,
 ) {
   if (!looksSealed(body)) {
     throw new ProblemError(
@@ -102,5 +103,5 @@ async function putInPlace(
     throw new ProblemError('too-many-blobs', why)
   }
   if (await deps.blobs.put(cid, body, { ...options, until })) return { cid }
-  throw unavailable('There is no room for more blobs', 30)
+  throw unavailable('There is no room for more blobs: those that are stored are in use', 30)
 }

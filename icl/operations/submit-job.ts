@@ -16,8 +16,7 @@ import { newWebhook } from '../rules/webhook.ts'
 import { webhookKeyOf, webhookSecretText } from '../webhooks/webhooks.ts'
 import { checkAdmitted, checkRoom, placesOf } from './admit-client.ts'
 import { notifyOfChange } from './change-job.ts'
-import { keepBlobsUntil, keepingOwn, keepingParts } from './keep-blobs.ts'
-import { loadPublished } from './publish-pool.ts'
+import { keepingBlobs } from './keep-blobs.ts'
 import { jobListOf, keyUsed, keyWriteOf } from './take-list.ts'
 
 /** A submission without its signed list. On a repeat the list may differ in who is passed over, its time and its signature. */
@@ -89,30 +88,19 @@ async function takeIn(
 const maxTries = 50
 
 /**
- * Saves a job in one save with the places of its client, its prompt key, the nonce of its submission and the writes that keep its blobs.
+ * Saves a job in one save with the places of its client, its prompt key, the nonce of its submission and the writes that keep its prompt.
  * Returns the saved job when another request was faster. Throws `key-used`, `nonce-reused`, `too-many-jobs` or `quota-exceeded`.
  */
 async function saveNewJob(deps: Dependencies, job: Job, use: NonceUse): Promise<Job> {
-  const { store, blobs } = deps
-  // The blobs are kept as long as the job's receipt may be checked.
-  const until = keepBlobsUntil(deps, job)
-  const pool = await loadPublished(deps, job.list.terms.pool_cid)
-  const prompt = await keepingOwn(deps, job.promptCid, until)
-  let keeping = await keepingParts(deps, pool.parts, until)
+  const { store } = deps
+  const keeping = await keepingBlobs(deps, undefined, job)
   const key = keyWriteOf(deps, job)
   const nonce = { kind: 'key', ...use, now: key.now } as const
-  const barrier = store.commits.barrier()
   for (let attempt = 0; attempt < maxTries; attempt++) {
     const places = await placesOf(deps, job.client, job.id, job.deadline)
-    const blobsKept = [...keeping, ...prompt]
     const write = { kind: 'job', job, base: 0 } as const
-    const refused = await store.saveAll([nonce, ...places, key, ...blobsKept, write])
+    const refused = await store.saveAll([nonce, ...places, key, ...keeping, write])
     if (!refused) {
-      const kept = keeping
-      void barrier().then(
-        () => blobs.noteKept(kept),
-        () => {},
-      )
       notifyOfChange(deps, undefined, job)
       return job
     }
@@ -126,8 +114,6 @@ async function saveNewJob(deps: Dependencies, job: Job, use: NonceUse): Promise<
     // The other job's key may have expired in this moment.
     const holder = await store.findKey(key.key, key.now)
     if (refused.kind === 'key' && refused.key === key.key && holder) throw keyUsed(holder)
-    // A blob that is not stored here cannot be kept here.
-    if (refused.kind === 'keep-blob') keeping = keeping.filter(({ cid }) => cid !== refused.cid)
   }
   throw unavailable('The client submits too many jobs at once', 1)
 }

@@ -28,7 +28,6 @@ import type { Node } from '../rules/eligibility.ts'
 import { type Assignment, assignmentFor, type Job, maxOutputTokensOf } from '../rules/job.ts'
 import { viewAssignmentState } from './assignments.ts'
 import { changeJob } from './change-job.ts'
-import { keepBlobsUntil, keepingOwn } from './keep-blobs.ts'
 import { acknowledged, checkSession, loadOwnJob, postedBy } from './own-statement.ts'
 
 /** Takes a node's commitment to its answer. */
@@ -107,9 +106,7 @@ export async function takeDelivery(
     }
     return { type: 'deliver', node: address, fence, delivery }
   }
-  const keepOutput = (current: Job) =>
-    keepingOwn(deps, post.output_cid, keepBlobsUntil(deps, current))
-  const changed = await changeJob(deps, jobId, command, keepOutput)
+  const changed = await changeJob(deps, jobId, command)
   return await acknowledged(deps, changed, assignmentFor(changed, address, fence), 'result')
 }
 

@@ -83,11 +83,21 @@ export type Write =
 export type WriteOf<Kind extends Write['kind']> = Extract<Write, { kind: Kind }>
 
 /** The longer of two times to keep a blob. */
-export const longerKeep = (a: Keep, b: Keep): Required<Keep> => ({
+export const longerKeep = (a: Keep, b: Keep) => ({
   until: Math.max(a.until, b.until),
   usedUntil: Math.max(a.usedUntil ?? 0, b.usedUntil ?? 0),
   isAnswered: a.isAnswered === true || b.isAnswered === true,
 })
+
+/** True when a blob that is kept like `a` need not be kept longer to be kept like `b`. */
+export function coversKeep(a: Keep, b: Keep): boolean {
+  const both = longerKeep(a, b)
+  return (
+    a.until === both.until &&
+    (a.usedUntil ?? 0) === both.usedUntil &&
+    (a.isAnswered ?? false) === both.isAnswered
+  )
+}
 
 /** A record of a document that has versions. */
 export type DocumentRecord = Document & { readonly version: number }

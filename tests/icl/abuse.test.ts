@@ -202,11 +202,11 @@ describe('the room for blobs', () => {
     expect(await icl.clock.until(put(wallet, own, prompt(1)))).toBe('chain-unavailable')
   })
 
-  it('is full neither for nodes when wallets fill their half, nor for other nodes when one does, nor for good', async () => {
-    for (let count = 0; count < 128; count++) {
-      expect(await put(wallet, storedKey(icl, 'w'), prompt(count))).toBeUndefined()
-    }
-    expect(await put(wallet, storedKey(icl, 'w'), prompt(200))).toBe('unavailable')
+  it('has a share for each wallet and each node in an hour', async () => {
+    const own = (fill: number) => put(wallet, storedKey(icl, 'w'), mebibyte(fill))
+    expect([await own(1), await own(2)]).toEqual([undefined, 'unavailable'])
+    const other = walletOf('other').signer
+    expect(await put(other, storedKey(icl, 'other'), mebibyte(3))).toBeUndefined()
     const first = await agree('one')
     expect(await put(first.deliverer.signer, first.turn, mebibyte(10))).toBeUndefined()
     // One node leaves the room of the others alone.
@@ -215,7 +215,7 @@ describe('the room for blobs', () => {
     const second = await turnOf((deliverer) => deliverer !== first.deliverer)
     expect(await put(second.deliverer.signer, second.turn, mebibyte(12))).toBeUndefined()
     await icl.clock.jump(3_600_000)
-    expect(await put(wallet, storedKey(icl, 'w'), prompt(200))).toBeUndefined()
+    expect(await own(4)).toBeUndefined()
   })
 })
 

@@ -45,14 +45,15 @@ it('the saves of a command are one for each, besides the nonce of an upload, and
   expect(cost).toEqual({
     heartbeat: ['node'],
     upload: ['key', 'key', 'blob'],
-    submission: ['key + key + key + keep-blob + keep-blob + job'],
+    // A process keeps the parts of a pool longer once, by a save of their own.
+    submission: ['keep-blob', 'key + key + key + keep-blob + job'],
     'repeated submission': ['key'],
     claim: ['job'],
     commit: ['job'],
     reveal: ['job'],
     delivery: ['keep-blob + job'],
     contradiction: ['job'],
-    verdict: ['job'],
+    verdict: ['keep-blob', 'keep-blob + keep-blob + job'],
     'own assignment': [],
     score: ['key + event + node'],
     effect: ['job'],

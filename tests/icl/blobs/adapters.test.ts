@@ -9,7 +9,7 @@ import type { Clock } from '../../../lib/clock.ts'
 import { maxBlobBytes } from '../../../lib/endpoints.ts'
 import { systemClock, systemRandom } from '../../../lib/system.ts'
 import { itWithKubo, kuboNote, startTestKubo } from '../../tools/kubo.ts'
-import { keep } from './keep.ts'
+import { nodeAddress } from '../rules/sample-job.ts'
 
 type World = { readonly store: Store; readonly blobs: Blobs; readonly passMs: (ms: number) => void }
 
@@ -32,13 +32,13 @@ function movableClock() {
   }
 }
 
-function storedWorld(): World {
+function storedWorld(maxBytes = roomBytes): World {
   const { clock, passMs } = movableClock()
   const store = createMemoryStore()
-  return { store, blobs: createStoredBlobs(store, roomBytes, clock), passMs }
+  return { store, blobs: createStoredBlobs(store, maxBytes, clock), passMs }
 }
 
-function kuboWorld(byGateway: boolean): World {
+function kuboWorld(byGateway: boolean, maxBytes?: number): World {
   if (!kubo) throw new TypeError('There is no Kubo here')
   const { clock, passMs } = movableClock()
   const store = createMemoryStore()
@@ -47,7 +47,10 @@ function kuboWorld(byGateway: boolean): World {
     rpcUrl,
     gatewayUrl: byGateway ? gatewayUrl : undefined,
     pinName: `svc-icl ${systemRandom.bytes(8).join('.')}`,
-    fetch: (request) => fetch(request),
+    fetch: async (request) =>
+      maxBytes !== undefined && request.url.includes('repo/stat')
+        ? Response.json({ RepoSize: 0, StorageMax: maxBytes })
+        : await fetch(request),
     store,
     clock,
     log,
@@ -65,12 +68,17 @@ async function aBlob(size = 1_000) {
 
 const adapters = [
   { name: 'in the store', test: it, note: '', make: storedWorld },
-  { name: 'in Kubo', test: itWithKubo, note: kuboNote, make: () => kuboWorld(false) },
+  {
+    name: 'in Kubo',
+    test: itWithKubo,
+    note: kuboNote,
+    make: (max?: number) => kuboWorld(false, max),
+  },
   {
     name: 'in Kubo, read by its gateway',
     test: itWithKubo,
     note: kuboNote,
-    make: () => kuboWorld(true),
+    make: (max?: number) => kuboWorld(true, max),
   },
 ]
 
@@ -101,7 +109,7 @@ for (const { name, test, note, make } of adapters) {
     test('that nobody put are not there', async () => {
       const { cid } = await aBlob()
       expect(await world.blobs.get(cid)).toBeUndefined()
-      await keep(world, cid, systemClock.now() + hourMs)
+      await world.blobs.keep([cid], { until: systemClock.now() + hourMs })
       expect(await world.blobs.get(cid)).toBeUndefined()
     })
 
@@ -110,7 +118,7 @@ for (const { name, test, note, make } of adapters) {
       const soon = systemClock.now() + hourMs / 2
       expect(await put(kept, soon)).toBe(true)
       expect(await put(dropped, soon)).toBe(true)
-      await keep(world, kept.cid, soon + 3 * hourMs)
+      await world.blobs.keep([kept.cid], { until: soon + 3 * hourMs })
       await forget()
       world.passMs(hourMs)
       expect(await world.blobs.get(kept.cid)).toEqual(kept.bytes)
@@ -118,6 +126,55 @@ for (const { name, test, note, make } of adapters) {
       expect(await put(dropped, systemClock.now() + 3 * hourMs)).toBe(true)
       await forget()
       expect(await world.blobs.get(dropped.cid)).toEqual(dropped.bytes)
+    })
+
+    test('that are not in use make room: the oldest first, those of accepted jobs last', async () => {
+      const { blobs, passMs } = make(20 * 1_000)
+      const until = systemClock.now() + 9 * hourMs
+      const fill = async (count: number, usedUntil?: number) => {
+        const filled = await Promise.all(Array.from({ length: count }, () => aBlob()))
+        for (const one of filled) {
+          passMs(1)
+          const options = { uploader: 'wallet', until, usedUntil } as const
+          expect(await blobs.put(one.cid, one.bytes, options)).toBe(true)
+        }
+        return filled
+      }
+      const left = async (some: readonly { cid: string }[]) =>
+        (await Promise.all(some.map(({ cid }) => blobs.get(cid)))).filter(Boolean).length
+      const accepted = await fill(2)
+      await blobs.keep(
+        accepted.map(({ cid }) => cid),
+        { until, isAnswered: true },
+      )
+      const used = await fill(2, until)
+      const others = await fill(6)
+      // An upload that comes again makes a blob no younger.
+      await blobs.put(others[0]!.cid, others[0]!.bytes, { uploader: 'wallet', until })
+      await fill(2)
+      expect([await left(accepted), await left(used), await left(others)]).toEqual([2, 2, 4])
+      expect(await left(others.slice(0, 2))).toBe(0)
+      await fill(7, until)
+      expect([await left(accepted), await left(used), await left(others)]).toEqual([1, 2, 0])
+      await fill(1, until)
+      const { cid, bytes } = await aBlob()
+      expect(await blobs.put(cid, bytes, { uploader: 'wallet', until })).toBe(false)
+      expect([await left(accepted), await left(used)]).toEqual([0, 2])
+    })
+
+    test('have a share of the room for each account in an hour', async () => {
+      const { blobs } = make(40 * 1_000)
+      const until = systemClock.now() + hourMs
+      const putAs = async (digit: string, { cid, bytes }: Awaited<ReturnType<typeof aBlob>>) => {
+        const account = nodeAddress(digit)
+        return await blobs.put(cid, bytes, { uploader: 'wallet', account, until })
+      }
+      const first = await aBlob()
+      for (let count = 1; count < 5; count++) expect(await putAs('1', await aBlob())).toBe(true)
+      expect(await putAs('1', first)).toBe(true)
+      await expect(putAs('1', await aBlob())).rejects.toMatchObject({ code: 'unavailable' })
+      expect(await putAs('1', first)).toBe(true)
+      expect(await putAs('2', await aBlob())).toBe(true)
     })
 
     test('answer when asked how they are', async () => {

@@ -7,7 +7,6 @@ import { cidOf } from '../../../lib/cid.ts'
 import { systemClock, systemRandom } from '../../../lib/system.ts'
 import { answerJson, type LocalServer, startServer } from '../../local-server.ts'
 import { itWithKubo, kuboNote, startTestKubo } from '../../tools/kubo.ts'
-import { keep } from './keep.ts'
 
 const hourMs = 3_600_000
 const bytes = new Uint8Array(1_000).map((_, index) => index % 253)
@@ -132,23 +131,28 @@ describe('a Kubo that is not as it should be', () => {
     expect(`${world.told.join('\n')} ${String(error)}`).not.toContain('do-not-show')
   })
 
-  it('is full for wallets before it is full for nodes', async () => {
+  it('has half of what others leave for wallets, and a quarter for nodes and for pools', async () => {
     const server = await standIn((response, { path }) =>
       answerJson(
         response,
         200,
-        path.includes('stat') ? { RepoSize: 600, StorageMax: 4_000 } : { Key: cid, Pins: [cid] },
+        path.includes('stat') ? { RepoSize: 3_000, StorageMax: 6_000 } : { Key: cid, Pins: [cid] },
       ),
     )
-    const { blobs } = blobsOf(server.url)
+    const { blobs, store } = blobsOf(server.url)
     const until = systemClock.now() + hourMs
-    const as = (uploader: 'wallet' | 'node' | 'icl', minutes: number) =>
-      blobs.put(cid, bytes, { uploader, until: until + minutes })
-    expect(await as('wallet', 0)).toBe(true)
-    expect(await as('wallet', 1)).toBe(false)
-    expect(await as('node', 2)).toBe(true)
-    expect(await as('node', 3)).toBe(false)
-    expect(await as('icl', 4)).toBe(true)
+    const own = {
+      kind: 'blob',
+      cid: 'kubo:own',
+      bytes: new Uint8Array(),
+      uploader: 'node',
+    } as const
+    await store.save({ ...own, size: 1_000, until })
+    expect(await blobs.rooms()).toEqual({
+      wallet: { bytes: 2_000, freeBytes: 2_000, openBytes: 2_000 },
+      node: { bytes: 1_000, freeBytes: 0, openBytes: 1_000 },
+      icl: { bytes: 1_000, freeBytes: 1_000, openBytes: 1_000 },
+    })
   })
 
   it('is left when the caller has gone', async () => {
@@ -277,7 +281,7 @@ describe(`a real Kubo${kuboNote}`, () => {
     const until = systemClock.now() + hourMs
     const before = createStoredBlobs(world.store, 1_000_000, systemClock)
     await before.put(oldCid, old, { uploader: 'node', until })
-    await keep(world, oldCid, until + 5 * hourMs)
+    await world.blobs.keep([oldCid], { until: until + 5 * hourMs })
     await world.store.prune({ now: until + hourMs, settledBefore: 0, limit: 10 })
     expect(await world.blobs.get(oldCid)).toEqual(old)
     expect(await hasBlock(tried.kubo, oldCid)).toBe(false)
