@@ -1,9 +1,11 @@
 import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import { withDeadline } from '../../lib/deadline.ts'
+import { maxBlobBytes } from '../../lib/endpoints.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { atMost } from '../async/at-most.ts'
 import { cached } from '../async/cached.ts'
+import { uploaders } from '../blobs/rooms.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { unlessUnreadable } from '../store/unreadable.ts'
 
@@ -27,6 +29,9 @@ export function createProbes(deps: Dependencies) {
   const askStore = createProbe(deps, () => deps.store.ping())
   const askBlobs = createProbe(deps, (signal) => deps.blobs.ping(signal))
   const askFaults = createFaultProbe(deps)
+  const askRooms = createFinding(deps.clock, 'the room for blobs has', async () =>
+    shortRooms(await deps.blobs.rooms()),
+  )
 
   return {
     /** The health of the ICL (spec 2.1). `mongo_connected` says whether the configured durable store answers. */
@@ -43,11 +48,12 @@ export function createProbes(deps: Dependencies) {
 
     /** Whether to send traffic here, and what is degraded. Throws `unavailable` when the store is away or read-only, or the ICL stops. */
     checkReadiness: async () => {
-      const [chain, store, blobs, faults] = await Promise.all([
+      const [chain, store, blobs, faults, rooms] = await Promise.all([
         askChain(),
         askStore(),
         askBlobs(),
         askFaults(),
+        askRooms(),
       ])
       const { writable, reasons } = deps.store.status()
       const all = [
@@ -55,7 +61,7 @@ export function createProbes(deps: Dependencies) {
         ...(store === undefined ? [] : ['the store does not respond']),
         ...(writable ? [] : ['the store takes no saves']),
         ...(blobs === undefined
-          ? []
+          ? rooms
           : ['the blob store does not respond: uploads and downloads fail']),
         ...reasons,
         ...deps.clockWatch.faults(),
@@ -70,6 +76,19 @@ export function createProbes(deps: Dependencies) {
     },
   }
 }
+
+const names = { wallet: 'prompts', node: 'outputs', icl: 'pools' } as const
+const shortPart = 1 / 10
+const mib = (bytes: number) => `${(bytes / 2 ** 20).toFixed(1)} MiB`
+
+/** Returns a reason for each room in which less than a tenth is free, or that has no place for the largest blob. */
+const shortRooms = (rooms: Awaited<ReturnType<Dependencies['blobs']['rooms']>>) =>
+  uploaders.flatMap((uploader) => {
+    const { bytes, freeBytes, openBytes } = rooms[uploader]
+    const room = `room for ${names[uploader]}: ${mib(freeBytes)} of ${mib(bytes)} are free`
+    if (openBytes < maxBlobBytes) return [`${room}, the rest is in use, and uploads are refused`]
+    return freeBytes < bytes * shortPart ? [`${room}, then the oldest are dropped`] : []
+  })
 
 const timedOut = () => new Error('timed out')
 

@@ -32,7 +32,13 @@ export async function previewQuorum(deps: Dependencies, query: Query, drawsWaiti
     pool = await replacePool(deps)
     active = await countActive(deps, find(pool.nodes))
   }
-  return { model_id, comparator, pool_cid: pool.cid, ...active, draws_waiting: drawsWaiting }
+  const { wallet } = await deps.blobs.rooms()
+  return {
+    ...{ model_id, comparator, pool_cid: pool.cid },
+    ...active,
+    draws_waiting: drawsWaiting,
+    prompt_room_bytes: wallet.openBytes,
+  }
 }
 
 const notEnoughNodes = (

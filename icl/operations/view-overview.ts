@@ -89,10 +89,11 @@ export async function readGauges(
   deps: Dependencies,
   { probes, drawsWaiting }: Pick<Sources, 'probes'> & Pick<Gauges, 'drawsWaiting'>,
 ): Promise<Gauges> {
-  const [{ reasons }, stats, nodes] = await Promise.all([
+  const [{ reasons }, stats, nodes, rooms] = await Promise.all([
     readinessOf(probes),
     readInTime(deps.clock, () => deps.store.stats()),
     readInTime(deps.clock, () => countNodes(deps)),
+    readInTime(deps.clock, () => deps.blobs.rooms()),
   ])
   const dueAt = stats?.oldestEffectDueAt
   return {
@@ -100,6 +101,7 @@ export async function readGauges(
     jobsByPhase: stats?.jobsByPhase ?? {},
     nodes,
     drawsWaiting,
+    rooms,
     degradedReasons: reasons.length,
     effects: stats?.effects ?? 0,
     oldestEffectSeconds: dueAt === undefined ? 0 : Math.max(0, (deps.clock.now() - dueAt) / 1000),

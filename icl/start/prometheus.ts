@@ -150,11 +150,20 @@ function gaugesOf({ gauge }: Makers): (gauges: Gauges) => void {
   const effects = gauge('outbox_effects', 'Effects that are not delivered yet')
   const age = gauge('outbox_oldest_seconds', 'Age of the oldest overdue effect')
   const draws = gauge('draws_waiting', 'Draws that wait for their turn')
+  const rooms = gauge('blob_room_bytes', 'Room for blobs: free, in use, or stored and not in use', [
+    ...['uploader', 'part'],
+  ])
   const degraded = gauge('degraded_reasons', 'Faults that /readyz names')
   return (state) => {
-    for (const each of [jobs, nodes, effects, age]) each.reset()
+    for (const each of [jobs, nodes, effects, age, rooms]) each.reset()
     draws.set(state.drawsWaiting)
     degraded.set(state.degradedReasons)
+    for (const [uploader, room] of Object.entries(state.rooms ?? {})) {
+      const { bytes, freeBytes, openBytes } = room
+      rooms.set({ uploader, part: 'free' }, freeBytes)
+      rooms.set({ uploader, part: 'unused' }, Math.max(0, openBytes - freeBytes))
+      rooms.set({ uploader, part: 'used' }, bytes - openBytes)
+    }
     up.set(state.known ? 1 : 0)
     for (const [phase, count] of Object.entries(state.jobsByPhase)) jobs.set({ phase }, count)
     // An empty pool is not an unknown one.

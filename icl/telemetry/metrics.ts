@@ -16,6 +16,10 @@ export type Gauges = {
   readonly drawsWaiting: number
   /** How many faults `GET /readyz` names. */
   readonly degradedReasons: number
+  /** The rooms for blobs by uploader; undefined when the blob store does not answer. */
+  readonly rooms:
+    | Readonly<Record<string, { bytes: number; freeBytes: number; openBytes: number }>>
+    | undefined
   /** Age of the oldest overdue effect, in seconds. */
   readonly oldestEffectSeconds: number
 }

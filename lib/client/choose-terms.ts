@@ -84,18 +84,20 @@ export type ChosenTerms = {
 
 /**
  * Makes a job's terms from the ICL's published pool, and reads that pool. Throws SvcError `model-unknown`, `not-enough-nodes`,
- * `prompt-not-supported`, `pool-inactive`, `pool-unstaked`, `list-length-wrong`, `quota-refused`, `quorum-untrusted`, or an error of
- * `readPool`.
+ * `prompt-not-supported`, `pool-inactive`, `pool-unstaked`, `list-length-wrong`, `quota-refused`, `quorum-untrusted`, `no-room` when the ICL
+ * has no room for a prompt of `sealedBytes`, or an error of `readPool`.
  */
 export async function chooseTerms(
   context: ClientContext,
   wish: QuorumWish,
   signal?: AbortSignal,
+  sealedBytes = 1,
 ): Promise<ChosenTerms> {
   const { network, random } = context
   const demand = demandOf(network, wish)
   const { comparator, quorum } = demand
   const preview = await previewOf(context, { ...wish, comparator }, signal)
+  if (preview.prompt_room_bytes < sealedBytes) throw noRoom(preview.prompt_room_bytes, sealedBytes)
   const salt = toBase64Url(random.bytes(32))
   const terms: Terms = { ...demand, pool_cid: preview.pool_cid, salt }
   const nodes = await readPublished(context, terms.pool_cid, signal)
@@ -110,6 +112,13 @@ export async function chooseTerms(
   const compared = await comparePool(context, terms.pool_cid, nodes, signal)
   return { terms, pool: nodes, compared }
 }
+
+const noRoom = (roomBytes: number, sealedBytes: number): SvcError =>
+  new SvcError(
+    'no-room',
+    `The ICL has room for an encrypted prompt of ${roomBytes} bytes, and this one has ${sealedBytes}. Nothing was paid`,
+    { hint: 'Try again in a few minutes, or with a shorter prompt.', retryable: true },
+  )
 
 function checkLength(length: number, quorum: number): void {
   if (Number.isInteger(length) && length >= quorum && length <= maxListLength) return

@@ -22,7 +22,7 @@ import { askForList, type JobList } from './own-list.ts'
 import { cancelJob, placeJob } from './place-job.ts'
 import type { KeyHandles } from './prompt-key.ts'
 import { encryptKey, storePromptKey } from './prompt-key.ts'
-import { checkPrompt, type SealedPrompt, sealPrompt } from './prompt-text.ts'
+import { checkPrompt, type SealedPrompt, sealedBytesOf, sealPrompt } from './prompt-text.ts'
 import { createStepRunner, type StepNews, type StepRunner } from './steps.ts'
 import type { JobWish } from './submit-job.ts'
 import { checkWish, nameJob } from './submit-job.ts'
@@ -168,7 +168,7 @@ const poolAgesMs = 60_000
 async function storeNewKey(run: Run, prompt: PromptDocument): Promise<ListedPrompt> {
   const { context, steps, wish } = run
   const { signal } = run.options
-  const choose = () => chooseTerms(context, wish, signal)
+  const choose = () => chooseTerms(context, wish, signal, sealedBytesOf(prompt))
   const chosenAt = context.clock.monotonic()
   let chosen = await steps.run('preview', choose)
   run.options.onPool?.(chosen.compared)

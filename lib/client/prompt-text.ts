@@ -15,7 +15,7 @@ export function checkPrompt(prompt: string | PromptDocument, limitBytes: number)
   if (promptText(document).trim() === '') {
     throw new SvcError('prompt-empty', 'The prompt is empty', { hint: 'Write what to ask.' })
   }
-  const { length } = utf8(writePrompt(document))
+  const length = sealedBytesOf(document) - sealBytes
   if (length > limitBytes) {
     throw new SvcError(
       'prompt-too-long',
@@ -25,6 +25,10 @@ export function checkPrompt(prompt: string | PromptDocument, limitBytes: number)
   }
   return document
 }
+
+/** The size of a prompt once it is encrypted, in bytes. */
+export const sealedBytesOf = (document: PromptDocument): number =>
+  utf8(writePrompt(document)).length + sealBytes
 
 function checkDocument(prompt: PromptDocument): PromptDocument {
   const parsed = PromptDocument.safeParse(prompt)

@@ -33,6 +33,8 @@ export const QuorumPreview = named('QuorumPreview', {
   free_nodes: z.int(),
   /** Draws that wait for their turn. */
   draws_waiting: z.int(),
+  /** The room for the encrypted prompts of all clients. A longer one cannot be uploaded now. */
+  prompt_room_bytes: z.int().nonnegative(),
 })
 
 /** A pool that the ICL published, and the time for which it was current. */

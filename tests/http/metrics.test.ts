@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { createStoredBlobs } from '../../icl/blobs/stored.ts'
 import type { Dependencies } from '../../icl/dependencies.ts'
 import { openAccess } from '../../icl/rules/access.ts'
 import { createMachine } from '../../icl/start/machine.ts'
@@ -10,6 +11,7 @@ import { createFakeChain, type FakeChain } from '../icl/fake-chain.ts'
 import { runJob } from '../icl/run-job.ts'
 import { submit } from '../icl/test-client.ts'
 import { createTestIcl, joinNodes, origin, type TestIcl } from '../icl/test-icl.ts'
+import { createVirtualClock } from '../virtual-clock.ts'
 
 let icl: TestIcl
 afterEach(() => icl.stop())
@@ -48,6 +50,22 @@ describe('the metrics', () => {
     expect(samples.get('svc_icl_requests_total{operation="getNode",status="400"}')).toBe(1)
     expect(samples.get('svc_icl_requests_total{operation="postHeartbeat",status="200"}')).toBe(3)
     expect(samples.get('svc_icl_request_seconds_count{operation="postHeartbeat"}')).toBe(3)
+  })
+
+  it('show the parts of each room for blobs', async () => {
+    const blobs = createStoredBlobs(createMemoryStore(), 2_000, createVirtualClock())
+    await start({ blobs })
+    const put = (cid: string, usedUntil: number) => {
+      const keep = { until: Number.MAX_SAFE_INTEGER, usedUntil }
+      return blobs.put(cid, new Uint8Array(200), { ...keep, uploader: 'wallet' })
+    }
+    await put('unused', 0)
+    await put('used', Number.MAX_SAFE_INTEGER)
+    const { samples } = await scrape()
+    const parts = ['free', 'unused', 'used'].map((part) =>
+      samples.get(`svc_icl_blob_room_bytes{uploader="wallet",part="${part}"}`),
+    )
+    expect(parts).toEqual([600, 200, 200])
   })
 
   it('have no label that a caller can make up', async () => {

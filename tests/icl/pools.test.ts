@@ -24,7 +24,7 @@ describe('the published pool', () => {
     const { pool_cid, ...counts } = await preview(a)
     expect(counts).toEqual({
       ...{ model_id: modelId, comparator: 'exact' },
-      ...{ nodes: 3, free_nodes: 2, draws_waiting: 0 },
+      ...{ nodes: 3, free_nodes: 2, draws_waiting: 0, prompt_room_bytes: 4 * 2 ** 20 },
     })
     const published = await nodesOf(a, pool_cid)
     expect(published.map(({ address }) => address)).toEqual(

@@ -13,6 +13,7 @@ async function samplesOfIcl(): Promise<ReadonlySet<string>> {
     jobsByPhase: { accepted: 1 },
     nodes: [{ backend: 'tpm', tier: 0, count: 1 }],
     drawsWaiting: 0,
+    rooms: undefined,
     degradedReasons: 0,
     effects: 1,
     oldestEffectSeconds: 1,

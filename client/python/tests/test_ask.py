@@ -21,7 +21,7 @@ class Ask(unittest.TestCase):
         self.vector, self.asked, self.is_active, self.chain_id = read("lists")["draws"][0], [], 1, 31_337
         self.job_seconds = 600
         self.passed, self.members, self.signer = [], self.vector["list"], Ed25519PrivateKey.generate()
-        self.terms = {}
+        self.terms, self.room = {}, 1_000
         self.published = to_base64url(self.signer.public_key().public_bytes_raw())
         self.url = serve(self, self.get, self.post)
         block = {"number": "7", "hash": self.vector["blockHash"]}
@@ -31,6 +31,8 @@ class Ask(unittest.TestCase):
         self.asked.append(path)
         contracts = {name: self.vector["store"] for name in ("node_registry", "prompt_key_store", "result_registry")}
         limits, own = {"job_seconds": self.job_seconds}, {"public_url": "https://icl.test", "contracts": contracts}
+        if path.startswith("/v1/inference/quorum-preview"):
+            return {"pool_cid": self.vector["terms"]["pool_cid"], "prompt_room_bytes": self.room}
         found = {
             "/v1/network": {"chain_id": self.chain_id, "limits": limits, **own},
             "/.well-known/jwks.json": {"keys": [{"kty": "OKP", "crv": "Ed25519", "x": self.published}]},
@@ -128,6 +130,14 @@ class Ask(unittest.TestCase):
 
         service.rpc, counts = SimpleNamespace(call=call), [0, 1]
         self.assertEqual((service._sent("own"), chain), ("0x1", {0: "other", 1: "own"}))
+
+    def test_a_prompt_that_the_icl_has_no_room_for_is_refused_before_a_key_is_stored(self):
+        for self.room, code in ((50, "no-room"), (None, "answer-wrong")):
+            self.asked = []
+            with self.assertRaises(SvcError) as refused:
+                ask(self.url, self.url, Wallet("0x" + "11" * 32), "openai:test", "Who?")
+            self.assertEqual(refused.exception.code, code)
+            self.assertNotIn("eth_sendTransaction", self.asked)
 
     def test_no_job_may_take_longer_than_an_hour(self):
         for self.job_seconds in ("600", 600.5, -1, 3_601):

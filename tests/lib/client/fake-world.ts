@@ -97,7 +97,11 @@ export type FakeOptions = {
   /** Who has ever registered: those of the pool when left out. */
   readonly registered?: readonly Address[] | 'unknown'
   /** What the preview says instead of what was asked for. */
-  readonly preview?: { readonly pool_cid?: string; readonly model_id?: string }
+  readonly preview?: {
+    readonly pool_cid?: string
+    readonly model_id?: string
+    readonly prompt_room_bytes?: number
+  }
   /** Who is in the pool that the ICL has published. */
   readonly pool?: readonly PoolNode[]
   /** Changes the ICL's list before it is signed. */
@@ -170,7 +174,7 @@ export async function createFakeWorld(options: FakeOptions = {}) {
         model_id: input.query?.model_id ?? '',
         comparator: input.query?.comparator ?? network.default_comparator,
         pool_cid: published.root,
-        ...{ nodes: 4, free_nodes: 4, draws_waiting: 0 },
+        ...{ nodes: 4, free_nodes: 4, draws_waiting: 0, prompt_room_bytes: 2 ** 20 },
         ...options.preview,
       }
     },

@@ -106,6 +106,15 @@ describe('infer', () => {
     expect(callsOf('previewQuorum')).toEqual([])
   })
 
+  it('refuses a prompt that the ICL has no room for before a key is stored', async () => {
+    const { context } = await createFakeWorld({ preview: { prompt_room_bytes: 100 } })
+    const steps = new Set<string>()
+    const onStep = ({ step }: { readonly step: string }) => steps.add(step)
+    const error = await errorOf(infer(context, 'a'.repeat(30), { model, onStep }))
+    expect([error.code, error.retryable, [...steps]]).toEqual(['no-room', true, ['preview']])
+    expect(error.message).toContain('room for an encrypted prompt of 100 bytes')
+  })
+
   it('seals a document with every part, and checks the answer by what all messages say', async () => {
     for (const comparator of ['exact', 'similar/2', undefined] as const) {
       const takes = [{ model_id: model, parts: [...needsOf(samplePrompt)!.parts!] }]

@@ -62,10 +62,11 @@ def ask(
             "Run the gateway (`svc gateway`): it finds nodes that take more.",
         )
     key = secrets.token_bytes(32)
-    terms = service.terms(model_id)
+    blob = seal(prompt, key, prompt_purpose(wallet.address))
+    terms = service.terms(model_id, len(blob))
     of_key = service.store_key(key, hash_of(terms))
     signed, seats = service.draw(terms, of_key)
-    job = service.submit(seal(prompt, key, prompt_purpose(wallet.address)), of_key, signed, seats)
+    job = service.submit(blob, of_key, signed, seats)
     view = follow(service.icl, job.job_id, job.token, on_view)
     if view["status"] != "accepted":
         why = f"The job ended as {view['status']} ({view.get('reason')})"
@@ -125,10 +126,16 @@ class _Service:
         refuse_unless_local(self.chain_id)
         self.rpc = Rpc(rpc_url, self.chain_id)
 
-    def terms(self, model_id: str) -> dict[str, Any]:
+    def terms(self, model_id: str, sealed_bytes: int) -> dict[str, Any]:
         query = urllib.parse.urlencode({"model_id": model_id, "comparator": _agreement["comparator"]})
         preview = get_json(f"{self.icl}/v1/inference/quorum-preview?{query}")
-        pool_cid = preview.get("pool_cid") if isinstance(preview, dict) else None
+        preview = preview if isinstance(preview, dict) else {}
+        pool_cid, room = preview.get("pool_cid"), preview.get("prompt_room_bytes")
+        if type(room) is not int:
+            raise wrong_answer("the ICL", "a preview without its room for prompts")
+        if room < sealed_bytes:
+            why = f"The ICL has room for an encrypted prompt of {room} bytes, and this one has {sealed_bytes}"
+            raise SvcError("no-room", f"{why}. Nothing was paid", "Try again in a few minutes.", retryable=True)
         own = {"icl_origin": self.origin, "model_id": model_id, "salt": to_base64url(secrets.token_bytes(32))}
         return _formed(schema.terms, {**_agreement, **_list, **own, "pool_cid": pool_cid})
 
