@@ -112,18 +112,19 @@ async function costsOfBridge(isAway: boolean) {
   return costs
 }
 
-// A save is a commit; whether a blob is there is asked by keeping it, which is refused for a new one.
+// A save is a commit; whether a blob is there is asked by keeping it, which is refused for a new one. A process keeps the parts of a pool
+// longer once, by a save of their own.
 const saves = {
   heartbeat: 1,
   upload: 4,
-  submission: 1,
+  submission: 2,
   'repeated submission': 1,
   claim: 1,
   commit: 1,
   reveal: 1,
   delivery: 1,
   contradiction: 1,
-  verdict: 1,
+  verdict: 2,
   'own assignment': 0,
   score: 1,
   effect: 1,
@@ -163,7 +164,7 @@ describe('what a command costs', () => {
     await store.close()
     await proxy.close()
     await server.close()
-    const several = { submission: [6], delivery: [2], score: [3], pool: [4] }
+    const several = { submission: [6], delivery: [2], verdict: [4], score: [3], pool: [4] }
     expect(costs).toEqual(each((count) => [count], several))
   })
 })

@@ -234,7 +234,7 @@ describe('the mongodb store, when things go wrong', () => {
       client
         .db()
         .collection('format')
-        .updateMany({}, { $set: { version: 2 } }),
+        .updateMany({}, { $set: { version: 3 } }),
     )
     const late = connect(url)
     expect(await codeOf(late.stats())).toBe('store-format')
