@@ -6,6 +6,7 @@ import { createRefusals } from './console/refusals.ts'
 import type { Dependencies } from './dependencies.ts'
 import { authenticate as bySignature } from './http/authenticate.ts'
 import { laterOf } from './http/connection-limit.ts'
+import { allowOrigins } from './http/cross-origin.ts'
 import { serveFrontPage } from './http/front-page.ts'
 import { mount } from './http/mount.ts'
 import { answerProblems, createFailureAnswers } from './http/problems.ts'
@@ -25,6 +26,7 @@ export function createApp(given: Dependencies, authenticate = bySignature) {
   const app = new Hono<RequestEnv>({ getPath: pathOf })
   const throttle = createThrottle(createRateLimiter(deps.clock, deps.access.rates))
   app.use(requestContext(deps))
+  app.use(allowOrigins(deps.access.origins))
   // No answer rests on a save that may still be lost.
   app.use(async (c, next) => {
     const barrier = deps.store.commits.barrier()

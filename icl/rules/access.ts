@@ -1,6 +1,9 @@
 import type { Address } from '../../lib/codecs.ts'
 import type { Rate, RateName } from '../../lib/schemas/network.ts'
 
+/** The origins of other hosts whose pages may call this ICL; `*` for every origin. */
+export type AllowedOrigins = '*' | readonly string[]
+
 /** Who may use this ICL, and how much. */
 export type Access = {
   /** A rate that is not named here is not limited. */
@@ -15,6 +18,7 @@ export type Access = {
   readonly metricsToken: string | undefined
   /** Who may see the console: everybody, holders of the metrics token, or nobody. */
   readonly console: 'public' | 'token' | 'off'
+  readonly origins: AllowedOrigins
 }
 
 /** No limits: for tests, and for an ICL behind something that limits access. */
@@ -25,4 +29,5 @@ export const openAccess: Access = {
   trustedProxies: 0,
   metricsToken: undefined,
   console: 'public',
+  origins: [],
 }

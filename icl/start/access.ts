@@ -18,6 +18,7 @@ export const accessOf = (settings: Settings, readText: ReadText): Access => ({
   trustedProxies: settings.SVC_ICL_TRUSTED_PROXIES,
   metricsToken: settings.SVC_ICL_METRICS_TOKEN,
   console: settings.SVC_ICL_CONSOLE,
+  origins: settings.SVC_ICL_ALLOW_ORIGINS ?? [],
 })
 
 const upper = <Name extends string>(name: Name) => name.toUpperCase() as Uppercase<Name>

@@ -4,13 +4,14 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { systemClock as clock } from '../../lib/system.ts'
 import { createApp } from '../app.ts'
 import { runWorkers } from '../background/workers.ts'
+import { crossOrigin } from '../http/cross-origin.ts'
 import { createDependencies } from './dependencies.ts'
 import type { ReadText } from './deployment-settings.ts'
 import { openEdgeStore } from './edge-store.ts'
 import type { Host } from './host.ts'
 import type { Served } from './listening.ts'
 import { createJsonLog } from './log.ts'
-import { parseSettings, settingsWarnings } from './settings.ts'
+import { parseSettings, Settings, setIn, settingsWarnings } from './settings.ts'
 
 const retrySeconds = 5
 
@@ -77,11 +78,23 @@ export function createEdgeIcl(bindings: Bindings, write: Host['write']) {
     try {
       app = await startOnce()
     } catch {
-      return unavailable()
+      const { preflight, share } = crossOrigin(
+        originsOf(bindings),
+        new URL(request.url).pathname,
+        request,
+      )
+      const response = preflight ?? unavailable()
+      share(response)
+      return response
     }
     return app.fetch(request, {})
   }
 }
+
+/** The setting for pages of other origins, also when others are unusable. */
+const originsOf = (bindings: Bindings) =>
+  Settings.shape.SVC_ICL_ALLOW_ORIGINS.safeParse(setIn(textsOf(bindings)).SVC_ICL_ALLOW_ORIGINS)
+    .data ?? []
 
 const unavailable = (): Response =>
   problemAnswer(new ProblemError('unavailable', 'The ICL cannot start. Its log says why'), {

@@ -84,6 +84,23 @@ const DatabaseUrl = z
     'must be memory:, sqlite:FILE, mongodb://... or mongodb+srv://...',
   )
 
+const isPageOrigin = (text: string): boolean =>
+  HttpUrl.safeParse(text).success && isOrigin(text) && !text.includes('*')
+
+const partsOf = (text: string): readonly string[] => text.split(',').map((part) => part.trim())
+
+/** `*`, or origins of pages, which become what a browser names them. */
+const AllowedOrigins = z
+  .string()
+  .refine((text) => text === '*' || partsOf(text).every(isPageOrigin), {
+    error:
+      'must be *, or origins with commas, each of scheme, host and port only, such as https://app.example',
+    abort: true,
+  })
+  .transform((text) =>
+    text === '*' ? ('*' as const) : partsOf(text).map((url) => new URL(url).origin),
+  )
+
 /** The ICL's settings: one environment variable each. */
 export const Settings = z.object({
   SVC_ICL_HOST: z.string().default('127.0.0.1').describe('Address to listen at'),
@@ -139,7 +156,7 @@ export const Settings = z.object({
     .describe('Accepts mock attestation with this key. For development'),
   SVC_ICL_TPM_ROOTS: z
     .string()
-    .transform((text) => text.split(',').map((file) => file.trim()))
+    .transform(partsOf)
     .optional()
     .describe(
       'Accepts TPMs whose endorsement keys lead to these certificates: PEM files with commas',
@@ -171,6 +188,9 @@ export const Settings = z.object({
     })
     .prefault('1000')
     .describe('Jobs of one client in one day (UTC), or off'),
+  SVC_ICL_ALLOW_ORIGINS: AllowedOrigins.optional().describe(
+    'Origins of other hosts whose pages may call this ICL, with commas, or * for every page',
+  ),
   SVC_ICL_TRUSTED_PROXIES: Whole(0, 16)
     .default(0)
     .describe('How many proxies in front add to X-Forwarded-For'),

@@ -71,6 +71,26 @@ describe('the settings of the ICL', () => {
     expect(text).not.toContain('is missing')
   })
 
+  it('take origins of pages as browsers write them', () => {
+    const origins = (text: string) =>
+      parseSettings({ ...good, SVC_ICL_ALLOW_ORIGINS: text }).SVC_ICL_ALLOW_ORIGINS
+    expect(origins('*')).toBe('*')
+    expect(origins('https://App.example:443/, http://127.0.0.1:5173')).toEqual([
+      'https://app.example',
+      'http://127.0.0.1:5173',
+    ])
+  })
+
+  it.each([
+    ...['https://app.example/path', 'https://app.example?a', 'https://u:p@app.example'],
+    ...['app.example', 'https://*.app.example', '*,https://app.example', 'null', 'file:///a'],
+    'https://app.example,',
+  ])('refuse an origin of pages that no browser would name: %s', (text) => {
+    const told = mistakesIn({ ...good, SVC_ICL_ALLOW_ORIGINS: text })
+    expect(told).toContain('SVC_ICL_ALLOW_ORIGINS must be *, or origins with commas')
+    expect(told.split('\n')).toHaveLength(2)
+  })
+
   it('refuse plain http to an RPC in a public network', () => {
     const rpc = (url: string) => mistakesIn({ ...good, SVC_ICL_RPC_URL: url })
     expect(rpc('http://rpc.example.org')).toContain('SVC_ICL_RPC_URL must be https')

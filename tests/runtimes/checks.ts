@@ -15,6 +15,7 @@ import { createVendor } from '../icl/attestation/tpm-vendor.ts'
 import { beat, origin } from '../icl/test-icl.ts'
 import { openStream, sendHalf, statusFor } from './rude-clients.ts'
 import type { RunningIcl } from './running-icl.ts'
+import { pageOrigin } from './world.ts'
 
 /** Something that an ICL has to do, whatever it runs on; it throws when it does not, and may say what it measured. */
 export type Check = {
@@ -141,6 +142,19 @@ export const checks: readonly Check[] = [
     })
     const long = await ask('/livez', { headers: { 'x-long': 'x'.repeat(9_000) } })
     expect(await problemOf(long)).toBe('headers-too-large')
+    return undefined
+  }),
+  does('other origins', async ({ ask }) => {
+    const allowed = async (path: string, origin: string, method = 'GET') => {
+      const headers = { origin, 'access-control-request-method': 'POST' }
+      const response = await ask(path, { method, headers })
+      await response.body?.cancel()
+      return [response.status, response.headers.get('access-control-allow-origin')]
+    }
+    expect(await allowed('/v1/inference', pageOrigin, 'OPTIONS')).toEqual([204, pageOrigin])
+    expect(await allowed('/v1/inference', pageOrigin)).toEqual([401, pageOrigin])
+    expect(await allowed('/v1/inference', `${pageOrigin}:81`)).toEqual([401, null])
+    expect(await allowed('/livez', pageOrigin)).toEqual([200, null])
     return undefined
   }),
   does('rude clients', async (icl) => {

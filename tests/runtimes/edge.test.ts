@@ -128,9 +128,10 @@ describe('the ICL on an edge host', () => {
     ['a local copy', 'memory:', { SVC_ICL_LOCAL_COPY: '/var/x' }, 'no disk for a local copy'],
     ['a missing setting', 'memory:', { SVC_ICL_SECRET: '' }, 'SVC_ICL_SECRET is missing'],
   ])('says so when it cannot have %s', async (_, url, more, words) => {
-    const edge = await startEdge(url, more)
-    const answer = await edge.ask('/livez')
+    const edge = await startEdge(url, { SVC_ICL_ALLOW_ORIGINS: '*', ...more })
+    const answer = await edge.ask('/v1/network')
     expect(answer.status).toBe(503)
+    expect(answer.headers.get('access-control-allow-origin')).toBe('*')
     expect(answer.headers.get('retry-after')).toBe('5')
     expect(Problem.parse(await answer.json())).toMatchObject({ code: 'unavailable' })
     expect(await edge.callCron()).toMatchObject({ outcome: 'exception' })

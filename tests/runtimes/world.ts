@@ -22,6 +22,9 @@ import { whole } from '../whole.ts'
 const gas = 10n ** 18n
 const mockAttestationKey = toHex(new Uint8Array(16).fill(7)).slice(2)
 
+/** The origin whose pages may call the ICLs. */
+export const pageOrigin = 'https://app.example'
+
 /** Nodes that are registered on the chain: three for quorums, one for what else a node does. */
 export const nodeNames = ['runtimes 1', 'runtimes 2', 'runtimes 3'] as const
 export const tpmNodeName = 'runtimes with a TPM'
@@ -74,6 +77,7 @@ export async function startRuntimesWorld() {
             SVC_ICL_DATABASE_URL: 'memory:',
             SVC_ICL_TPM_ROOTS: roots,
             SVC_ICL_DEFAULT_COMPARATOR: 'exact',
+            SVC_ICL_ALLOW_ORIGINS: pageOrigin,
             // One caller does everything here.
             ...withoutLimits,
             ...env,
