@@ -21,6 +21,17 @@ const leanZod: BunPlugin = {
   },
 }
 
+// A proof takes one thread. The FHE code could start more by a URL of its own source, at which users' bundlers fail.
+const oneThread: BunPlugin = {
+  name: 'one thread',
+  setup: (build) => {
+    build.onLoad({ filter: /wasm-bindgen-rayon.*workerHelpers\.js$/ }, () => ({
+      contents:
+        "export const startWorkers = () => { throw new Error('This package has no threads for FHE') }",
+    }))
+  },
+}
+
 /** Bundles ES modules into a folder, in parts that are loaded only when used. Throws an Error with the bundler's messages. */
 export async function bundle(options: {
   readonly entrypoints: readonly string[]
@@ -44,7 +55,7 @@ export async function bundle(options: {
     naming: { entry: '[name].js', chunk: 'part-[hash].js' },
     external: external.flatMap((name) => [name, `${name}/*`]),
     define: { 'process.env.NODE_ENV': '"production"', ...define },
-    plugins: [leanZod],
+    plugins: [leanZod, oneThread],
     throw: true,
   })
 }

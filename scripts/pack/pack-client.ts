@@ -59,7 +59,12 @@ const result = await client.infer('Why is the sky blue?', { model: 'openai:gpt-4
 if (result.status === 'accepted') console.log(result.output)
 \`\`\`
 
-On a public network, prompts are encrypted with proofs, which take ten seconds and are made in workers:
+An ICL answers a page of another origin if its setting \`SVC_ICL_ALLOW_ORIGINS\` has that origin.
+
+## Proofs
+
+On a public network, prompts are encrypted with proofs, which take ten seconds and are made in workers. Give
+\`createClient\` a \`prover\`. With Vite and webpack:
 
 \`\`\`ts
 import { createWorkerProver } from '${packageNames.client}/prover'
@@ -68,6 +73,22 @@ const prover = createWorkerProver({
   startWorker: () =>
     new Worker(new URL('${packageNames.client}/prove-worker.js', import.meta.url), { type: 'module' }),
   wasmUrl: new URL('${packageNames.client}/${wasm}', import.meta.url).href,
+})
+\`\`\`
+
+esbuild leaves such URLs as they are. Build the worker as a second entry, and copy the code for encryption beside it:
+
+\`\`\`sh
+npx esbuild main=src/main.js prove-worker=${packageNames.client}/prove-worker.js --bundle --format=esm --splitting --minify --outdir=dist
+cp node_modules/${packageNames.client}/dist/${wasm} dist
+\`\`\`
+
+\`\`\`ts
+import { createWorkerProver } from '${packageNames.client}/prover'
+
+const prover = createWorkerProver({
+  startWorker: () => new Worker(new URL('prove-worker.js', import.meta.url), { type: 'module' }),
+  wasmUrl: new URL('${wasm}', import.meta.url).href,
 })
 \`\`\`
 `

@@ -1,7 +1,7 @@
 import { connectClient } from '../../client/connect/connect-client.ts'
 import { parseClientSettings } from '../../client/connect/settings.ts'
 import { clientEnvironment } from '../../demo/client-environment.ts'
-import { startWorld } from '../../demo/world.ts'
+import { startWorld, type WorldOptions } from '../../demo/world.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
 import { builtBinary } from '../binary/executable.ts'
 import { startProviderServer } from '../e2e/provider-server.ts'
@@ -16,7 +16,7 @@ const pollMs = 50
 const askedMs = 150_000
 
 /** Starts nodes that answer `Answer to: PROMPT`, or write as many letters as a prompt asks for; a prompt that is held back, or a count to a thousand, has to be released. */
-export async function startClientWorld() {
+export async function startClientWorld(options: Pick<WorldOptions, 'fhe' | 'iclEnv'> = {}) {
   const prompts: string[] = []
   const held: (() => void)[] = []
   const isHeldBack = (prompt: string) => prompt.includes(heldBack) || prompt.startsWith('Count to')
@@ -30,6 +30,7 @@ export async function startClientWorld() {
   })
   try {
     const world = await startWorld({
+      ...options,
       models: ['openai:gpt-4o-mini'],
       nodeBinary: await builtBinary(),
       providerEnv: (index) => ({

@@ -1,32 +1,33 @@
-// npm run test:packages: the packed client asks a whole service on each runtime, and the packed command does; ends with 1 when one fails.
+// npm run test:packages: the packed client asks a whole service on each runtime and in pages that bundlers built, and the packed command
+// does; prints a line each and ends with 1 when one fails.
 import { execFile, spawn } from 'node:child_process'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { chromium } from 'playwright-core'
 import { freePort } from '../../demo/free-port.ts'
 import { programOf } from '../../demo/runtime-programs.ts'
 import { packageNames } from '../../scripts/pack/packages.ts'
 import { startClientWorld } from '../client/client-world.ts'
+import {
+  askedOf,
+  askInPage,
+  asking,
+  type Bundler,
+  buildPage,
+  bundlers,
+  prompt,
+  refusal,
+  rightAnswer,
+  servePage,
+} from './browser-page.ts'
 import { installPackage, userPath } from './install-package.ts'
 
 const run = promisify(execFile)
 const limitMs = 120_000
-const prompt = 'What is a lighthouse for?'
+/** The oldest Node that counts, and the later ones with support. */
+const nodeVersions = ['20.20.2', '22.23.3', '24.9.0']
 
-/** What a user writes: it asks, checks the receipt again, and gives the answer. */
-const asking = `import { createClient, verifyReceipt } from '${packageNames.client}'
-import { privateKeyToAccount } from 'viem/accounts'
-export async function ask({ icl, rpcUrl, key, model }) {
-  const client = await createClient({ icl, rpcUrl, account: privateKeyToAccount(key) })
-  const result = await client.infer(${JSON.stringify(prompt)}, { model })
-  if (result.status !== 'accepted') throw new Error(result.status)
-  await verifyReceipt(result.receipt)
-  return result.output
-}
-globalThis.ask = ask
-`
 const printing = `import { ask } from './ask.js'
 console.log(await ask(JSON.parse(process.argv[2])))
 process.exit(0)
@@ -47,11 +48,9 @@ try {
   await writeFile(at('ask.js'), asking)
   await writeFile(at('print.js'), printing)
   await writeFile(at('serve.js'), serving)
-  await installPackage('client', folder)
+  const client = await installPackage('client', folder)
   const command = await installPackage('command', folder)
-  const { SVC_ICL_ENDPOINT: icl, SVC_RPC_URL: rpcUrl, ...settings } = place.environment
-  const key = (await readFile(settings.SVC_CLIENT_KEY_FILE ?? '', 'utf8')).trim()
-  const asked = JSON.stringify({ icl, rpcUrl, key, model: 'openai:gpt-4o-mini' })
+  const asked = await askedOf(place)
   const environment = { PATH: userPath, ...place.environment }
   const printed = async (program: string, args: readonly string[]): Promise<string> => {
     const how = { cwd: folder, timeout: limitMs, env: environment }
@@ -60,20 +59,24 @@ try {
   const script = ['print.js', asked]
   const deno = ['run', '--no-prompt', '--allow-net', '--allow-env', '--node-modules-dir=manual']
   const svc = join(command, 'bin', `${packageNames.command}.js`)
-  const { stdout: version } = await run('node', ['--version'], { env: environment })
   const rows: [string, () => Promise<string>][] = [
-    [`node ${version.trim()}`, () => printed('node', script)],
-    ['node of npm', () => printed(programOf('node') ?? '', script)],
+    ...nodeVersions.map((version): [string, () => Promise<string>] => [
+      `node ${version}`,
+      async () => printed(await nodeOf(version), script),
+    ]),
     ['bun', () => printed(programOf('bun') ?? '', script)],
     ['deno', () => printed(programOf('deno') ?? '', [...deno, ...script])],
     ['workerd', () => onWorkerd(asked)],
-    ['chromium', () => inChromium(asked)],
+    ...(Object.keys(bundlers) as Bundler[]).map((name): [string, () => Promise<string>] => [
+      `${name}, in Chromium`,
+      () => inPage(name, client, asked),
+    ]),
     ['svc gateway', () => throughGateway(svc, environment)],
     ['svc infer', () => printed('node', [svc, 'infer', '--quiet', prompt])],
   ]
   for (const [name, ask] of rows) {
     const answer = await ask().catch((error: Error) => error.message)
-    const isAnswered = answer === `Answer to: ${prompt}`
+    const isAnswered = answer === rightAnswer
     if (!isAnswered) failures += 1
     process.stdout.write(
       `${isAnswered ? 'pass' : 'FAIL'}  ${name}${isAnswered ? '' : `: ${answer}`}\n`,
@@ -156,21 +159,27 @@ async function throughGateway(
   }
 }
 
-async function inChromium(asked: string): Promise<string> {
-  const script = await readFile(await bundled('ask.js'), 'utf8')
-  const browser = await chromium.launch({
-    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-    // The ICL and the chain would be behind one origin with the page: they allow no others.
-    args: ['--no-sandbox', '--disable-web-security'],
-  })
+/** The answer in a page of another origin than the ICL's, if its worker loads the code for encryption. */
+async function inPage(bundler: Bundler, client: string, asked: string): Promise<string> {
+  const built = await buildPage(bundler, client, at(bundler))
+  const served = await servePage(built)
   try {
-    const page = await browser.newPage()
-    await page.goto(`${place.environment.SVC_ICL_ENDPOINT}/livez`)
-    await page.evaluate(
-      `import(${JSON.stringify(`data:text/javascript,${encodeURIComponent(script)}`)})`,
-    )
-    return await page.evaluate<string>(`ask(${asked})`)
+    const { answer, refused } = await askInPage(served.url, asked)
+    return refusal.test(refused) ? answer : `its worker says: ${refused}`
   } finally {
-    await browser.close()
+    await served.close()
   }
+}
+
+/** A Node of the version: the user's or this project's, or else one from npm. */
+async function nodeOf(version: string): Promise<string> {
+  for (const program of ['node', programOf('node') ?? 'node']) {
+    const { stdout } = await run(program, ['--version'], { env: { PATH: userPath } })
+    if (stdout.trim() === `v${version}`) return program
+  }
+  const place = at(`node-${version}`)
+  const name = `node-${process.platform}-${process.arch}`
+  await mkdir(place)
+  await run('npm', ['install', '--prefix', place, '--no-audit', '--no-fund', `${name}@${version}`])
+  return join(place, 'node_modules', name, 'bin', 'node')
 }

@@ -8,11 +8,16 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { programOf } from '../../demo/runtime-programs.ts'
 import { root } from '../../scripts/pack/bundle.ts'
 import { packageNames } from '../../scripts/pack/packages.ts'
+import { browserNote, itInBrowser } from '../browser/chromium.ts'
+import { startClientWorld } from '../client/client-world.ts'
 import valid from '../vectors/receipts-valid.json' with { type: 'json' }
+import { askedOf, askInPage, buildPage, refusal, rightAnswer, servePage } from './browser-page.ts'
 import { installPackage, userPath } from './install-package.ts'
 
 const run = promisify(execFile)
 const mostBytes = 250_000
+// Real proofs on a busy machine.
+const patienceMs = 20 * 60_000
 const vectors = join(root, 'tests', 'vectors', 'receipts-valid.json')
 
 /** What a user's module does that has nothing but the package: it checks a receipt. */
@@ -126,6 +131,32 @@ console.log(new SvcError('code', 'what failed', { hint: 'what to do' }))`
     }
     expect(imported).toEqual(new Set(['viem', 'zod']))
   })
+})
+
+describe('a page with the packed client', () => {
+  const isLong = process.env.SVC_LONG_TESTS === '1'
+  const proofs = isLong ? 'real proofs' : 'a mock of the proofs (real ones with SVC_LONG_TESTS=1)'
+  itInBrowser(
+    `is built by Vite, and gets a checked answer from an ICL of another origin, with ${proofs}${browserNote}`,
+    async () => {
+      const project = at('vite')
+      const served = await servePage(join(project, 'dist'))
+      const starting = startClientWorld({
+        fhe: isLong ? 'real' : 'mock',
+        iclEnv: { SVC_ICL_ALLOW_ORIGINS: served.url },
+      })
+      try {
+        const [place] = await Promise.all([starting, buildPage('vite', client, project)])
+        const { answer, refused } = await askInPage(served.url, await askedOf(place))
+        expect(answer).toBe(rightAnswer)
+        expect(refused).toMatch(refusal)
+      } finally {
+        await served.close()
+        await (await starting).stop()
+      }
+    },
+    patienceMs,
+  )
 })
 
 describe('the packed commands', () => {
