@@ -111,8 +111,9 @@ type Parts = {
   nodes: readonly LocalNode[]
 }
 
-/** Ten times the defaults: all clients and nodes share one address here. */
-const sharedAddressEnv = {
+/** Ten times the defaults: all clients and nodes share one address here. A developer's page may have any origin. */
+const localEnv = {
+  SVC_ICL_ALLOW_ORIGINS: '*',
   SVC_ICL_RATE_ADDRESS: '6000/60',
   SVC_ICL_RATE_PREVIEW: '3000/60',
   SVC_ICL_RATE_UPLOAD: '6000/3600',
@@ -133,7 +134,7 @@ async function build(parts: Parts, options: WorldOptions): Promise<Pick<World, '
       folder,
       chain,
       mockAttestationKey,
-      env: { ...sharedAddressEnv, ...coprocessorEnv, ...blobsEnv, ...playgroundEnv, ...iclEnv },
+      env: { ...localEnv, ...coprocessorEnv, ...blobsEnv, ...playgroundEnv, ...iclEnv },
       runtime,
       signal,
     }),
