@@ -294,7 +294,14 @@ function whyOf(error: unknown): string {
 
 const unreachable = (baseUrl: string, how: string, cause?: unknown): SvcError =>
   new SvcError('icl-unreachable', `The call to the ICL at ${baseUrl} ${how}`, {
-    hint: remedyFor('client', 'icl-unreachable'),
+    hint: `${remedyFor('client', 'icl-unreachable')}${pageHint(baseUrl)}`,
     retryable: true,
     cause,
   })
+
+/** In a page of another origin: a browser does not say that the ICL does not allow the page. */
+function pageHint(baseUrl: string): string {
+  const { location } = globalThis as { readonly location?: { readonly origin: string } }
+  if (location === undefined || `${baseUrl}/`.startsWith(`${location.origin}/`)) return ''
+  return ` Its operator has to allow this page: SVC_ICL_ALLOW_ORIGINS=${location.origin}.`
+}

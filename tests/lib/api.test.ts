@@ -311,6 +311,20 @@ describe('an ICL that does not answer', () => {
     expect((await failureOf(twice.api.getModels())).message).toMatch(/failed \(ECONNREFUSED\)$/)
   })
 
+  it('is perhaps one that does not allow the page', async () => {
+    const hintAt = async (page: string) => {
+      Object.defineProperty(globalThis, 'location', { value: { origin: page }, configurable: true })
+      try {
+        const error = await failureOf(apiOf([new TypeError('Failed to fetch')]).api.getModels())
+        return (error as SvcError).hint
+      } finally {
+        Reflect.deleteProperty(globalThis, 'location')
+      }
+    }
+    expect(await hintAt('https://app.test')).toContain('SVC_ICL_ALLOW_ORIGINS=https://app.test.')
+    expect(await hintAt('https://icl.test')).not.toContain('SVC_ICL_ALLOW_ORIGINS')
+  })
+
   it('is given 15 s, or what the call says, and a person time to sign', async () => {
     const never = () => new Promise<Response>(() => {})
     const timesOut = async (signer: RequestSigner | undefined, ...args: readonly unknown[]) => {
