@@ -303,5 +303,7 @@ const unreachable = (baseUrl: string, how: string, cause?: unknown): SvcError =>
 function pageHint(baseUrl: string): string {
   const { location } = globalThis as { readonly location?: { readonly origin: string } }
   if (location === undefined || `${baseUrl}/`.startsWith(`${location.origin}/`)) return ''
-  return ` Its operator has to allow this page: SVC_ICL_ALLOW_ORIGINS=${location.origin}.`
+  // A page without an origin, as from a file, is called null.
+  const needed = location.origin === 'null' ? '*' : location.origin
+  return ` If it can be reached, its operator has to allow this page: SVC_ICL_ALLOW_ORIGINS=${needed}.`
 }

@@ -1,7 +1,7 @@
 import type { Address } from '../../lib/codecs.ts'
 import type { Rate, RateName } from '../../lib/schemas/network.ts'
 
-/** The origins of other hosts whose pages may call this ICL; `*` for every origin. */
+/** Origins of pages, as browsers name them; `*` for every origin. */
 export type AllowedOrigins = '*' | readonly string[]
 
 /** Who may use this ICL, and how much. */
@@ -18,6 +18,7 @@ export type Access = {
   readonly metricsToken: string | undefined
   /** Who may see the console: everybody, holders of the metrics token, or nobody. */
   readonly console: 'public' | 'token' | 'off'
+  /** Whose pages may call the paths of clients. */
   readonly origins: AllowedOrigins
 }
 

@@ -322,6 +322,7 @@ describe('an ICL that does not answer', () => {
       }
     }
     expect(await hintAt('https://app.test')).toContain('SVC_ICL_ALLOW_ORIGINS=https://app.test.')
+    expect(await hintAt('null')).toContain('SVC_ICL_ALLOW_ORIGINS=*.')
     expect(await hintAt('https://icl.test')).not.toContain('SVC_ICL_ALLOW_ORIGINS')
   })
 
