@@ -20,8 +20,8 @@ export const rightAnswer = `Answer to: ${prompt}`
 /** What a user writes: it asks, checks the receipt again, and gives the answer. */
 export const asking = `import { createClient, verifyReceipt } from '${packageNames.client}'
 import { privateKeyToAccount } from 'viem/accounts'
-export async function ask({ icl, rpcUrl, key, model, prover }) {
-  const client = await createClient({ icl, rpcUrl, account: privateKeyToAccount(key), prover })
+export async function ask({ key, model, ...options }) {
+  const client = await createClient({ ...options, account: privateKeyToAccount(key) })
   const result = await client.infer(${JSON.stringify(prompt)}, { model })
   if (result.status !== 'accepted') throw new Error(result.status)
   await verifyReceipt(result.receipt)
@@ -99,10 +99,11 @@ export function servePage(folder: string) {
 }
 
 /** What `asking` needs to know of a service, as JSON. */
-export async function askedOf({ environment }: Pick<ClientWorld, 'environment'>): Promise<string> {
+export async function askedOf({ environment, world }: ClientWorld): Promise<string> {
   const { SVC_ICL_ENDPOINT: icl, SVC_RPC_URL: rpcUrl, SVC_CLIENT_KEY_FILE: file } = environment
   const key = (await readFile(file ?? '', 'utf8')).trim()
-  return JSON.stringify({ icl, rpcUrl, key, model: 'openai:gpt-4o-mini' })
+  const coprocessorUrls = world.chain.coprocessor
+  return JSON.stringify({ icl, rpcUrl, coprocessorUrls, key, model: 'openai:gpt-4o-mini' })
 }
 
 /** How the FHE code in a page's worker refuses a key that is none. */
