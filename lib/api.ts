@@ -111,8 +111,10 @@ function createCaller({ baseUrl, fetch, clock, random, signer }: ApiOptions) {
     })
     if (isRawAnswer(endpoint.response) && response.ok) return response
     const bytes = await readAnswer(response, maxAnswerBytes)
-    if (!response.ok) throw problemOf(response, bytes)
-    return decodeAnswer(endpoint, bytes)
+    if (response.ok) return decodeAnswer(endpoint, bytes)
+    const answer = unavailableAnswer(endpoint, response, bytes)
+    if (answer !== undefined) return answer
+    throw problemOf(response, bytes)
   }
 
   return async (endpoint: Endpoint, input: Record<string, unknown>, options: CallOptions) => {
@@ -244,6 +246,14 @@ function problemOf(response: Response, bytes: Uint8Array): Error {
     queue: parsed.data.queue,
   })
 }
+
+/** The answer of an ICL that says in it that it cannot serve. */
+const unavailableAnswer = (
+  { isUnavailable, response: form }: Endpoint,
+  { status }: Response,
+  bytes: Uint8Array,
+): unknown =>
+  isUnavailable && status === 503 ? (form as z.ZodType).safeParse(parseJson(bytes)).data : undefined
 
 function decodeAnswer(endpoint: Endpoint, bytes: Uint8Array<ArrayBuffer>): unknown {
   if (endpoint.response === rawBytes) return bytes

@@ -33,6 +33,8 @@ export type Endpoint = {
   readonly response: z.ZodType | typeof rawBytes | typeof eventStream | Text
   /** The answer has an ETag, and is not sent again to a caller that has it already. */
   readonly hasEtag?: true
+  /** Whether an answer says that the ICL cannot serve. Such an answer has status 503. */
+  isUnavailable?(answer: unknown): boolean
   readonly problems: readonly ProblemCode[]
 }
 

@@ -192,7 +192,10 @@ function problemResponses(endpoint: Endpoint, schemas: Record<string, Json>): Js
         description: codes.map((code) => `${code}: ${problemCodes[code].title}`).join('. '),
         'x-problem-codes': codes,
         headers: { 'X-Request-Id': requestId, ...statusHeaders[status] },
-        content: { 'application/problem+json': { schema: schemaOf(Problem, schemas) } },
+        content: {
+          ...(status === 503 && endpoint.isUnavailable && content(endpoint.response, schemas)),
+          'application/problem+json': { schema: schemaOf(Problem, schemas) },
+        },
       },
     ]),
   )

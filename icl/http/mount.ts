@@ -274,7 +274,7 @@ function respond(endpoint: Endpoint, c: Context<RequestEnv>, output: unknown): R
 
 function jsonResponse(endpoint: Endpoint, output: unknown): Response {
   const text = JSON.stringify(z.encode(endpoint.response as z.ZodType, output))
-  return new Response(text, {
-    headers: { 'content-type': 'application/json', 'cache-control': cacheControlOf(endpoint) },
-  })
+  const headers = { 'content-type': 'application/json', 'cache-control': cacheControlOf(endpoint) }
+  if (!endpoint.isUnavailable?.(output)) return new Response(text, { headers })
+  return new Response(text, { status: 503, headers: { ...headers, 'retry-after': '1' } })
 }

@@ -10,8 +10,9 @@ import { AddressPath, Cursor } from './parts.ts'
 /** Operations for everybody: the ICL's health, its network, its nodes. */
 export const publicEndpoints = {
   getHealth: get('/health', 'none', {
-    summary: 'How the ICL is',
+    summary: 'How the ICL is: 503 while it cannot serve',
     response: Health,
+    isUnavailable: ({ status }: Health) => status === 'unavailable',
     problems: [],
   }),
   getLiveness: get('/livez', 'none', {

@@ -10,6 +10,7 @@ export const Health = named('Health', {
   chain_connected: z.boolean(),
   mongo_connected: z.boolean(),
 })
+export type Health = z.output<typeof Health>
 
 /** Whether the ICL should get traffic, and what is degraded. */
 export const Readiness = named('Readiness', { ready: z.boolean(), reasons: z.array(z.string()) })

@@ -74,6 +74,16 @@ describe('the reference page', () => {
   })
 })
 
+it('the answer of an ICL that is unavailable is documented with status 503', () => {
+  const { responses } = openApiDocument('1', origin).paths['/health']!.get as {
+    responses: Record<number, { content: object }>
+  }
+  expect(responses[503]?.content).toMatchObject({
+    'application/json': { schema: { $ref: '#/components/schemas/Health' } },
+    'application/problem+json': {},
+  })
+})
+
 it('the document is written and hashed once: an answer that nobody reads would keep its own copy', async () => {
   const ask = () => icl.fetch(new Request(`${origin}/openapi.json`))
   const first = await ask()

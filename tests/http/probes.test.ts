@@ -47,10 +47,9 @@ describe('the probes', () => {
       'the database is away: going on in memory',
       expect.stringContaining('the chain does not respond'),
     ])
-    expect((await probe('/health')).body).toEqual({
-      status: 'ok',
-      chain_connected: false,
-      mongo_connected: false,
+    expect(await probe('/health')).toMatchObject({
+      status: 200,
+      body: { status: 'ok', chain_connected: false, mongo_connected: false },
     })
   })
 
@@ -61,7 +60,15 @@ describe('the probes', () => {
     expect(body.detail).toContain('the store takes no saves; another replica writes')
     expect(headers.get('retry-after')).toBe('1')
     expect((await probe('/livez')).status).toBe(200)
-    expect(await probe('/health')).toMatchObject({ status: 200, body: { status: 'unavailable' } })
+    const health = await probe('/health')
+    expect([health.status, health.headers.get('retry-after')]).toEqual([503, '1'])
+    expect(health.headers.get('content-type')).toBe('application/json')
+    expect(health.body).toEqual({
+      status: 'unavailable',
+      chain_connected: true,
+      mongo_connected: true,
+    })
+    expect(await icl.api().getHealth()).toEqual(health.body)
   })
 
   it('turn red when the store does not respond, or not in time', async () => {
