@@ -1,3 +1,7 @@
+import { toFunctionSelector } from 'viem'
+import { z } from 'zod'
+import { taskManagerAbi } from '../lib/abi/task-manager.ts'
+import { Address } from '../lib/codecs.ts'
 import type { Fetch } from '../lib/outgoing.ts'
 import { parseJson } from '../lib/parse-json.ts'
 import { readLimited } from '../lib/read-limited.ts'
@@ -29,25 +33,71 @@ export const debuggingFetch =
     return await logged(fetch, request, name, isSecret, say)
   }
 
-/** These methods show only the state of the chain. Others may carry halves of keys, or permits. */
-const openMethods: ReadonlySet<unknown> = new Set([
+/** These methods show only what everyone can read from the chain, or is about to. */
+const publicMethods: ReadonlySet<unknown> = new Set([
   'eth_blockNumber',
   'eth_chainId',
   'eth_feeHistory',
   'eth_gasPrice',
   'eth_getBalance',
+  'eth_getBlockByHash',
+  'eth_getBlockByNumber',
+  'eth_getCode',
+  'eth_getLogs',
+  'eth_getTransactionByHash',
   'eth_getTransactionCount',
+  'eth_getTransactionReceipt',
   'eth_maxPriorityFeePerGas',
+  'eth_sendRawTransaction',
 ])
 
-/** Logs chain RPC calls at DEBUG by their method. Never logs the RPC's address, because providers put API keys there. */
-export const debuggingRpcFetch =
-  (fetch: Fetch, log: Pick<Log, 'debug'>): Fetch =>
-  async (request) => {
-    const { method }: { method?: unknown } = Object(parseJson(await request.clone().text()))
-    const name = `Chain RPC ${String(method)}`
-    return await logged(fetch, request, name, !openMethods.has(method), (line) => log.debug(line))
+const callMethods: ReadonlySet<unknown> = new Set([
+  'eth_call',
+  'eth_estimateGas',
+  'eth_fillTransaction',
+])
+
+const RpcRequest = z.object({ method: z.string(), params: z.array(z.unknown()).optional() })
+const Call = z.object({ to: Address, data: z.string() })
+const shortestKey = 8
+const bareCallLength = '0x12345678'.length
+/** The selectors of the questions who may use a handle. */
+const accessRights = taskManagerAbi.flatMap((item) =>
+  item.type === 'function' ? [toFunctionSelector(item)] : [],
+)
+
+/**
+ * Logs chain RPC calls at DEBUG. Never logs the RPC's address, because providers put API keys there. `contracts` hold public state only.
+ */
+export const debuggingRpcFetch = (
+  fetch: Fetch,
+  log: Pick<Log, 'debug'>,
+  contracts: readonly Address[],
+): Fetch => {
+  /** Other calls go to the coprocessor. They may carry permits, and answers to them halves of keys. */
+  const isPublicCall = (call: unknown): boolean => {
+    const { data: known } = Call.safeParse(call)
+    if (known === undefined) return false
+    const { to, data } = known
+    const isQuestion = accessRights.some((selector) => data.startsWith(selector))
+    return contracts.includes(to) || data.length <= bareCallLength || isQuestion
   }
+  return async (request) => {
+    const { data } = RpcRequest.safeParse(parseJson(await request.clone().text()))
+    const isPublic = callMethods.has(data?.method)
+      ? isPublicCall(data?.params?.[0])
+      : publicMethods.has(data?.method)
+    const secrets = apiKeysIn(new URL(request.url))
+    const say = (line: string) => log.debug(without(secrets, line))
+    return await logged(fetch, request, `Chain RPC ${data?.method}`, !isPublic, say)
+  }
+}
+
+/** The parts of an RPC's address that may be a key. An answer may repeat them. */
+const apiKeysIn = ({ pathname, searchParams, username, password }: URL): readonly string[] =>
+  [...pathname.split('/'), ...searchParams.values(), username, password].filter(
+    ({ length }) => length >= shortestKey,
+  )
 
 async function logged(
   fetch: Fetch,

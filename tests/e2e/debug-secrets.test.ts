@@ -156,7 +156,8 @@ describe('nodes that log at DEBUG', () => {
       for (const shown of [
         'Permit for decryptions made',
         'decrypted handle',
-        'Chain RPC eth_call',
+        'Chain RPC eth_call [secret, ',
+        'Chain RPC eth_call -> 200 {',
       ]) {
         expect(Buffer.from(bytes).toString()).toContain(shown)
       }

@@ -1,6 +1,12 @@
+import { encodeFunctionData, parseAbi } from 'viem'
 import { describe, expect, it } from 'vitest'
+import { taskManagerAbi } from '../../lib/abi/task-manager.ts'
+import { taskManager } from '../../lib/chain/task-manager.ts'
+import { Address } from '../../lib/codecs.ts'
 import { debuggingFetch, debuggingRpcFetch } from '../../node/debug-fetch.ts'
 import { icl, recordingLog } from './fakes.ts'
+
+const decryption = parseAbi(['function decrypt(uint256 handle, bytes permit)'])
 
 const post = (path: string, body: string) =>
   new Request(new URL(path, icl), {
@@ -63,18 +69,59 @@ describe('requests at DEBUG', () => {
     ])
   })
 
-  it('to a chain RPC are named by their method, without its address and what may be a key', async () => {
-    const log = recordingLog()
-    const fetch = debuggingRpcFetch(async () => Response.json({ id: 1, result: '0x2a' }), log)
-    const call = (method: string) =>
-      fetch(post('https://rpc.example/api-key', JSON.stringify({ id: 1, method })))
-    await call('eth_blockNumber')
-    expect(await (await call('eth_call')).json()).toEqual({ id: 1, result: '0x2a' })
-    expect(log.lines).toEqual([
-      'DEBUG Chain RPC eth_blockNumber {"id":1,"method":"eth_blockNumber"}',
-      'DEBUG Chain RPC eth_blockNumber -> 200 {"id":1,"result":"0x2a"}',
-      'DEBUG Chain RPC eth_call [secret, 28 bytes]',
-      'DEBUG Chain RPC eth_call -> 200 [secret, 24 bytes]',
-    ])
+  describe('to a chain RPC', () => {
+    const registry = Address.parse(`0x${'a'.repeat(40)}`)
+    const permit = encodeFunctionData({ abi: decryption, args: [1n, '0xabcd'] })
+
+    /** What is logged of a request and its answer. */
+    async function linesOf(body: unknown, answer: unknown = { id: 1, result: '0x2a' }) {
+      const log = recordingLog()
+      const fetch = debuggingRpcFetch(async () => Response.json(answer), log, [registry])
+      const response = await fetch(
+        post('https://rpc.example/v3/key-12345678', JSON.stringify(body)),
+      )
+      expect(await response.json()).toEqual(answer)
+      return log.lines
+    }
+    const callTo = (to: string, data: string, method = 'eth_call') => ({
+      ...{ id: 1, method },
+      params: [{ to, data }, 'latest'],
+    })
+
+    it('are shown whole where they are about public state', async () => {
+      const isAllowed = encodeFunctionData({
+        ...{ abi: taskManagerAbi, functionName: 'isAllowed' },
+        args: [1n, registry],
+      })
+      for (const body of [
+        { id: 1, method: 'eth_blockNumber' },
+        { id: 1, method: 'eth_sendRawTransaction', params: ['0x02f8'] },
+        callTo(registry, permit),
+        callTo(registry.toUpperCase().replace('X', 'x'), permit, 'eth_fillTransaction'),
+        callTo(taskManager, isAllowed),
+        callTo(taskManager, '0x12345678'),
+      ]) {
+        expect(await linesOf(body)).toEqual([
+          `DEBUG Chain RPC ${body.method} ${JSON.stringify(body)}`,
+          `DEBUG Chain RPC ${body.method} -> 200 {"id":1,"result":"0x2a"}`,
+        ])
+      }
+    })
+
+    it('are masked where they may carry a permit, or their answer a half of a key', async () => {
+      const unknown = { id: 1, method: 'eth_getStorageAt', params: [taskManager, '0x1'] }
+      for (const body of [callTo(taskManager, permit), unknown, [callTo(registry, permit)], 'x']) {
+        const lines = await linesOf(body)
+        expect([body, lines.length]).toEqual([body, 2])
+        expect(lines[0]).toMatch(/^DEBUG Chain RPC \w+ \[secret, \d+ bytes\]$/)
+        expect(lines[1]).toMatch(/^DEBUG Chain RPC \w+ -> 200 \[secret, 24 bytes\]$/)
+      }
+    })
+
+    it('do not show the API key of the RPC, also where the RPC repeats it', async () => {
+      const body = { id: 1, method: 'eth_chainId' }
+      const lines = await linesOf(body, { error: 'no such project: key-12345678' })
+      expect(lines[1]).toBe('DEBUG Chain RPC eth_chainId -> 200 {"error":"no such project: [key]"}')
+    })
   })
 })
