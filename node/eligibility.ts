@@ -1,7 +1,11 @@
-import type { IneligibleReason } from '../lib/schemas/nodes.ts'
+import type { AttestationBackend, IneligibleReason } from '../lib/schemas/nodes.ts'
+import type { Registration } from './chain/registry.ts'
+
+/** Why the ICL does not consider a node: its own reasons, and that it has yet to read a new registration. */
+type Reason = IneligibleReason | 'registration-unseen'
 
 /** What the operator must do about each reason for which the ICL does not consider a node. */
-export const remedies: Readonly<Record<IneligibleReason, string>> = {
+export const remedies: Readonly<Record<Reason, string>> = {
   'not-registered': 'the wallet is not in NodeRegistry: run `svc-node register`',
   'chain-inactive':
     'NodeRegistry shows it inactive: its on-chain heartbeat is too old or its stake too low. Check that the wallet has gas money and run `svc-node register`',
@@ -12,6 +16,7 @@ export const remedies: Readonly<Record<IneligibleReason, string>> = {
     'it cannot compare by the comparator that is asked for: install a newer svc-node',
   'no-tier':
     'it serves no tier: register tiers that its attestation backend allows (`svc-node register --tiers 0` for mock)',
+  'registration-unseen': 'the ICL has not seen its registration yet. This passes within a minute',
   'no-recent-poll':
     'it has not polled for assignments lately. This passes when polls succeed, see the log of `svc-node run`',
   'no-free-slot': 'all its slots are busy. This passes',
@@ -22,45 +27,65 @@ export const remedies: Readonly<Record<IneligibleReason, string>> = {
   'chain-unavailable': 'the ICL cannot read the chain now. This passes',
 }
 
-const passing: ReadonlySet<IneligibleReason> = new Set([
+const passing: ReadonlySet<Reason> = new Set([
+  'registration-unseen',
   'no-recent-poll',
   'no-free-slot',
   'chain-unavailable',
 ])
 
 /** Whether a reason passes without the operator. */
-export const passesByItself = (reason: IneligibleReason): boolean => passing.has(reason)
+export const passesByItself = (reason: Reason): boolean => passing.has(reason)
 
 const heartbeatWithinSeconds = 150
 
-/** What is publicly known of a node. Times are Unix seconds. */
-export type NodeFacts = {
-  readonly now: number
+/** What NodeRegistry and the ICL know of a node's registration. */
+export type RegistrationFacts = {
   /** Undefined when the chain could not be read. */
   readonly registration:
-    | { readonly active: boolean; readonly unbondingAt: number }
+    | Pick<Registration, 'active' | 'unbondingAt' | 'modelTiers'>
     | 'not-registered'
     | undefined
+  readonly backend: AttestationBackend
+  /** The tiers that the node serves by the ICL's word. Undefined when the ICL could not be asked. */
+  readonly servedTiers: readonly number[] | undefined
+}
+
+/** Returns why a registration gets a node no jobs. */
+export function registrationReasons(facts: RegistrationFacts): readonly Reason[] {
+  const { registration, backend, servedTiers } = facts
+  if (registration === undefined) return []
+  if (registration === 'not-registered') return ['not-registered']
+  const { active, unbondingAt, modelTiers } = registration
+  const servesNone = servedTiers?.length === 0
+  // Every attestation allows tier 0.
+  const allowsTier = modelTiers.includes(0) || (backend === 'tpm' && !servesNone)
+  const checks: readonly [boolean, Reason][] = [
+    [unbondingAt !== 0, 'stake-unbonding'],
+    [!active && unbondingAt === 0, 'chain-inactive'],
+    [!allowsTier, 'no-tier'],
+    [allowsTier && servesNone, 'registration-unseen'],
+  ]
+  return holding(checks)
+}
+
+const holding = (checks: readonly [boolean, Reason][]): readonly Reason[] =>
+  checks.flatMap(([holds, reason]) => (holds ? [reason] : []))
+
+/** What is publicly known of a node. Times are Unix seconds. */
+export type NodeFacts = RegistrationFacts & {
+  readonly now: number
   readonly certificateExpiresAt: number
   readonly lastHeartbeat: number
-  /** The tiers that the ICL lets the node serve. */
-  readonly tiers: readonly number[]
   readonly offersModel: boolean
 }
 
-/** Returns the reasons that the facts show, in the ICL's order. The ICL's responses to heartbeats are authoritative. */
-export function reasonsOf(facts: NodeFacts): readonly IneligibleReason[] {
-  const { registration, now } = facts
-  const known = typeof registration === 'object' ? registration : undefined
-  const unbonding = known !== undefined && known.unbondingAt !== 0
-  const checks: readonly [boolean, IneligibleReason][] = [
-    [facts.certificateExpiresAt <= now, 'certificate-expired'],
-    [registration === 'not-registered', 'not-registered'],
-    [unbonding, 'stake-unbonding'],
-    [known?.active === false && !unbonding, 'chain-inactive'],
-    [now - facts.lastHeartbeat > heartbeatWithinSeconds, 'no-heartbeat'],
+/** Returns the reasons that the facts show. The ICL's responses to heartbeats are authoritative. */
+export const reasonsOf = (facts: NodeFacts): readonly Reason[] => [
+  ...holding([[facts.certificateExpiresAt <= facts.now, 'certificate-expired']]),
+  ...registrationReasons(facts),
+  ...holding([
+    [facts.now - facts.lastHeartbeat > heartbeatWithinSeconds, 'no-heartbeat'],
     [!facts.offersModel, 'no-model'],
-    [known !== undefined && facts.tiers.length === 0, 'no-tier'],
-  ]
-  return checks.flatMap(([holds, reason]) => (holds ? [reason] : []))
-}
+  ]),
+]

@@ -98,9 +98,10 @@ function ineligibility({
     now,
     registration: 'value' in chain ? (chain.value.registration ?? 'not-registered') : undefined,
     certificateExpiresAt: certificate.expires_at,
-    // Heartbeats and tiers are unknown while the ICL is away.
+    backend: certificate.backend,
+    servedTiers: known?.model_tiers,
+    // Unknown while the ICL is away.
     lastHeartbeat: known?.metrics.last_heartbeat ?? now,
-    tiers: known?.model_tiers ?? [0],
     offersModel: models.some(isOffered),
   })
   if (reasons.length === 0 && known !== undefined) return [notWorking]

@@ -5,14 +5,15 @@ import type { Network } from '../../../lib/schemas/network.ts'
 import type { AttestationBackend } from '../../../lib/schemas/nodes.ts'
 import { checkEndpoint } from '../../chain/check-endpoint.ts'
 import { createRegistryReader } from '../../chain/registry.ts'
-import { remedies } from '../../eligibility.ts'
+import { passesByItself, registrationReasons, remedies } from '../../eligibility.ts'
 import { etherText, toSend } from '../amounts.ts'
 import type { CommandContext } from '../context.ts'
 import { workingGas } from '../diagnose-node.ts'
-import { registryEndpoint, rpcName, withTimeout } from '../reach.ts'
+import { askIcl, registryEndpoint, rpcName, withTimeout } from '../reach.ts'
 
 type Target = {
   readonly rpcUrl: string
+  readonly icl: string
   readonly network: Network
   readonly backend: AttestationBackend
   readonly context: CommandContext
@@ -94,27 +95,35 @@ const checkBalance = (target: Target, address: Address | undefined): Promise<Che
     )
   })
 
+/** The tiers that the node serves by the ICL's word. Undefined when the ICL does not know the node, or cannot be asked. */
+const servedTiersOf = ({ icl, context }: Target, address: Address) =>
+  askIcl(icl, context, (api, signal) => api.getNode({ params: { address } }, { signal })).then(
+    ({ model_tiers }) => model_tiers,
+    () => undefined,
+  )
+
 const checkRegistration = (target: Target, address: Address | undefined): Promise<Check> =>
   checking('registration', async () => {
     const name = 'registration'
     if (address === undefined) return skipped(name, 'needs the keystore')
-    const found = await asking(target, (registry, signal) =>
-      registry.registrationOf(address, signal),
-    )
-    const command = 'Run `svc-node register`.'
-    if (found === undefined) return failed(name, 'the wallet is not in NodeRegistry', command)
-    if (found.unbondingAt !== 0) return failed(name, remedies['stake-unbonding'], command)
-    if (!found.active) return failed(name, remedies['chain-inactive'], command)
+    const [found, servedTiers] = await Promise.all([
+      asking(target, (registry, signal) => registry.registrationOf(address, signal)),
+      servedTiersOf(target, address),
+    ])
+    const [reason] = registrationReasons({
+      ...{ registration: found ?? 'not-registered', backend: target.backend },
+      servedTiers,
+    })
+    if (found === undefined || reason !== undefined) {
+      const why = reason ?? 'not-registered'
+      return failed(name, remedies[why], undefined, passesByItself(why))
+    }
     if (found.pendingSlashes > 0) {
       return failed(
         name,
         `${found.pendingSlashes} accusations against this node are pending`,
         '`svc-node status` names them and says what to do.',
       )
-    }
-    if (target.backend === 'mock' && !found.modelTiers.includes(0)) {
-      const served = `registered for tier ${found.modelTiers.join(', ')}, and a mock node serves tier 0 alone`
-      return failed(name, served, 'Run `svc-node register --tiers 0`.')
     }
     const tiers = found.modelTiers.join(', ')
     return ok(name, `active for tier ${tiers} with ${etherText(found.stake)} at stake`)

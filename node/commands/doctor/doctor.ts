@@ -61,7 +61,7 @@ async function checkAll(context: CommandContext): Promise<readonly Check[]> {
       ? skipped('password', 'needs the keystore')
       : await checkPassword(loaded, context)
   const { address } = keystore
-  const rpcUrl = config.cofhe_endpoint
+  const { cofhe_endpoint: rpcUrl, attestation_backend: backend } = config
   const icl = checkIcl(config, context)
   const gateways = [...(config.ipfs_gateway ?? []), new URL(config.icl_endpoint).origin]
   const found = await Promise.all([
@@ -70,7 +70,7 @@ async function checkAll(context: CommandContext): Promise<readonly Check[]> {
     checkClock(config, context),
     icl.then(({ network }) =>
       network
-        ? checkChain({ rpcUrl, network, backend: config.attestation_backend, context }, address)
+        ? checkChain({ rpcUrl, icl: config.icl_endpoint, network, backend, context }, address)
         : withoutNetwork(),
     ),
     icl.then(({ network }) => checkCoprocessor(config, network, context)),

@@ -7,7 +7,10 @@ import { taskManager } from '../../../lib/chain/task-manager.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import type { Check } from '../../../lib/host/checks.ts'
 import { systemClock } from '../../../lib/system.ts'
+import type { CommandContext } from '../../../node/commands/context.ts'
+import type { Trouble } from '../../../node/commands/diagnose-node.ts'
 import { examine } from '../../../node/commands/doctor/doctor.ts'
+import { showStatus } from '../../../node/commands/status.ts'
 import { answerJson, type LocalServer, startServer } from '../../local-server.ts'
 import { startStubChain } from '../stub-chain.ts'
 import { quietContext } from './context.ts'
@@ -48,8 +51,11 @@ const copyOfNode = async (): Promise<{ folder: string; env: Record<string, strin
 }
 
 /** What doctor finds: the checks that failed, those that were skipped, all of them by name. */
-async function doctor(changes: Record<string, string> = {}, clock: Clock = systemClock) {
-  const context = quietContext({ ...operator.env, ...changes }, { clock })
+async function doctor(
+  changes: Record<string, string> = {},
+  parts: Partial<Pick<CommandContext, 'clock' | 'fetch'>> = {},
+) {
+  const context = quietContext({ ...operator.env, ...changes }, parts)
   const code = await examine({ json: true }, context)
   const { healthy, checks } = JSON.parse(context.printed.join('')) as {
     healthy: boolean
@@ -211,7 +217,7 @@ describe('svc-node doctor', () => {
 
   it('clock: wrong', async () => {
     const fast: Clock = { ...systemClock, now: () => systemClock.now() + 120_000 }
-    const { code, failed, skipped, find } = await doctor({}, fast)
+    const { code, failed, skipped, find } = await doctor({}, { clock: fast })
     expect([code, failed, skipped]).toEqual([1, ['clock'], ['tpm']])
     expect(find('clock')?.detail).toMatch(/^1(19|20|21) s ahead of the ICL's$/)
     expect(find('clock')?.remedy).toContain('NTP')
@@ -242,13 +248,33 @@ describe('svc-node doctor', () => {
     expect(find('contracts')?.remedy).toContain("ICL's operator")
   })
 
+  it('registration: status and doctor say in the same words that the ICL has not seen it yet', async () => {
+    const stale: CommandContext['fetch'] = async (request) => {
+      const response = await fetch(request)
+      if (!request.url.endsWith(`/v1/nodes/${operator.address}`)) return response
+      return Response.json({ ...(await response.json()), active: false, model_tiers: [] })
+    }
+    const words = 'the ICL has not seen its registration yet'
+    const context = quietContext(operator.env, { fetch: stale })
+    await showStatus({ json: true }, context)
+    const { troubles } = JSON.parse(context.printed.join('')) as { troubles: readonly Trouble[] }
+    expect(troubles.map(({ code, retryable }) => [code, retryable])).toEqual([
+      ['registration-unseen', true],
+      ['no-heartbeat', false],
+    ])
+    expect(troubles[0]?.message).toContain(words)
+    const { code, failed, find } = await doctor({}, { fetch: stale })
+    expect([code, failed]).toEqual([75, ['registration']])
+    expect(find('registration')?.detail).toContain(words)
+  })
+
   it('wallet and registration: a new node has neither money nor a stake', async () => {
     const poor = await commands.newOperator()
     const { code, failed, skipped, find } = await doctor(poor.env)
     expect([code, skipped]).toEqual([1, ['tpm']])
     expect(failed).toEqual(['certificate', 'wallet', 'registration'])
     expect(find('wallet')?.remedy).toMatch(/^Send 0\.\d+ ETH or more to it\.$/)
-    expect(find('registration')?.remedy).toContain('svc-node register')
+    expect(find('registration')?.detail).toContain('run `svc-node register`')
   })
 
   it('coprocessor: does not answer', async () => {
