@@ -48,9 +48,9 @@ const viewWebhook = ({ state, attempts, lastStatus, lastError }: Webhook) => ({
 /** An assignment as the client may see it. */
 export function viewAssignment(job: Job, assignment: Assignment): JobView['quorum'][number] {
   const { seat, position, node, fence, status, reason } = assignment
-  const verdict = job.agreement?.turns
-    .at(-1)
-    ?.verdicts.find(({ body }) => body.address === node)?.body
+  const { turns = [] } = job.agreement ?? {}
+  const verdict = turns.at(-1)?.verdicts.find(({ body }) => body.address === node)?.body
+  const failed = turns.find((turn) => turn.fence === fence)?.failed
   return {
     seat,
     batch: batchOf(job, seat),
@@ -62,6 +62,7 @@ export function viewAssignment(job: Job, assignment: Assignment): JobView['quoru
     ...(reason !== undefined && { reason }),
     ...(verdict && { verdict: verdict.verdict }),
     ...(verdict?.reason !== undefined && { verdict_reason: verdict.reason }),
+    ...(failed && { delivery_reason: failed.reason }),
   }
 }
 

@@ -4,6 +4,7 @@ import type { EncryptStep } from '../coprocessor/coprocessor.ts'
 import type { AnswerDocument } from '../schemas/answer.ts'
 import type {
   AssignmentReason,
+  DeliveryReason,
   JobReason,
   JobView,
   Verdict,
@@ -89,8 +90,8 @@ export class UncollectedError extends SvcError {
 export type FailedInference = Common & {
   readonly status: 'disputed' | 'expired' | 'cancelled'
   readonly reason: JobReason | undefined
-  /** What ended most of its assignments. */
-  readonly cause: AssignmentReason | undefined
+  /** What ended most of its assignments; of a job that is `undelivered`, most turns to deliver. */
+  readonly cause: AssignmentReason | DeliveryReason | undefined
   /** The node that was to deliver, once answers agreed. */
   readonly deliverer: Address | undefined
 }
@@ -115,7 +116,10 @@ export const endedWithout = (
 ): Omit<FailedInference, 'jobId' | 'readToken' | 'timingsMs' | 'proof'> => ({
   status: settledWithoutAnswer(view),
   reason: view.reason,
-  cause: commonReason(view),
+  cause:
+    view.reason === 'undelivered'
+      ? commonOf(view.quorum.map(({ delivery_reason }) => delivery_reason))
+      : commonReason(view),
   model: view.model_id,
   ...toldBy(view),
 })
@@ -143,8 +147,11 @@ export function inferenceError({ status, reason, cause, model }: FailedInference
     return jobError({ model_id: model }, cause)
   }
   const known = reason !== undefined && isCause(reason) ? reason : usualReasons[status]
-  return new SvcError(`job-${status}`, `The job has no answer: ${whatOf(known)}`, {
-    hint: remedyFor('client', known),
+  const why = known === 'undelivered' ? cause : undefined
+  const what = [known, why].flatMap((code) => (code ? whatOf(code, model) : []))
+  const hints = [known, why].flatMap((code) => (code ? remedyFor('client', code, model) : []))
+  return new SvcError(`job-${status}`, `The job has no answer: ${what.join(': ')}`, {
+    hint: hints.join(' '),
     retryable: status !== 'cancelled',
   })
 }
@@ -165,7 +172,7 @@ export function stuckJobError(view: JobView): SvcError {
 /** Returns the error of a cause, with the cause's own code. */
 function jobError(
   { model_id: model }: Pick<JobView, 'model_id'>,
-  reason: AssignmentReason,
+  reason: AssignmentReason | DeliveryReason,
 ): SvcError {
   const { who, passes } = causes[reason]
   const remedy = remedyFor('client', reason, model)
@@ -176,10 +183,16 @@ function jobError(
   })
 }
 
-/** Returns the reason that ended most of a job's assignments. Reasons that nobody has to mend count only where there is no other. */
-function commonReason(view: Pick<JobView, 'quorum'>): AssignmentReason | undefined {
-  const counts = new Map<AssignmentReason, number>()
-  for (const { reason } of view.quorum) {
+/** Returns the reason that ended most of a job's assignments. */
+const commonReason = ({ quorum }: Pick<JobView, 'quorum'>): AssignmentReason | undefined =>
+  commonOf(quorum.map(({ reason }) => reason))
+
+/** Returns the most frequent reason. Reasons that nobody has to mend count only where there is no other. */
+function commonOf<R extends AssignmentReason | DeliveryReason>(
+  reasons: readonly (R | undefined)[],
+): R | undefined {
+  const counts = new Map<R, number>()
+  for (const reason of reasons) {
     if (reason !== undefined) counts.set(reason, (counts.get(reason) ?? 0) + 1)
   }
   const byCount = [...counts].sort(([, a], [, b]) => b - a).map(([reason]) => reason)

@@ -187,6 +187,8 @@ export const AssignmentView = named('AssignmentView', {
   /** The node's verdict on the delivery. */
   verdict: Verdict.optional(),
   verdict_reason: VerdictReason.optional(),
+  /** Why the node's turn to deliver failed, once the job has settled. */
+  delivery_reason: DeliveryReason.optional(),
 })
 
 /** A comparison of two answers' evidence. */

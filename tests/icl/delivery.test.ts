@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { endedWithout, inferenceError } from '../../lib/client/inference.ts'
 import type { Address, JobId } from '../../lib/codecs.ts'
 import { verifyReceipt } from '../../lib/receipt.ts'
 import { SvcError } from '../../lib/svc-error.ts'
@@ -191,9 +192,19 @@ describe('a turn that comes to nothing', () => {
     expect(await codesOf(deliverer)).toEqual(['answer-undecided', 'output-refused'])
   })
 
-  for (const [how, fail] of [
-    ['give it back', (node: TestNode, jobId: JobId) => abortTurn(node, jobId, 'encryption-failed')],
-    ['let it pass', () => icl.clock.advance(46_000)],
+  for (const [how, fail, cause, told] of [
+    [
+      'give it back',
+      (node: TestNode, jobId: JobId) => abortTurn(node, jobId, 'wallet-empty'),
+      'wallet-empty',
+      /none of them delivered it: the node's wallet cannot pay for gas$/,
+    ],
+    [
+      'let it pass',
+      () => icl.clock.advance(46_000),
+      'never-delivered',
+      /none of them delivered it: it was the turn of the node to deliver its answer/,
+    ],
   ] as const) {
     it(`ends the job as undelivered when all members ${how}`, async () => {
       const { job, jobId, seated, view } = await agreed(['a', 'b', 'a', 'a'], 5)
@@ -206,9 +217,15 @@ describe('a turn that comes to nothing', () => {
         await fail(node, jobId)
       }
       expect(tried.size).toBe(3)
-      const { status, reason, agreement, output_cid } = await view()
+      const ended = await view()
+      const { status, reason, agreement, output_cid, quorum } = ended
       expect([status, reason, output_cid]).toEqual(['disputed', 'undelivered', undefined])
       expect([agreement?.group.length, agreement?.deliverer]).toEqual([3, undefined])
+      expect(quorum.map(({ delivery_reason }) => delivery_reason)).toEqual([
+        ...[cause, undefined, cause, cause],
+      ])
+      const failed = { ...endedWithout(ended), jobId, readToken: '', timingsMs: { total: 0 } }
+      expect(inferenceError(failed).message).toMatch(told)
       const receipt = job.api.getReceipt({ params: { jobId } }, { readToken: job.readToken })
       expect(await codeOf(receipt)).toBe('receipt-not-ready')
       expect(icl.chain.committed).toEqual([])

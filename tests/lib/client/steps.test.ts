@@ -83,6 +83,16 @@ describe('a job that ended without an answer', () => {
     expect(error.hint).toMatch(hint)
   })
 
+  it('names what the nodes failed to deliver for, and who has to act', () => {
+    const cause = 'wallet-empty'
+    const { code, message, hint } = errorOfEnd({ status: 'disputed', reason: 'undelivered', cause })
+    expect([code, message]).toEqual([
+      'job-disputed',
+      "The job has no answer: the nodes agreed on an answer, but none of them delivered it: the node's wallet cannot pay for gas",
+    ])
+    expect(hint).toMatch(/^Run the job again\. .* Node operator: send gas money to the wallet/)
+  })
+
   it('names what the nodes gave it back for, and speaks of no overload then', () => {
     const limited = errorOfEnd({
       ...{ status: 'expired', reason: 'attempts-exhausted', cause: 'chain-rate-limited' },
