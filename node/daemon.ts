@@ -14,6 +14,7 @@ import { messages } from './log-messages.ts'
 import { chainHeartbeatCheckMs, createChainHeartbeat } from './loops/chain-heartbeat.ts'
 import { createDiskWatch, diskPeriodMs } from './loops/disk.ts'
 import { every } from './loops/every.ts'
+import { createFundsWatch, fundsPeriodMs } from './loops/funds.ts'
 import { createHeartbeat, heartbeatPeriodMs, type SendHeartbeat } from './loops/heartbeat.ts'
 import { createMemoryWatch, memoryPeriodMs } from './loops/memory.ts'
 import { pollAssignments } from './loops/poller.ts'
@@ -114,8 +115,10 @@ function assemble(deps: DaemonDeps) {
     })
   }
   const disk = createDiskWatch({ ...deps, onChange: beatNow })
+  const funds = createFundsWatch({ ...deps, onChange: beatNow })
   const all = createSlots(deps.maxConcurrentJobs)
-  const slots: Slots = { ...all, free: () => (disk.isWritable() ? all.free() : 0) }
+  const mayTakeWork = () => disk.isWritable() && funds.canPay()
+  const slots: Slots = { ...all, free: () => (mayTakeWork() ? all.free() : 0) }
   const beat: SendHeartbeat = createHeartbeat({
     ...deps,
     api,
@@ -124,13 +127,13 @@ function assemble(deps: DaemonDeps) {
     freeSlots: () => (stopping.signal.aborted ? 0 : slots.free()),
   })
   deps.offer.onChange(beatNow)
-  const parts = { deps, api, certificate, slots, disk, beat, beatNow }
+  const parts = { deps, api, certificate, slots, disk, funds, mayTakeWork, beat, beatNow }
   return { ...parts, stopping, jobs, ended, fail, failure: () => failure }
 }
 
 /** Runs the loops concurrently (spec 4). The first poll comes after the first heartbeat. */
 async function runLoops(daemon: Daemon): Promise<void> {
-  const { deps, certificate, beat, stopping, ended, disk } = daemon
+  const { deps, certificate, beat, stopping, ended, disk, funds } = daemon
   const { clock, log } = deps
   const first = Promise.withResolvers<void>()
   let isBeating = false
@@ -167,6 +170,8 @@ async function runLoops(daemon: Daemon): Promise<void> {
     ),
     every(clock, watchdogPeriodMs, ended.signal, () => watchCertificate(certificate)),
     every(clock, diskPeriodMs, ended.signal, disk.pass),
+    // The loops that need the chain log that it is away.
+    every(clock, fundsPeriodMs, stopping.signal, () => funds.pass(stopping.signal)),
     every(clock, memoryPeriodMs, ended.signal, createMemoryWatch(deps)),
     first.promise.then(() => poll(daemon, outputKeys, onBack)),
     first.promise.then(() => outputKeys.keepReady(stopping.signal)),
@@ -174,8 +179,9 @@ async function runLoops(daemon: Daemon): Promise<void> {
 }
 
 async function poll(daemon: Daemon, outputKeys: OutputKeys, onBack: () => void): Promise<void> {
-  const { deps, api, certificate, slots, disk, stopping, jobs } = daemon
-  const jobDeps = { ...deps, api, outputKeys, journal: disk.watched(deps.journal) }
+  const { deps, api, certificate, slots, disk, funds, mayTakeWork, stopping, jobs } = daemon
+  const watched = { journal: disk.watched(deps.journal), chain: funds.watched(deps.chain) }
+  const jobDeps = { ...deps, api, outputKeys, ...watched }
   for (const entry of deps.journal.unfinished) {
     slots.start(entry.assignment, (onSlotFree) =>
       resumeJob(jobDeps, entry, jobs.signal, { onClaimed: () => {}, onSlotFree }),
@@ -186,7 +192,7 @@ async function poll(daemon: Daemon, outputKeys: OutputKeys, onBack: () => void):
       ...jobDeps,
       slots,
       onBack,
-      mayWork: () => certificate.secondsLeft() > 0 && disk.isWritable(),
+      mayWork: () => certificate.secondsLeft() > 0 && mayTakeWork(),
       spawn: (assignment, claim) => {
         const claimed = Promise.withResolvers<void>()
         slots.start(assignment, (onSlotFree) =>

@@ -25,6 +25,8 @@ export interface NodeChain {
   registration(
     signal?: AbortSignal,
   ): Promise<Pick<Registration, 'lastHeartbeat' | 'modelTiers'> | undefined>
+  /** Whether the wallet can pay for delivering an answer. */
+  canPay(signal?: AbortSignal): Promise<boolean>
   /** Returns the list commitment that a prompt key is bound to, undefined while there is none. */
   listCommitmentOf(high: bigint, low: bigint, signal?: AbortSignal): Promise<Hash32 | undefined>
   /** Sends `NodeRegistry.heartbeat()`, which costs gas. Returns the transaction hash. */

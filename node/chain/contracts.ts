@@ -3,11 +3,12 @@ import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
 import { lacksFunds, toChainError } from '../../lib/chain/chain-error.ts'
 import { createChainWriter } from '../../lib/chain/clients.ts'
 import { listOf, storeOutputKey } from '../../lib/chain/key-lists.ts'
+import { reading } from '../../lib/chain/reading.ts'
 import { sendCall } from '../../lib/chain/send.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { NodeChain } from './chain.ts'
-import { createRegistryReader } from './registry.ts'
+import { createRegistryReader, deliveryGas } from './registry.ts'
 
 /** Makes the node's view of the contracts, with its wallet. */
 export function createNodeChain(options: {
@@ -22,6 +23,16 @@ export function createNodeChain(options: {
   const registry = createRegistryReader(options)
   return {
     registration: (signal) => registry.registrationOf(account.address, signal),
+
+    async canPay(signal) {
+      const { publicClient } = chain
+      const found = Promise.all([
+        publicClient.getBalance({ address: account.address }),
+        publicClient.getGasPrice(),
+      ])
+      const [balance, gasPrice] = await reading('reading the balance', found, signal)
+      return balance >= deliveryGas * gasPrice
+    },
 
     async listCommitmentOf(high, low, signal) {
       const { commitment } = await listOf(chain, options.promptKeyStore, high, low, signal)

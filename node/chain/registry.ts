@@ -81,6 +81,8 @@ export type RegistryStep =
 
 /** An upper bound for the gas of any of these steps. `tests/contracts/gas.test.ts` checks it. */
 export const registerGas = 150_000n
+/** Gas for delivering one answer, which costs about three times as much. */
+export const deliveryGas = 3n * registerGas
 
 /** The location of NodeRegistry. */
 export type RegistryEndpoint = {

@@ -1,7 +1,7 @@
 import { explainError } from '../../lib/host/explain-error.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { registerGas } from '../chain/registry.ts'
+import { deliveryGas } from '../chain/registry.ts'
 import { passesByItself, reasonsOf, remedies } from '../eligibility.ts'
 import { etherText, timeText, toSend } from './amounts.ts'
 import { type Answer, type Surroundings, valueIn } from './look-around.ts'
@@ -15,8 +15,8 @@ export type Trouble = {
   readonly retryable: boolean
 }
 
-/** Gas that a node should always be able to pay for, enough for ten answers: a delivery costs about three times as much as registering. */
-export const workingGas = 30n * registerGas
+/** Gas that a node should always be able to pay for, enough for ten answers. */
+export const workingGas = 10n * deliveryGas
 
 /** Returns whether the ICL considers the node, null when it cannot be asked, and all troubles. */
 export function diagnoseNode(seen: Surroundings): {

@@ -136,6 +136,36 @@ describe('the daemon', () => {
     await end(world, running)
   })
 
+  it('takes no work while its wallet cannot pay for an answer, says so to the ICL at once, and goes on by itself', async () => {
+    const world = await createDaemonWorld()
+    const free = () => world.api.postHeartbeat.mock.calls.at(-1)?.[0].body.free_slots
+    world.chain.state.canPay = false
+    const running = world.start()
+    await world.clock.advance(1_000)
+    expect(world.lines('Taking no work: the wallet cannot pay')).toHaveLength(1)
+    expect(free()).toBe(0)
+    world.offer(1)
+    await world.clock.advance(120_000)
+    expect(world.api.claimAssignment).not.toHaveBeenCalled()
+    world.chain.state.canPay = true
+    await world.clock.advance(60_000)
+    expect(world.lines('The wallet can pay for answers again')).toHaveLength(1)
+    expect(world.api.claimAssignment).toHaveBeenCalledTimes(1)
+    await end(world, running)
+  })
+
+  it('notices at a delivery that its wallet cannot pay any more', async () => {
+    const world = await createDaemonWorld()
+    const running = world.start()
+    await world.clock.advance(1_000)
+    world.chain.state.canPay = false
+    world.offer(1)
+    await world.clock.advance(30_000)
+    expect(world.lines('aborted: no funds for gas')).toHaveLength(1)
+    expect(world.lines('Taking no work: the wallet cannot pay')).toHaveLength(1)
+    await end(world, running)
+  })
+
   it('sends a heartbeat that failed again as soon as the ICL answers, and says once that it was away', async () => {
     const world = await createDaemonWorld()
     const away = new SvcError('icl-unreachable', 'gone', { hint: 'Wait.', retryable: true })

@@ -104,7 +104,13 @@ export function fakeChain(coprocessor: FakeCoprocessor) {
   const stored: OutputKey[] = []
   /** What prompt keys are bound to, by the high handle. */
   const commitments = new Map<bigint, Hash32>()
-  const state: { lastHeartbeat: number; isRegistered: boolean; heartbeats: number } = {
+  const state: {
+    canPay: boolean
+    lastHeartbeat: number
+    isRegistered: boolean
+    heartbeats: number
+  } = {
+    canPay: true,
     lastHeartbeat: 0,
     isRegistered: true,
     heartbeats: 0,
@@ -112,12 +118,16 @@ export function fakeChain(coprocessor: FakeCoprocessor) {
   const chain: NodeChain = {
     registration: async () =>
       state.isRegistered ? { lastHeartbeat: state.lastHeartbeat, modelTiers: [0] } : undefined,
+    canPay: async () => state.canPay,
     listCommitmentOf: async (high) => commitments.get(high),
     sendHeartbeat: async () => {
       state.heartbeats++
       return `0x${'99'.repeat(32)}`
     },
     storeOutputKey: async (key) => {
+      if (!state.canPay) {
+        throw new SvcError('chain-wallet-empty', 'no funds for gas', { hint: 'Send gas money.' })
+      }
       stored.push(key)
       return {
         highHandle: coprocessor.store(coprocessor.plain(key.high.ctHash)),

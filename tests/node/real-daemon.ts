@@ -120,6 +120,7 @@ function chainOf(icl: RealIcl, address: Address): NodeChain {
       lastHeartbeat: Math.floor(icl.clock.now() / 1000),
       modelTiers: [0],
     }),
+    canPay: async () => true,
     listCommitmentOf: async (high, low) => (await icl.chain.listOf(high, low))?.commitment,
     sendHeartbeat: async () => `0x${'99'.repeat(32)}`,
     storeOutputKey: async (key) => {

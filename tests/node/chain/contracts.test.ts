@@ -44,13 +44,15 @@ describe("the node's chain", () => {
     expect(await nodeWith(keyOf(5)).listCommitmentOf(1n, 2n)).toBeUndefined()
   })
 
-  it('says where to send gas money when there is none left', async () => {
+  it('says that the wallet cannot pay, and where to send gas money', async () => {
     const wallet = chain.wallet(4)
     const { address } = wallet.walletClient.account
+    expect(await nodeWith(keyOf(4)).canPay()).toBe(true)
     await createTestClient({ mode: 'anvil', transport: http(chain.anvil.rpcUrl) }).setBalance({
       address,
       value: 1n,
     })
+    expect(await nodeWith(keyOf(4)).canPay()).toBe(false)
     await expect(nodeWith(keyOf(4)).sendHeartbeat()).rejects.toMatchObject({
       code: 'no-gas',
       hint: `Send gas money to ${address.toLowerCase()}.`,
