@@ -2,6 +2,7 @@ import { Logger } from 'tslog'
 import type { Clock } from '../lib/clock.ts'
 import type { Address } from '../lib/codecs.ts'
 import { printableJson, printableLine } from '../lib/printable.ts'
+import { createRepeats } from './repeats.ts'
 import { utcText } from './utc.ts'
 
 /** The levels of log lines, from the most detailed (spec 6). */
@@ -24,6 +25,9 @@ export interface Log {
 
 const tslogLevels = { DEBUG: 'DEBUG', INFO: 'INFO', WARNING: 'WARN', ERROR: 'ERROR' } as const
 
+/** A log that counts repeated warnings. `end` writes the counts that are left. */
+export type EndingLog = Log & { readonly end: () => void }
+
 /** Makes the node's log. `write` receives whole lines without a line break. */
 export function createLog(options: {
   readonly level: LogLevel
@@ -33,7 +37,7 @@ export function createLog(options: {
   readonly write: (line: string) => void
   /** For a person who watches: at INFO, one line per job in place of its steps. */
   readonly isBrief?: boolean
-}): Log {
+}): EndingLog {
   const { address, clock, format = 'text' } = options
   const lineOf = (level: LogLevel, message: string): string => {
     const now = clock.now()
@@ -52,14 +56,22 @@ export function createLog(options: {
     stack: { capture: 'off' },
     attachedTransports: [({ level, message }) => options.write(lineOf(level, message))],
   })
-  const info = (message: string) => void logger.info({ message, level: 'INFO' })
+  const repeats = createRepeats(clock, (message) => void logger.warn({ message, level: 'WARNING' }))
+  const info = (message: string) => {
+    repeats.before(message)
+    logger.info({ message, level: 'INFO' })
+  }
   const leavesOut = options.isBrief === true && options.level === 'INFO'
   return {
     debug: (message) => void logger.debug({ message, level: 'DEBUG' }),
     info,
     step: leavesOut ? () => {} : info,
     summary: leavesOut ? info : () => {},
-    warning: (message) => void logger.warn({ message, level: 'WARNING' }),
-    error: (message) => void logger.error({ message, level: 'ERROR' }),
+    warning: repeats.warn,
+    error: (message) => {
+      repeats.before(message)
+      logger.error({ message, level: 'ERROR' })
+    },
+    end: repeats.end,
   }
 }

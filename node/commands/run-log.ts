@@ -34,8 +34,10 @@ export function openLog(
       : openLogFile({ path: resolve(path), maxBytes, oldFiles }, print)
   const { log_level: level, log_format: format } = config
   const isBrief = path === undefined && format === 'text' && isWatched === true
-  return {
-    log: createLog({ level, format, address, clock, write: sink.write, isBrief }),
-    close: sink.close,
+  const log = createLog({ level, format, address, clock, write: sink.write, isBrief })
+  const close = () => {
+    log.end()
+    sink.close()
   }
+  return { log, close }
 }
