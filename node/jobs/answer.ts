@@ -16,11 +16,13 @@ import type { Usage } from '../inference/provider.ts'
 import { checkList, untrusted } from './check-list.ts'
 import { decryptKey } from './decrypt-key.ts'
 import { grantPatienceMs, type JobDeps } from './job-deps.ts'
-import type { LeftMs } from './lease.ts'
+import { checkStands, type LeftMs } from './lease.ts'
 import { noteAsked } from './note-asked.ts'
 import { waitOut } from './wait-out.ts'
 
 const slowInferenceMs = 30_000
+/** How long after its claim a job counts as standing. A node that took longer asks. */
+const trustedMs = 1_500
 // About 4k tokens.
 const longPromptCharacters = 16_000
 
@@ -48,10 +50,13 @@ export async function produceAnswer(
   inference: Inference,
 ): Promise<Answer> {
   const { jobId, comparator } = claim
+  const beganAt = deps.clock.monotonic()
   const isCommitted = await waitOut(deps, jobId, signal, () => checkList(deps, claim, signal))
   const promptKey = await decryptPromptKey(deps, claim, signal)
   if (!isCommitted) throw untrusted('to which the client has not committed on chain')
   const prompt = await openPrompt(deps, claim, promptKey, signal)
+  // The next call costs money.
+  if (elapsedSince(deps.clock, beganAt) > trustedMs) await checkStands(deps, claim, signal)
   const text = await runInference(deps, claim, prompt, signal, inference)
   const secrets = await secretsOf(prompt, promptKey, jobId)
   const evidence = await comparators[comparator].evidenceOf({ text, ...secrets })

@@ -147,6 +147,24 @@ async function endOf(
   return leaseOver()
 }
 
+/** Throws ProblemError `job-settled` when the ICL says that the work of an assignment is over. An ICL that is away ends nothing. */
+export async function checkStands(
+  { api }: Pick<JobDeps, 'api'>,
+  { jobId, fence }: AssignmentId,
+  signal: AbortSignal,
+): Promise<void> {
+  const input = { params: { jobId }, query: { wait: 0 } }
+  try {
+    const view = await api.getAssignment(input, { signal, timeoutMs: askMs })
+    if (view.fence === fence && view.step === 'work') return
+  } catch (error) {
+    signal.throwIfAborted()
+    if (isPassing(error)) return
+    throw error
+  }
+  throw new ProblemError('job-settled', 'the job was over before the provider was asked')
+}
+
 const turnOver = () => new ProblemError('not-your-turn', 'its time is over')
 
 const leaseOver = (): SvcError =>

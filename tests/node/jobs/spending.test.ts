@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
+import { ProblemError } from '../../../lib/problem.ts'
 import { promptOfText } from '../../../lib/prompt.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import type { InferenceProvider } from '../../../node/inference/provider.ts'
@@ -56,6 +57,23 @@ describe('a node', () => {
     expect(world.complete).toHaveBeenCalledTimes(1)
     expect(weigh).not.toHaveBeenCalled()
     expect(world.api.postVerdict.mock.calls[0]![0].body).toMatchObject({ verdict: 'match' })
+  })
+
+  it('does not ask its provider for a job that ended while its prompt was fetched, but does while the ICL is away', async () => {
+    for (const [ask, count] of [
+      [async (world: JobWorld) => ({ ...world.view, step: 'over' as const }), 0],
+      [async (world: JobWorld) => world.view, 1],
+      [() => Promise.reject(new ProblemError('unavailable', 'away')), 1],
+    ] as const) {
+      const world = await createJobWorld('leader')
+      vi.spyOn(world.blobs, 'download').mockRejectedValueOnce(
+        new SvcError('blob-unavailable', 'answered 404', { hint: 'Wait.', retryable: true }),
+      )
+      world.api.getAssignment.mockImplementationOnce(() => ask(world))
+      await run(world)
+      expect(world.complete).toHaveBeenCalledTimes(count)
+      expect(abortsOf(world)).toEqual([])
+    }
   })
 
   it('asks for no longer prompt or answer than its operator offers', async () => {
