@@ -10,6 +10,7 @@ import { keepPruned } from './prune-store.ts'
 import { sendWhatLasts } from './send-what-lasts.ts'
 import { tickDue } from './ticks-due.ts'
 import { watchChanges } from './watch-changes.ts'
+import { watchContracts } from './watch-contracts.ts'
 
 const idleMs = 250
 const finishMs = 5_000
@@ -31,6 +32,7 @@ export async function runWorkers(given: Dependencies, signal: AbortSignal): Prom
     replicas.keep(ended),
     leadership.keep(ended),
     watchChanges(deps, ended),
+    watchContracts(deps, ended),
     keepPruned(deps, leadership, ended),
     every(deps, keyRefreshMs, ended, 'refreshing the keys', () => deps.keys.refresh()),
   ]

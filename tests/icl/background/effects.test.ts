@@ -232,11 +232,16 @@ describe('what is done outside', () => {
     expect((await a.api().getReadiness()).reasons.join()).not.toContain('another result')
   })
 
-  it('is what the operator is told of when the contracts are wrong', async () => {
-    const { a, chain } = await pair()
-    chain.findFaults = async () => ['ResultRegistry: there is no contract at 0xde']
-    expect((await a.api().getReadiness()).reasons).toContain(
-      'ResultRegistry: there is no contract at 0xde',
-    )
+  it('is what the operator is told of in /readyz and in the log when the contracts are wrong', async () => {
+    const { a, chain, clock } = await pair()
+    const fault = 'ResultRegistry: there is no contract at 0xde'
+    const told = () => a.logged.filter((line) => line.includes(fault))
+    chain.findFaults = async () => [fault]
+    expect((await a.api().getReadiness()).reasons).toContain(fault)
+    await clock.advance(600_000)
+    expect(told()).toHaveLength(1)
+    chain.findFaults = async () => []
+    await clock.advance(300_000)
+    expect(told()).toEqual([told()[0], expect.stringContaining(`over: ${fault}`)])
   })
 })
