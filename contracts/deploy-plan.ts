@@ -41,7 +41,9 @@ export const ask = async <T>(doing: string, work: Promise<T>, signal: AbortSigna
   } catch (error) {
     signal.throwIfAborted()
     if (error instanceof SvcError) throw error
-    const why = isRateLimited(error) ? 'it has too many requests' : shortMessageOf(error)
+    const why = isRateLimited(error)
+      ? 'it refuses requests: too many requests'
+      : shortMessageOf(error)
     throw new SvcError('chain-unavailable', `${doing}: the chain RPC failed: ${why}`, {
       hint: 'Check --rpc-url or SVC_RPC_URL, and try again.',
       retryable: true,

@@ -1,3 +1,4 @@
+import { whatOf } from '../../lib/causes.ts'
 import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import { withDeadline } from '../../lib/deadline.ts'
 import { maxBlobBytes } from '../../lib/endpoints.ts'
@@ -115,7 +116,7 @@ const soon = <T>(clock: Clock, ms: number, work: Promise<T>, otherwise: T): Prom
 
 const reasonOf = (error: unknown): string =>
   error instanceof SvcError && error.code === 'chain-too-many-requests'
-    ? 'the chain RPC has too many requests'
+    ? whatOf('chain-too-many-requests')
     : 'the chain does not respond'
 
 /** Finds faults of the contracts and results that are not committed. It looks seldom and returns soon with what is known. */

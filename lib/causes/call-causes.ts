@@ -17,7 +17,7 @@ export const callCauses = {
     passes,
   ),
   'chain-too-many-requests': serviceOperator(
-    'the chain RPC has too many requests',
+    'the chain RPC refuses requests: too many requests',
     'wait, or use an RPC endpoint with a higher limit',
     passes,
   ),

@@ -80,7 +80,7 @@ export const callFaults: readonly CallFault[] = [
     fault: 'an RPC over its rate limit',
     rpc: { eth_call: { error: { code: -32_005, message: 'limit exceeded' } } },
     code: 'chain-too-many-requests',
-    said: `${reading}: the chain RPC has too many requests (limit exceeded)`,
+    said: `${reading}: the chain RPC refuses requests: too many requests (limit exceeded)`,
   },
   {
     fault: 'a contract that reverts',

@@ -122,15 +122,16 @@ const troubles: readonly Trouble[] = [
     name: '429 for every request',
     begin: refusing(/./),
     end: answering,
-    readiness: /the chain RPC has too many requests/,
-    commitError: /the chain RPC has too many requests/,
+    readiness: /the chain RPC refuses requests: too many requests/,
+    commitError: /the chain RPC refuses requests: too many requests/,
   },
   {
     name: '429 for transactions only',
     begin: refusing(/eth_sendRawTransaction/),
     end: answering,
     readiness: /^results that wait to be committed: 3; last try: .*too many requests/,
-    commitError: /^committing results as 0x\w+ at 0x\w+: the chain RPC has too many requests/,
+    commitError:
+      /^committing results as 0x\w+ at 0x\w+: the chain RPC refuses requests: too many requests/,
   },
   {
     name: 'away: connections are cut',
