@@ -94,6 +94,9 @@ async function askRpc(
   return address
 }
 
+const mockHint =
+  "for development, tier 0 only. `svc-node attest` asks for a key, which the ICL's operator gives out"
+
 async function askBackend(
   prompts: Prompts,
   network: Network | undefined,
@@ -102,12 +105,15 @@ async function askBackend(
 ): Promise<string> {
   const backends = network?.attestation_backends ?? []
   const [only] = backends
-  if (backends.length === 1 && only !== undefined) return only
+  if (backends.length === 1 && only !== undefined) {
+    if (only === 'mock') prompts.say(`It attests by mock: ${mockHint}`)
+    return only
+  }
   const { text, json } = await prompts.wait('Looking for a TPM', (signal) =>
     lookForTpm({ config: { tpm }, configPath: '' }, context, signal),
   )
   const tpmChoice = { value: 'tpm', label: 'tpm', hint: text }
-  const mockChoice = { value: 'mock', label: 'mock', hint: 'an HMAC, for development, tier 0 only' }
+  const mockChoice = { value: 'mock', label: 'mock', hint: mockHint }
   const isFound = 'device' in json
   return await prompts.select(
     'How does this machine attest?',

@@ -51,7 +51,9 @@ export async function askModels(
       .join(',')
   const models = await prompts.text({
     message: 'Models to serve, comma separated',
-    placeholder: suggested.slice(0, 2).join(',') || 'llama3:8b',
+    ...(suggested.length > 0
+      ? { otherwise: suggested.slice(0, 2).join(',') }
+      : { placeholder: 'llama3:8b' }),
     check: (text) =>
       mistakeIn(
         { supported_model_ids: qualified(text), ...(providers && { providers }) },

@@ -46,12 +46,16 @@ export async function createPrompts({ input, output }: Terminal) {
       readonly message: string
       readonly initial?: string | undefined
       readonly placeholder?: string
+      /** The answer of an operator who types nothing. It is shown as the placeholder. */
+      readonly otherwise?: string
       readonly check?: Check
     }): Promise<string> => {
-      const { message, initial, placeholder, check } = question
+      const { message, initial, otherwise, placeholder = otherwise, check } = question
       return answered((signal) =>
         clack.text({
-          ...{ ...io, signal, message, ...validating(check) },
+          ...{ ...io, signal, message },
+          ...validating(check && ((text) => check(text || (otherwise ?? '')))),
+          ...(otherwise !== undefined && { defaultValue: otherwise }),
           ...(initial !== undefined && { initialValue: initial }),
           ...(placeholder !== undefined && { placeholder }),
         }),

@@ -68,6 +68,18 @@ describe('svc-node init on a terminal', () => {
     }
   })
 
+  it('serves the models that it shows when nothing is typed, and says what mock attestation needs', async () => {
+    const terminal = init({ SVC_KEY_PASSWORD: password })
+    await terminal.answer('Address of the ICL', `${icl.url}${enter}`)
+    await terminal.answer('Address of a chain RPC', `${chain.url}${enter}`)
+    await terminal.answer('Where do the models run?', enter)
+    await terminal.answer('Models to serve', enter)
+    await terminal.answer('Write ', enter)
+    expect(await terminal.exited).toBe(0)
+    expect(terminal.screen()).toContain("which the ICL's operator gives out")
+    expect((await configOf()).supported_model_ids).toEqual(['openai:gpt-4o-mini', 'openai:gpt-4o'])
+  })
+
   it('tries answers out, says what is wrong with them, and asks again', async () => {
     const terminal = init()
     await terminal.answer('Address of the ICL', `ftp://icl${enter}`)
