@@ -57,6 +57,13 @@ const addNode = (file: string, registry: string): string =>
       .join(' && '),
   )
 
+/** Prints the keys that another node or client of this world needs. */
+export function tellKeys({ say }: Pick<Story, 'say'>, { chain, mockAttestationKey }: World): void {
+  say(`  mock key     ${mockAttestationKey}  (for attestation)`)
+  say('Wallets with money on this chain. Their keys are public, so never use them elsewhere:')
+  for (const { address, privateKey } of chain.spare) say(`  ${address}  ${privateKey}`)
+}
+
 /** Prints addresses, keys, and commands to copy. */
 export async function tellGuide(
   { say }: Pick<Story, 'say'>,
@@ -67,7 +74,7 @@ export async function tellGuide(
     readonly webhookUrl: string
   },
 ): Promise<void> {
-  const { chain, icl, nodes, folder, mockAttestationKey, standInUrl } = world
+  const { chain, icl, nodes, folder, standInUrl } = world
   const { provider, model, webhookUrl } = options
   const clientFile = join(folder, 'client.env')
   await writeEnvironment(clientFile, await clientEnvironment(world))
@@ -90,11 +97,9 @@ export async function tellGuide(
   say(`  chain RPC    ${chain.rpcUrl}  (chain id ${chain.chainId})`)
   say(`  contracts    ${join(folder, 'deployment.json')}`)
   say(`  coordinator  ${chain.coordinator}  key ${chain.coordinatorKey}`)
-  say(`  mock key     ${mockAttestationKey}  (for attestation)`)
   for (const { name, address } of nodes) say(`  ${name}       ${address}`)
   say(`  logs         ${join(folder, '*.log')}`)
-  say('Wallets with money on this chain. Their keys are public, so never use them elsewhere:')
-  for (const { address, privateKey } of chain.spare) say(`  ${address}  ${privateKey}`)
+  tellKeys({ say }, world)
   say('In another terminal, send a prompt:')
   say(withFile(clientFile, 'npm run -s infer -- "What is a lighthouse for?"'))
   say("Serve its answers to what speaks OpenAI's protocol (docs/gateway.md):")

@@ -15,6 +15,7 @@ import { findBlobsInKubo } from './blobs-in-kubo.ts'
 import { checkDisk } from './check-machine.ts'
 import { checkProvider } from './check-provider.ts'
 import { clientEnvironment } from './client-environment.ts'
+import { tellKeys } from './dev-guide.ts'
 import { kuboPath } from './kubo-process.ts'
 import { chooseProvider, type DemoOptions, ngramModel, parseDemoOptions, usage } from './options.ts'
 import { jsonFailure, jsonResult, tellBlobs, tellError, tellResult } from './result.ts'
@@ -156,6 +157,7 @@ async function stayUp(
   for (const { name, address } of nodes) story.say(`  ${name.padEnd(11)} ${address}`)
   story.say(`  files       ${folder}`)
   if (playground) story.say(`  playground  ${icl.url}/playground`)
+  tellKeys(story, world)
   if (inference) {
     const { jobId, readToken } = inference
     story.say('Its receipt, checked on chain, and its list of nodes, drawn again:')
