@@ -15,6 +15,7 @@ import {
   readRecord,
 } from '../attestation/record.ts'
 import { newSessionKey } from '../attestation/session.ts'
+import { watchingClock } from '../clock-watch.ts'
 import type { Config } from '../config.ts'
 import { type LoadedConfig, loadConfig } from '../config-file.ts'
 import { type DaemonDeps, runDaemon } from '../daemon.ts'
@@ -143,7 +144,7 @@ async function connect(
   const { createProcessProver } = await import('../../lib/host/coprocessor/process-prover.ts')
   const rpcFetch = rpcFetchFor?.(Object.values(network.contracts))
   const endpoint = { rpcUrl: config.cofhe_endpoint, chainId: network.chain_id, account, rpcFetch }
-  const shared = { baseUrl: icl, fetch, clock, random }
+  const shared = { baseUrl: icl, fetch: watchingClock(fetch, clock, log), clock, random }
   const api = createApi({ ...shared, signer: { kind: 'node', address, key: sessionKey } })
   const prover = createProcessProver({
     clock,

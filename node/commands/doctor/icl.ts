@@ -1,18 +1,17 @@
-import { z } from 'zod'
+import { elapsedSince } from '../../../lib/clock.ts'
 import { withDeadline } from '../../../lib/deadline.ts'
 import type { Check } from '../../../lib/host/checks.ts'
 import { failed, failedBy, ok, skipped } from '../../../lib/host/checks.ts'
 import { explainError } from '../../../lib/host/explain-error.ts'
 import { ask } from '../../../lib/outgoing.ts'
 import type { Network } from '../../../lib/schemas/network.ts'
+import { clockRemedy, compareClock } from '../../clock-watch.ts'
 import type { Config } from '../../config.ts'
 import type { CommandContext } from '../context.ts'
 import { ownNetworkOf } from '../reach.ts'
 
 const attemptMs = 10_000
 const maxLivezBytes = 4_096
-// The ICL accepts signed requests for 60 s.
-const tolerableMs = 30_000
 
 /** Checks that the ICL responds, belongs to the configured deployment, and accepts this node's attestation backend. */
 export async function checkIcl(
@@ -41,24 +40,15 @@ export async function checkClock(
   { fetch, clock }: CommandContext,
 ): Promise<Check> {
   const name = 'clock'
-  const before = clock.now()
+  const sentAt = clock.monotonic()
   const late = () => new Error('the ICL gave no answer')
   try {
     const { headers } = await withDeadline(clock, attemptMs, undefined, late, (signal) =>
       ask(fetch, new URL('/livez', icl_endpoint), { signal, maxBytes: maxLivezBytes }),
     )
-    const roundTripMs = clock.now() - before
-    const date = z.coerce.date().safeParse(headers.get('date') ?? '')
-    if (!date.success) return skipped(name, 'the ICL does not say what time it is')
-    // The header has a resolution of one second.
-    const aheadMs = before + roundTripMs / 2 - (date.data.getTime() + 500)
-    const seconds = Math.round(Math.abs(aheadMs) / 1000)
-    const side = aheadMs > 0 ? 'ahead of' : 'behind'
-    if (Math.abs(aheadMs) - roundTripMs / 2 <= tolerableMs) {
-      return ok(name, seconds <= 1 ? "agrees with the ICL's" : `${seconds} s ${side} the ICL's`)
-    }
-    const remedy = 'Set the clock of this machine, for example with NTP (timedatectl set-ntp true).'
-    return failed(name, `${seconds} s ${side} the ICL's`, remedy)
+    const compared = compareClock({ headers }, clock, elapsedSince(clock, sentAt))
+    if (compared === undefined) return skipped(name, 'the ICL does not say what time it is')
+    return compared.isRight ? ok(name, compared.text) : failed(name, compared.text, clockRemedy)
   } catch (error) {
     return skipped(name, `needs the ICL: ${explainError(error).message}`)
   }
