@@ -1,22 +1,17 @@
-import { CofheErrorCode, isCofheError } from '@cofhe/sdk'
 import { causesOf, isRateLimited, isUnreachable, shortMessageOf } from '../chain/chain-error.ts'
 import { SvcError } from '../svc-error.ts'
+import { ServiceFailure } from './services.ts'
 
 const httpForbidden = 403
 const httpNotFound = 404
 const httpTooManyRequests = 429
 const maxWords = 300
 
-const statusOf = (error: unknown): unknown =>
-  causesOf(error)
-    .map((cause) => (isCofheError(cause) ? cause.context?.status : undefined))
-    .find((status) => status !== undefined)
+const failureOf = (error: unknown): ServiceFailure | undefined =>
+  causesOf(error).find((cause) => cause instanceof ServiceFailure)
 
 const saysOneOf = (error: unknown, words: RegExp): boolean =>
   causesOf(error).some((cause) => cause instanceof Error && words.test(cause.message))
-
-const isUnknown = (error: unknown): boolean =>
-  statusOf(error) === httpNotFound || saysOneOf(error, /sealOutput request not found/)
 
 /** Removes requests to the chain from a message. The SDK quotes viem in full, with the RPC's address and the data sent. */
 const withoutRequests = (error: unknown): string =>
@@ -26,9 +21,11 @@ const withoutRequests = (error: unknown): string =>
     return message.replaceAll(cause.message, () => String(cause.shortMessage))
   }, shortMessageOf(error))
 
-/** Shortens an error to one line, because the SDK puts whole answers of services into its messages. */
-const wordsOf = (error: unknown): string =>
-  withoutRequests(error)
+/** Shortens an error to one line, because messages have whole answers of services in them. */
+const wordsOf = (error: unknown): string => onOneLine(withoutRequests(error))
+
+const onOneLine = (text: string): string =>
+  text
     .replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
     .trim()
     .slice(0, maxWords)
@@ -39,13 +36,10 @@ export const isPermitRefused = (error: unknown): boolean =>
 
 /** True when the chain's RPC or the coprocessor refused because of its rate limit. */
 export const isLimited = (error: unknown): boolean =>
-  statusOf(error) === httpTooManyRequests ||
-  isRateLimited(error) ||
-  // Of the verifier's refusals the SDK keeps only the text.
-  /too.?many.?requests/i.test(verifierRefusal(error)?.words ?? '')
+  failureOf(error)?.status === httpTooManyRequests || isRateLimited(error)
 
 const isDenied = (error: unknown): boolean =>
-  statusOf(error) === httpForbidden || saysOneOf(error, /NotAllowed|PermissionInvalid_/)
+  failureOf(error)?.status === httpForbidden || saysOneOf(error, /NotAllowed|PermissionInvalid_/)
 
 /** Returns the error of a coprocessor's refusal or failure. `what` is the operation that failed (spec 7). */
 export const toCoprocessorError = (error: unknown, what: string): SvcError => {
@@ -63,7 +57,7 @@ export const toCoprocessorError = (error: unknown, what: string): SvcError => {
       cause: error,
     })
   }
-  if (isUnknown(error)) {
+  if (failureOf(error)?.status === httpNotFound) {
     return new SvcError('coprocessor-ciphertext-unknown', `${what}: unknown ciphertext (404)`, {
       hint: 'The coprocessor has never seen this handle: it is no stored one, or one of another network.',
       cause: error,
@@ -104,13 +98,10 @@ export const timedOut = (what: string, timeoutMs: number): SvcError =>
 export const verifierRefusal = (
   error: unknown,
 ): { readonly words: string; readonly isFinal: boolean } | undefined => {
-  const refused = causesOf(error).some(
-    (cause) => isCofheError(cause) && cause.code === CofheErrorCode.ZkVerifyFailed,
-  )
-  const words = refused ? wordsOf(error).split(/HTTP error! [^-]* - /)[1] : undefined
-  return words === undefined
-    ? undefined
-    : { words, isFinal: /invalid[ _-]?(zk)?[ _-]?proof|proof is invalid/i.test(words) }
+  const failure = failureOf(error)
+  if (failure?.service !== 'verifier' || failure.status === undefined) return undefined
+  const isFinal = /invalid[ _-]?(zk)?[ _-]?proof|proof is invalid/i.test(failure.words)
+  return { words: onOneLine(failure.words), isFinal }
 }
 
 /** Returns the error of a proof that the verifier finally refused. */

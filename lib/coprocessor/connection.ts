@@ -1,10 +1,3 @@
-import {
-  assertCorrectEncryptedItemInput,
-  type CofheClient,
-  Encryptable,
-  type EncryptedItemInput,
-  FheTypes,
-} from '@cofhe/sdk'
 import type { Permit } from '@cofhe/sdk/permits'
 import type { EncryptedInput } from '../chain/encrypted-input.ts'
 import { type Clock, elapsedSince, type MonotonicMs } from '../clock.ts'
@@ -13,48 +6,19 @@ import type { EncryptedHalves, EncryptNews, EncryptStep } from './coprocessor.ts
 /** Two uint128 values. */
 export type Halves = { readonly high: bigint; readonly low: bigint }
 
-/** A connection to the coprocessor through its SDK. Calls do not retry. Errors are the SDK's unless they are SvcErrors. */
+/** A connection to the coprocessor. Calls do not retry. Errors are its own unless they are SvcErrors. */
 export interface Connection {
   /** Fetches the keys of `encrypt`, if that has not been done. */
   fetchKeys(signal: AbortSignal): Promise<void>
   /** `signal` ends what can be ended. The caller must stop waiting itself. */
   encrypt(halves: Halves, steps: StepTeller, signal: AbortSignal): Promise<EncryptedHalves>
-  decrypt(handle: bigint, permit: Permit): Promise<bigint>
+  decrypt(handle: bigint, permit: Permit, signal: AbortSignal): Promise<bigint>
 }
 
-const toInput = (item: EncryptedItemInput): EncryptedInput => {
-  assertCorrectEncryptedItemInput(item)
-  const { ctHash, securityZone, utype, signature } = item
-  return { ctHash, securityZone, utype, signature }
-}
-
-/** Encrypts with the SDK and reports its steps. */
-export async function encryptWith(
-  client: CofheClient,
-  { high, low }: Halves,
-  steps: StepTeller,
-): Promise<EncryptedHalves> {
-  const [encryptedHigh, encryptedLow] = await client
-    .encryptInputs([Encryptable.uint128(high), Encryptable.uint128(low)])
-    .onStep((name) => steps.begin(name))
-    .execute()
-  return { high: toInput(encryptedHigh), low: toInput(encryptedLow) }
-}
-
-/** Decrypts with the SDK. */
-export const decryptWith = (client: CofheClient, handle: bigint, permit: Permit): Promise<bigint> =>
-  client.decryptForView(handle, FheTypes.Uint128).withPermit(permit).execute()
-
-/** Connects at the first call. After a failure the next call connects again. */
-export function connectLazily(connect: () => Promise<CofheClient>): () => Promise<CofheClient> {
-  let connecting: Promise<CofheClient> | undefined
-  return () => {
-    connecting ??= connect().catch((error: unknown) => {
-      connecting = undefined
-      throw error
-    })
-    return connecting
-  }
+/** Takes the inputs for both halves. */
+export function halvesOf([high, low]: readonly EncryptedInput[]): EncryptedHalves {
+  if (high && low) return { high, low }
+  throw new TypeError('there are no inputs for both halves')
 }
 
 const stepNames: Readonly<Record<string, EncryptStep>> = {

@@ -1,3 +1,12 @@
+import {
+  assertCorrectEncryptedItemInput,
+  type CofheClient,
+  createCofheClientBase,
+  createCofheConfigBase,
+  Encryptable,
+  type EncryptedItemInput,
+  FheTypes,
+} from '@cofhe/sdk'
 import { hardhat } from '@cofhe/sdk/chains'
 import {
   createTestClient,
@@ -8,9 +17,10 @@ import {
   type WalletClient,
 } from 'viem'
 import { type ChainEndpoint, type ChainWriter, rpcTransport } from '../chain/clients.ts'
+import type { EncryptedInput } from '../chain/encrypted-input.ts'
 import { taskManager } from '../chain/task-manager.ts'
-import { type Connection, connectLazily, decryptWith, encryptWith } from './connection.ts'
-import { createSdkClient } from './sdk-client.ts'
+import { type Connection, type Halves, halvesOf, type StepTeller } from './connection.ts'
+import type { EncryptedHalves } from './coprocessor.ts'
 
 const knownMark = 1n << 255n
 const metadataMask = 0xffffn
@@ -42,20 +52,62 @@ const createInserter = (endpoint: ChainEndpoint, chain: ChainWriter) => {
   return { ...chain.walletClient, writeContract: insert as WalletClient['writeContract'] }
 }
 
-/** DEVELOPMENT ONLY: the SDK's mock mode, without encryption and proofs. */
-export function connectMock(endpoint: ChainEndpoint, chain: ChainWriter): Connection {
-  const connected = connectLazily(() =>
-    createSdkClient(chain, {
+const toInput = (item: EncryptedItemInput): EncryptedInput => {
+  assertCorrectEncryptedItemInput(item)
+  const { ctHash, securityZone, utype, signature } = item
+  return { ctHash, securityZone, utype, signature }
+}
+
+async function encryptWith(
+  client: CofheClient,
+  { high, low }: Halves,
+  steps: StepTeller,
+): Promise<EncryptedHalves> {
+  const items = await client
+    .encryptInputs([Encryptable.uint128(high), Encryptable.uint128(low)])
+    .onStep((name) => steps.begin(name))
+    .execute()
+  return halvesOf(items.map(toInput))
+}
+
+const noProofs = (): never => {
+  throw new TypeError('a local chain needs no proofs')
+}
+
+async function connect(endpoint: ChainEndpoint, chain: ChainWriter): Promise<CofheClient> {
+  const client = createCofheClientBase({
+    config: createCofheConfigBase({
+      environment: 'node',
       supportedChains: [hardhat],
       fheKeyStorage: null,
       useWorkers: false,
       mocks: { encryptDelay: 0, decryptDelay: 0 },
       _internal: { zkvWalletClient: createInserter(endpoint, chain) },
     }),
-  )
+    zkBuilderAndCrsGenerator: noProofs,
+    tfhePublicKeyDeserializer: noProofs,
+    compactPkeCrsDeserializer: noProofs,
+    initTfhe: noProofs,
+  })
+  await client.connect(chain.publicClient, chain.walletClient)
+  return client
+}
+
+/** DEVELOPMENT ONLY: the SDK's mock mode, without encryption and proofs. */
+export function connectMock(endpoint: ChainEndpoint, chain: ChainWriter): Connection {
+  let connecting: Promise<CofheClient> | undefined
+  const connected = () => {
+    // After a failure the next call connects again.
+    connecting ??= connect(endpoint, chain).catch((error: unknown) => {
+      connecting = undefined
+      throw error
+    })
+    return connecting
+  }
   return {
     fetchKeys: async () => {},
     encrypt: async (halves, steps) => encryptWith(await connected(), halves, steps),
-    decrypt: async (handle, permit) => decryptWith(await connected(), handle, permit),
+    decrypt: async (handle, permit) =>
+      (await connected()).decryptForView(handle, FheTypes.Uint128).withPermit(permit).execute(),
   }
 }

@@ -1,14 +1,16 @@
+import { PermitUtils } from '@cofhe/sdk/permits'
+import { type Hex, hexToBytes, numberToBytes } from 'viem'
 import type { ChainWriter } from '../chain/clients.ts'
 import type { Clock } from '../clock.ts'
+import { concatBytes } from '../digest.ts'
 import type { Fetch } from '../outgoing.ts'
 import type { CoprocessorUrls } from '../schemas/coprocessor-urls.ts'
 import { SvcError } from '../svc-error.ts'
 import { isLimited, refusedProof, verifierRefusal } from './cofhe-errors.ts'
-import type { StepTeller } from './connection.ts'
-import { type Connection, connectLazily, decryptWith, encryptWith } from './connection.ts'
+import { type Connection, halvesOf } from './connection.ts'
 import { createKeySource, type KeySource, type NetworkKeys } from './network-keys.ts'
 import type { Prover } from './prover.ts'
-import { createSdkClient, type SdkProve } from './sdk-client.ts'
+import { sealOutput, verifyProof } from './services.ts'
 
 /** The options of real encryption. */
 export type ProductionOptions = {
@@ -19,79 +21,47 @@ export type ProductionOptions = {
   readonly clock: Clock
 }
 
-const supportedChain = ({ chainId, urls }: ProductionOptions) => ({
-  id: chainId,
-  name: `chain ${chainId}`,
-  network: `chain-${chainId}`,
-  coFheUrl: urls.cofhe_url,
-  verifierUrl: urls.verifier_url,
-  thresholdNetworkUrl: urls.threshold_network_url,
-  environment: 'TESTNET' as const,
-})
+const securityZone = 0
 
-/**
- * Keeps the SDK from fetching keys, since its requests have no limits of time or size. The SDK only passes keys on to the prover, which
- * gets them from here. So their names are enough for it, and megabytes would block the event loop.
- */
-const keyStorageOf = (chainId: number) => ({
-  getItem: async () =>
-    JSON.stringify({
-      state: { fhe: { [chainId]: { 0: 'public key' } }, crs: { [chainId]: 'CRS' } },
-      version: 0,
-    }),
-  setItem: async () => {},
-  removeItem: async () => {},
-})
+/** Binds a proof to an account and a chain. */
+const metadataOf = (account: Hex, chainId: number): Uint8Array =>
+  concatBytes(
+    Uint8Array.of(securityZone),
+    hexToBytes(account),
+    numberToBytes(chainId, { size: 32 }),
+  )
 
-/** Wraps the prover for the SDK, with a promise that rejects when a proof fails. */
-function proofOf(prover: Prover, keys: NetworkKeys, steps: StepTeller, signal: AbortSignal) {
-  let fail: (error: unknown) => void = () => {}
-  const failed = new Promise<never>((_, reject) => {
-    fail = reject
-  })
-  failed.catch(() => {})
-  const prove: SdkProve = async (_publicKey, _crs, items, metadata) => {
-    try {
-      const values = items.map(({ data }) => BigInt(data))
-      const proof = await prover.prove({ ...keys, values, metadata }, signal)
-      steps.proofMade(proof.length)
-      return proof
-    } catch (error) {
-      fail(error)
-      // This never settles. On an error the SDK would go on with an invalid proof of its own.
-      return new Promise<never>(() => {})
-    }
-  }
-  return { prove, failed }
-}
-
-/** Connects by the SDK's production path: real ciphertexts, proofs by `prover`, and the coprocessor's three services. */
+/** Connects with real ciphertexts, proofs by `prover`, and the coprocessor's three services. */
 export function connectProduction(options: ProductionOptions, chain: ChainWriter): Connection {
   const { chainId, urls, prover, fetch, clock } = options
-  const supportedChains = [supportedChain(options)]
   const keys = createKeySource(urls.cofhe_url, fetch, clock)
-  const decrypter = connectLazily(() =>
-    createSdkClient(chain, { supportedChains, fheKeyStorage: null, useWorkers: false }),
-  )
+  const account = chain.walletClient.account.address
+  const metadata = metadataOf(account, chainId)
   return {
     fetchKeys: async (signal) => {
       await keys.current(signal)
     },
-    encrypt: async (halves, steps, signal) => {
+    encrypt: async ({ high, low }, steps, signal) => {
       steps.begin('fetchKeys')
       const held = await keys.current(signal)
-      const { prove, failed } = proofOf(prover, held, steps, signal)
-      const fheKeyStorage = keyStorageOf(chainId)
-      const config = { supportedChains, fheKeyStorage, useWorkers: true }
-      const client = await createSdkClient(chain, config, prove)
       try {
-        return await Promise.race([encryptWith(client, halves, steps), failed])
+        steps.begin('prove')
+        const proof = await prover.prove({ ...held, values: [high, low], metadata }, signal)
+        steps.proofMade(proof.length)
+        steps.begin('verify')
+        const call = { url: urls.verifier_url, fetch, clock, signal }
+        return halvesOf(await verifyProof(call, { proof, account, chainId }))
       } catch (error) {
         signal.throwIfAborted()
         throw await classified(error, keys, held, signal)
       }
     },
-    decrypt: async (handle, permit) => decryptWith(await decrypter(), handle, permit),
+    decrypt: async (handle, permit, signal) => {
+      const call = { url: urls.threshold_network_url, fetch, clock, signal }
+      const permission = PermitUtils.getPermission(permit, true)
+      const sealed = await sealOutput(call, { handle, chainId, permit: permission })
+      return PermitUtils.unseal(permit, sealed)
+    },
   }
 }
 

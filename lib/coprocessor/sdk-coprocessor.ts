@@ -66,21 +66,21 @@ export const createSdkCoprocessor = (options: CofheOptions): CofheCoprocessor =>
   const permit = createSelfPermit(chain, clock, options.onPermit)
   const connection = connectionOf(options, chain)
 
-  const decryptOnce = async (handle: bigint): Promise<bigint> =>
-    connection.decrypt(handle, await permit.current())
-  const decryptWithFreshPermit = (handle: bigint): Promise<bigint> =>
-    decryptOnce(handle).catch((error: unknown) => {
+  const decryptOnce = async (handle: bigint, signal: AbortSignal): Promise<bigint> =>
+    connection.decrypt(handle, await permit.current(), signal)
+  const decryptWithFreshPermit = (handle: bigint, signal: AbortSignal): Promise<bigint> =>
+    decryptOnce(handle, signal).catch((error: unknown) => {
       if (!isPermitRefused(error)) throw error
       permit.drop()
-      return decryptOnce(handle)
+      return decryptOnce(handle, signal)
     })
   const decrypting = async <T>(
     signal: AbortSignal | undefined,
-    body: () => Promise<T>,
+    body: (signal: AbortSignal) => Promise<T>,
   ): Promise<T> => {
     const late = () => timedOut('CoFHE decrypt failed', decryptTimeoutMs)
     return await withDeadline(clock, decryptTimeoutMs, signal, late, (ended) =>
-      body().catch((error: unknown) => {
+      body(ended).catch((error: unknown) => {
         ended.throwIfAborted()
         throw toCoprocessorError(error, 'CoFHE decrypt failed')
       }),
@@ -107,7 +107,8 @@ export const createSdkCoprocessor = (options: CofheOptions): CofheCoprocessor =>
       const late = () => timedOut('CoFHE encrypt failed', encryptTimeoutMs)
       await withDeadline(clock, encryptTimeoutMs, signal, late, connection.fetchKeys)
     },
-    decrypt: (handle, { signal } = {}) => decrypting(signal, () => decryptWithFreshPermit(handle)),
+    decrypt: (handle, { signal } = {}) =>
+      decrypting(signal, (ended) => decryptWithFreshPermit(handle, ended)),
     makePermit: (signal) =>
       decrypting(signal, async () => {
         await permit.current()

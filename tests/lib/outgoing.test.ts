@@ -6,6 +6,7 @@ import { createGatewayBlobs } from '../../lib/blobs/gateways.ts'
 import { toChainError } from '../../lib/chain/chain-error.ts'
 import { createChainReader } from '../../lib/chain/clients.ts'
 import { createKeySource } from '../../lib/coprocessor/network-keys.ts'
+import { sealOutput, verifyProof } from '../../lib/coprocessor/services.ts'
 import { ask, openAnswer } from '../../lib/outgoing.ts'
 import {
   systemClock as clock,
@@ -18,6 +19,7 @@ import { startPackedServer } from '../packed-server.ts'
 
 const rpcOf = (rpcUrl: string) => createChainReader({ rpcUrl, chainId: 31_337 }).publicClient
 const never = new AbortController().signal
+const serviceAt = (url: string) => ({ url, fetch, clock, signal: never })
 
 let packed: LocalServer
 let server: LocalServer
@@ -40,6 +42,10 @@ const callers = {
   "Kubo's gateway": (url) => readByGateway({ fetch, clock }, url, 'b', undefined),
   'a provider': (url) => providerFetch()(url, { method: 'POST', body: '{}' }),
   "the coprocessor's keys": (url) => createKeySource(url, fetch, clock).current(never),
+  "the coprocessor's verifier": (url) =>
+    verifyProof(serviceAt(url), { proof: new Uint8Array(3), account: '0x', chainId: 1 }),
+  "the coprocessor's threshold network": (url) =>
+    sealOutput(serviceAt(url), { handle: 1n, chainId: 1, permit: {} }),
 } satisfies Record<string, (url: string) => Promise<unknown>>
 
 describe('a packed answer', () => {
