@@ -1,6 +1,5 @@
 import type { MonotonicMs } from '../../lib/clock.ts'
 import type { Hash32, JobId } from '../../lib/codecs.ts'
-import { keccak256Hex, utf8 } from '../../lib/digest.ts'
 import { errorMessage } from '../../lib/error-message.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { atMost } from '../async/at-most.ts'
@@ -164,20 +163,5 @@ const asError = (error: unknown): Error =>
 function chainResultOf(job: Job): ChainResult {
   const [receipt, receiptHash] = [receiptOf(job), job.receiptHash]
   if (!receipt || !receiptHash) throw new TypeError('An accepted job has a receipt')
-  const { delivery, tally, verdicts } = receipt
-  const { deliverer, group } = tally.body
-  const members = receipt.answers
-    .filter((_, index) => ((group >> index) & 1) === 1)
-    .map(({ body }) => body.address)
-  const said = verdicts.filter(({ body }) => members.includes(body.address))
-  const matches = said.filter(({ body }) => body.verdict === 'match').length
-  return {
-    jobId: receipt.jobId,
-    outputCidHash: keccak256Hex(utf8(delivery.body.output_cid)),
-    receiptHash,
-    leader: deliverer,
-    verifiers: members.filter((member) => member !== deliverer),
-    matches,
-    noMatches: said.length - matches,
-  }
+  return { jobId: receipt.jobId, receiptHash, keyBlock: receipt.list.block.number }
 }

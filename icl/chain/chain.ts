@@ -8,13 +8,9 @@ import type { ChainSlash } from '../rules/fault.ts'
 /** An accepted job's result for ResultRegistry. */
 export type ChainResult = {
   readonly jobId: JobId
-  /** keccak256 of the output CID's text. */
-  readonly outputCidHash: Hash32
   readonly receiptHash: Hash32
-  readonly leader: Address
-  readonly verifiers: readonly Address[]
-  readonly matches: number
-  readonly noMatches: number
+  /** The block of the job's key. Results come later. */
+  readonly keyBlock: bigint
 }
 
 /** Whether a result is on chain, and deep enough to stay. */

@@ -4,6 +4,7 @@ import {
   type Hex,
   type PublicClient,
   parseEventLogs,
+  zeroHash,
 } from 'viem'
 import { resultRegistryAbi } from '../../lib/abi/result-registry.ts'
 import { causesOf, isRevert, toChainError } from '../../lib/chain/chain-error.ts'
@@ -13,6 +14,7 @@ import { SvcError } from '../../lib/svc-error.ts'
 import type { ChainResult, Commitment } from './chain.ts'
 import { contractFault } from './find-faults.ts'
 import { reading } from './reading.ts'
+import { missingEvent, searchBack } from './search-back.ts'
 
 type Registry = { readonly resultRegistry: Address; readonly confirmations: number }
 
@@ -24,35 +26,24 @@ export async function findCommitment(
   sentTx: Hash32 | undefined,
 ): Promise<Commitment> {
   const doing = `reading ResultRegistry at ${resultRegistry}`
-  const [recorded, committedAt] = await readResult(publicClient, resultRegistry, result)
-  if (committedAt === 0n) return { state: 'absent' }
+  const receiptHash = await readResult(publicClient, resultRegistry, result)
+  if (receiptHash === zeroHash) return { state: 'absent' }
   const latest = await reading(doing, () => publicClient.getBlockNumber())
-  const isShallow = (block: bigint) => latest - block + 1n < BigInt(confirmations)
-  if (recorded.receiptHash !== result.receiptHash) {
-    const block = await reading(doing, () =>
-      firstBlockSince(publicClient, committedAt + 1n, latest),
-    )
-    if (isShallow(block)) return { state: 'shallow' }
-    const hint =
-      'The job was settled before with another receipt, for example before a backup was restored. Nothing changes a result on chain.'
-    const message = `${doing}: it holds another result of job ${result.jobId}`
-    throw new SvcError('chain-conflict', message, { hint })
-  }
+  const recorded = { ...result, receiptHash }
   const found =
-    (await findSent(publicClient, result, sentTx)) ??
-    (await findEvent(publicClient, resultRegistry, result, committedAt, latest))
+    (await findSent(publicClient, recorded, sentTx)) ??
+    (await reading(doing, () => findEvent(publicClient, resultRegistry, recorded, latest)))
   if (!found) {
     const message = `${doing}: the result of job ${result.jobId} stands there, but not its event`
     throw new SvcError('chain-event-missing', message, missingEvent)
   }
-  return isShallow(found.block) ? { state: 'shallow' } : { state: 'deep', tx: found.tx }
+  if (latest - found.block + 1n < BigInt(confirmations)) return { state: 'shallow' }
+  if (receiptHash === result.receiptHash) return { state: 'deep', tx: found.tx }
+  const hint =
+    'The job was settled before with another receipt, for example before a backup was restored. Nothing changes a result on chain.'
+  const message = `${doing}: it holds another result of job ${result.jobId}`
+  throw new SvcError('chain-conflict', message, { hint })
 }
-
-/** What to do about an event that an RPC server does not show. */
-export const missingEvent = {
-  hint: 'The RPC server may lag behind, or may not keep events that long. Nothing is lost.',
-  retryable: true,
-} as const
 
 async function readResult(
   publicClient: PublicClient,
@@ -82,12 +73,14 @@ const isNoData = (cause: unknown): boolean =>
   cause instanceof ContractFunctionZeroDataError ||
   cause instanceof AbiDecodingDataSizeTooSmallError
 
+type Recorded = Pick<ChainResult, 'jobId' | 'keyBlock'> & { readonly receiptHash: Hex }
+
 type Found = { readonly tx: Hash32; readonly block: bigint }
 
-/** The event of this very result in the transaction that was sent for it. */
+/** The event of a recorded result in the transaction that was sent for it. */
 async function findSent(
   publicClient: PublicClient,
-  result: ChainResult,
+  result: Recorded,
   sentTx: Hash32 | undefined,
 ): Promise<Found | undefined> {
   if (sentTx === undefined) return undefined
@@ -111,7 +104,7 @@ type ResultLog = {
   readonly blockNumber: bigint
 }
 
-function foundIn(logs: readonly ResultLog[], result: ChainResult): Found | undefined {
+function foundIn(logs: readonly ResultLog[], result: Recorded): Found | undefined {
   const log = logs.find(
     ({ args }) => args.jobId === result.jobId && args.receiptHash === result.receiptHash,
   )
@@ -120,42 +113,20 @@ function foundIn(logs: readonly ResultLog[], result: ChainResult): Found | undef
   return { tx, block: log.blockNumber }
 }
 
-/** The event of this very result in the blocks of the second in which the contract took it. Another transaction put it there. */
-async function findEvent(
+/** The event of a recorded result that another transaction put there. It is younger than the job's key. */
+const findEvent = (
   publicClient: PublicClient,
   resultRegistry: Address,
-  result: ChainResult,
-  committedAt: bigint,
+  result: Recorded,
   latest: bigint,
-): Promise<Found | undefined> {
-  const doing = `reading ResultRegistry at ${resultRegistry}`
-  const logs = await reading(doing, async () => {
-    const fromBlock = await firstBlockSince(publicClient, committedAt, latest)
-    const toBlock = await firstBlockSince(publicClient, committedAt + 1n, latest)
-    return await publicClient.getContractEvents({
+): Promise<Found | undefined> =>
+  searchBack({ first: result.keyBlock, latest }, async (range) => {
+    const logs = await publicClient.getContractEvents({
       address: resultRegistry,
       abi: resultRegistryAbi,
       eventName: 'ResultCommitted',
       args: { jobId: result.jobId },
-      fromBlock,
-      toBlock,
+      ...range,
     })
+    return foundIn(logs, result)
   })
-  return foundIn(logs, result)
-}
-
-/** Returns the first block that is not older than a time (Unix seconds). Endpoints refuse to search many blocks for an event. */
-export async function firstBlockSince(
-  publicClient: PublicClient,
-  time: bigint,
-  latest: bigint,
-): Promise<bigint> {
-  let [low, high] = [0n, latest]
-  while (low < high) {
-    const middle = (low + high) / 2n
-    const { timestamp } = await publicClient.getBlock({ blockNumber: middle })
-    if (timestamp < time) low = middle + 1n
-    else high = middle
-  }
-  return low
-}

@@ -13,7 +13,7 @@ type Contracts = {
   readonly resultRegistry: Address
 }
 
-const gasOfOneCommit = 200_000n
+const gasOfOneCommit = 60_000n
 const coordinatorRole = stringToHex('coordinator', { size: 32 })
 
 /** Returns what keeps the coordinator from its work on chain. Throws SvcError `chain-*` when the chain does not answer. */

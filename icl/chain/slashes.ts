@@ -2,21 +2,18 @@ import { encodeFunctionData, type PublicClient } from 'viem'
 import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
 import { isRevert, revertNameOf, toChainError } from '../../lib/chain/chain-error.ts'
 import { chainHash } from '../../lib/chain/chain-hash.ts'
-import { isRangeRefused } from '../../lib/chain/search-blocks.ts'
 import { type Address, Hash32 } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { ChainSlash } from '../rules/fault.ts'
 import type { Chain } from './chain.ts'
-import { firstBlockSince, missingEvent } from './find-commitment.ts'
 import { reading } from './reading.ts'
+import { missingEvent, searchBack } from './search-back.ts'
 import type { Sender } from './sender.ts'
 
 type Registry = { readonly nodeRegistry: Address; readonly confirmations: number }
 
 const abi = nodeRegistryAbi
 const noHash = `0x${'0'.repeat(64)}`
-const blocksAtOnce = 5_000n
-const mostRounds = 2_000
 
 /** Reverts that need no action: another replica was faster, or the chain's clock is behind. */
 const passing: ReadonlySet<string> = new Set(['FaultAlreadyUsed', 'SlashNotPending', 'TooEarly'])
@@ -103,7 +100,7 @@ async function findSlash(
 
 type End = { readonly slash: ChainSlash; readonly depth: bigint }
 
-/** Finds the event that settled a slash. Searches back to the proposal in parts, and halves a part that an endpoint refuses as too long. */
+/** Finds the event that settled a slash, in the blocks since the proposal. */
 async function findEnd(
   publicClient: PublicClient,
   address: Address,
@@ -114,30 +111,34 @@ async function findEnd(
   const window = await publicClient.readContract({ ...contract, functionName: 'SLASH_WINDOW' })
   const latest = await publicClient.getBlockNumber()
   const first = await firstBlockSince(publicClient, BigInt(executableAt) - window, latest)
-  let toBlock = latest
-  let size = blocksAtOnce
-  for (let round = 0; round < mostRounds && toBlock >= first; round++) {
-    const oldest = toBlock - size + 1n
-    const range = { fromBlock: oldest > first ? oldest : first, toBlock, args: { faultId } }
-    const found = await Promise.all([
-      publicClient.getContractEvents({ ...contract, ...range, eventName: 'SlashExecuted' }),
-      publicClient.getContractEvents({ ...contract, ...range, eventName: 'SlashCancelled' }),
-    ]).catch((error: unknown) => {
-      if (size === 1n || !isRangeRefused(error)) throw error
-    })
-    if (found === undefined) {
-      size /= 2n
-      continue
-    }
-    toBlock -= size
-    const [[executed], [cancelled]] = found
+  return searchBack({ first, latest }, async (range) => {
+    const about = { ...contract, ...range, args: { faultId } }
+    const [[executed], [cancelled]] = await Promise.all([
+      publicClient.getContractEvents({ ...about, eventName: 'SlashExecuted' }),
+      publicClient.getContractEvents({ ...about, eventName: 'SlashCancelled' }),
+    ])
     const end = executed ?? cancelled
-    if (!end) continue
+    if (!end) return undefined
     const tx = chainHash(end.transactionHash, 'reading NodeRegistry')
     const slash: ChainSlash = executed
       ? { state: 'executed', tx, takenWei: executed.args.amount ?? 0n }
       : { state: 'cancelled', tx }
     return { slash, depth: latest - end.blockNumber + 1n }
+  })
+}
+
+/** Returns the first block that is not older than a time (Unix seconds). */
+async function firstBlockSince(
+  publicClient: PublicClient,
+  time: bigint,
+  latest: bigint,
+): Promise<bigint> {
+  let [low, high] = [0n, latest]
+  while (low < high) {
+    const middle = (low + high) / 2n
+    const { timestamp } = await publicClient.getBlock({ blockNumber: middle })
+    if (timestamp < time) low = middle + 1n
+    else high = middle
   }
-  return undefined
+  return low
 }

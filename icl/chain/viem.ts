@@ -96,11 +96,6 @@ const stallText = ({ count, ms }: Stalled): string =>
 
 function commitCall({ resultRegistry: to }: ViemChainOptions, results: readonly ChainResult[]) {
   const functionName = 'commitResults'
-  const onChain = results.map(({ matches: matchCount, noMatches: noMatchCount, ...result }) => ({
-    ...result,
-    matchCount,
-    noMatchCount,
-  }))
-  const data = encodeFunctionData({ abi, functionName, args: [onChain] })
+  const data = encodeFunctionData({ abi, functionName, args: [results] })
   return { to, abi, functionName, data }
 }

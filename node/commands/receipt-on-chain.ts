@@ -6,7 +6,6 @@ import { listOf } from '../../lib/chain/key-lists.ts'
 import { reading } from '../../lib/chain/reading.ts'
 import { storedKeyAt } from '../../lib/chain/stored-key-at.ts'
 import type { Address } from '../../lib/codecs.ts'
-import { keccak256Hex, utf8 } from '../../lib/digest.ts'
 import { drawList } from '../../lib/list.ts'
 import { listCommitment } from '../../lib/list-commitment.ts'
 import { readPool } from '../../lib/pool-snapshot.ts'
@@ -15,7 +14,6 @@ import type { Receipt } from '../../lib/schemas/receipt.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { termsHash } from '../../lib/terms.ts'
 import { checkEndpoint } from '../chain/check-endpoint.ts'
-import { timeText } from './amounts.ts'
 import type { CommandContext } from './context.ts'
 import { networkOf, rpcName, withTimeout } from './reach.ts'
 
@@ -76,37 +74,16 @@ export async function compareWithChain(
   context: CommandContext,
 ): Promise<string> {
   const { resultRegistry: address } = place
-  const [result, committedAt] = await fromChain(
-    receipt,
-    place.rpcUrl,
-    context,
-    ({ publicClient }, signal) => {
-      const call = { address, abi: resultRegistryAbi, functionName: 'resultOf' } as const
-      const read = publicClient.readContract({ ...call, args: [receipt.jobId] })
-      return reading('reading ResultRegistry', read, signal)
-    },
-  ).catch(checkFlag('--result-registry'))
-  if (committedAt === 0n) throw notCommitted(address)
-  const { group, deliverer } = receipt.tally.body
-  const members = receipt.answers.flatMap(({ body }, place) =>
-    (group >> place) & 1 ? [body.address] : [],
-  )
-  const others = members.filter((member) => member !== deliverer)
-  const said = receipt.verdicts.filter(({ body }) => others.includes(body.address))
-  const matches = said.filter(({ body }) => body.verdict === 'match').length
-  const cidHash = keccak256Hex(utf8(receipt.delivery.body.output_cid))
-  const another = firstWrong([
-    [result.receiptHash === (await receiptHash(receipt)), 'another receipt hash'],
-    [result.outputCidHash === cidHash, 'another output'],
-    [result.leader.toLowerCase() === deliverer, 'another leader'],
-    [result.verifiers.join().toLowerCase() === others.join(), 'other verifiers'],
-    [
-      result.matchCount === matches && result.noMatchCount === said.length - matches,
-      'other verdicts',
-    ],
-  ])
-  if (another) throw differs(`the chain holds ${another} for this job`, shownAnother)
-  return `ResultRegistry ${address} holds its hash since ${timeText(Number(committedAt))}`
+  const held = await fromChain(receipt, place.rpcUrl, context, ({ publicClient }, signal) => {
+    const call = { address, abi: resultRegistryAbi, functionName: 'resultOf' } as const
+    const read = publicClient.readContract({ ...call, args: [receipt.jobId] })
+    return reading('reading ResultRegistry', read, signal)
+  }).catch(checkFlag('--result-registry'))
+  if (BigInt(held) === 0n) throw notCommitted(address)
+  if (held !== (await receiptHash(receipt))) {
+    throw differs('the chain holds another receipt hash for this job', shownAnother)
+  }
+  return `ResultRegistry ${address} holds its hash`
 }
 
 /** Checks that PromptKeyStore binds the receipt's key to its block, terms, job and list. Throws SvcError `receipt-differs`. */

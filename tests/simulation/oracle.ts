@@ -69,17 +69,7 @@ export function whyNotOnChain(result: ChainResult, job: Job | undefined): readon
   const about = `the result of ${result.jobId.slice(0, 10)} on chain`
   if (!job) return [`${about} is of no job`]
   if (job.phase !== 'accepted') return [`${about} is of a job that is ${job.phase}`]
-  const deliverer = job.agreement?.turns.at(-1)?.fence
-  const members = membersOf(job)
-  const leader = members.find(({ fence }) => fence === deliverer)?.node
-  const verifiers = members.flatMap(({ node }) => (node === leader ? [] : [node]))
   const wrong: string[] = [...whyNotAccepted(job)]
   if (result.receiptHash !== job.receiptHash) wrong.push(`${about} has another receipt`)
-  if (result.leader !== leader) wrong.push(`${about} names another leader`)
-  if (result.verifiers.includes(result.leader)) wrong.push(`${about} has its leader as a verifier`)
-  const named = new Set(result.verifiers)
-  if (named.size !== verifiers.length || verifiers.some((node) => !named.has(node))) {
-    wrong.push(`${about} names other verifiers`)
-  }
   return wrong
 }

@@ -80,7 +80,7 @@ class Command(unittest.TestCase):
         receipt, contract = self.vector["receipt"], "0x" + "11" * 20
         contracts = "--result-registry", contract, "--prompt-key-store", contract
         lying, other, honest = (ToldChain(self, receipt) for _ in range(3))
-        honest.views.update({"resultOf(bytes32)": [64, 0, *[0] * 6, 7 * 32, 0], "listOf(uint256,uint256)": [0, 0, 0]})
+        honest.views.update({"resultOf(bytes32)": [0], "listOf(uint256,uint256)": [0, 0, 0]})
         honest.events[key_stored] = []
         hosts = [chain.url.removeprefix("http://") for chain in (lying, other, honest)]
         believed = f"http://user:secret@{hosts[0]}/path?key=secret"

@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Hex, keccak256, stringToHex } from 'viem'
+import type { Hex } from 'viem'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { resultRegistryAbi } from '../../../lib/abi/result-registry.ts'
@@ -71,17 +71,7 @@ afterAll(async () => {
 })
 
 const commit = async () => {
-  const { deliverer } = receipt.tally.body
-  const members = receipt.answers.map(({ body }) => body.address)
-  const result = {
-    jobId: receipt.jobId,
-    outputCidHash: keccak256(stringToHex(receipt.delivery.body.output_cid)),
-    receiptHash: await receiptHash(receipt),
-    leader: deliverer,
-    matchCount: 2,
-    noMatchCount: 0,
-    verifiers: members.filter((address) => address !== deliverer),
-  }
+  const result = { jobId: receipt.jobId, receiptHash: await receiptHash(receipt) }
   await send(chain.wallet(1), {
     address: chain.resultRegistry,
     abi: resultRegistryAbi,

@@ -6,9 +6,9 @@ import { taskManagerAbi } from '../../../lib/abi/task-manager.ts'
 import { taskManager } from '../../../lib/chain/task-manager.ts'
 import { type FuzzChain, minStake } from './fuzz-chain.ts'
 import { commitmentOf } from './key-list-model.ts'
+import { noWord } from './key-store-model.ts'
 import type { Models } from './models.ts'
 import { textOf } from './outcome.ts'
-import { type Result, resultText } from './result-registry-model.ts'
 import { nobody, role } from './roles-model.ts'
 
 const dayS = 86_400
@@ -140,18 +140,13 @@ export const createInvariants = (chain: FuzzChain, models: Models) => {
     })
 
   const resultDemands = (jobs: readonly Hex[]): readonly Demand[] =>
-    jobs.map((jobId): Demand => {
-      const entry = results.entries.get(jobId)
-      const expected = entry && [resultText(entry.result), entry.committedAt]
-      return [
+    jobs.map(
+      (jobId): Demand => [
         recorded('resultOf', [jobId]),
-        expected ?? ['none', 0],
-        (answer) => {
-          const [result, committedAt] = answer as readonly [Result, bigint]
-          return [committedAt === 0n ? 'none' : resultText(result), committedAt]
-        },
-      ]
-    })
+        results.receipts.get(jobId) ?? noWord,
+        plain,
+      ],
+    )
 
   /** Stakes and what is owed to the treasury are in the contract, all of it, also when ether is sent besides. */
   const accounting = async (forced: bigint): Promise<readonly string[]> => {

@@ -7,33 +7,21 @@ import { role } from './roles-model.ts'
 export const resultCalls = (world: World): Weighted => {
   const { dice, chain, models } = world
   const { results } = models
-  const { actor, mostly, randomWord } = createChoices(world)
+  const { hash, mostly, randomWord } = createChoices(world)
   const { resultRegistry } = chain.contracts
   const recorded = callsTo(resultRegistry, resultRegistryAbi, 'ResultRegistry')
   const result = (): Result => {
-    const known = recent(results.entries.values(), 50)
-    const fresh: Result = {
-      jobId: randomWord(),
-      outputCidHash: randomWord(),
-      receiptHash: randomWord(),
-      leader: actor(),
-      matchCount: dice.between(0, 65_535),
-      noMatchCount: dice.between(0, 3),
-      verifiers: Array.from({ length: dice.between(0, 3) }, actor),
-    }
-    if (known.length === 0 || dice.chance(0.5)) return fresh
-    const before = dice.pick(known).result
-    const fields = ['outputCidHash', 'receiptHash', 'leader', 'verifiers', 'noMatchCount'] as const
-    if (dice.chance(0.4)) return before
-    const field = dice.pick(fields)
-    return { ...before, [field]: fresh[field] }
+    const known = recent(results.receipts, 50)
+    if (known.length === 0 || dice.chance(0.5)) return { jobId: randomWord(), receiptHash: hash() }
+    const [jobId, receiptHash] = dice.pick(known)
+    return { jobId, receiptHash: dice.chance(0.4) ? receiptHash : hash() }
   }
   return [
     weighing(7, () => {
       const batch = Array.from({ length: dice.between(0, 3) }, result)
       const list = batch.length > 0 && dice.chance(0.1) ? [...batch, batch[0]!] : batch
       const from = mostly(results.roles.holderOf(role('coordinator')), 0.85)
-      const model = (time: number) => results.commitResults(from, list, time)
+      const model = () => results.commitResults(from, list)
       return recorded('commitResults', from, [list], model)
     }),
   ]

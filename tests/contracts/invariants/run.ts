@@ -102,7 +102,7 @@ const runOn = async (
     }
     mined += 1
     const handles = [...models.access.readers.keys()]
-    const jobs = [...models.results.entries.keys()]
+    const jobs = [...models.results.receipts.keys()]
     const faults = [...models.nodes.slashes.keys()]
     const isLast = made >= calls
     const look = {
@@ -118,7 +118,7 @@ const runOn = async (
     onProgress(made)
   }
   const read = invariants.asked
-  const [keys, results] = [models.keys.records.size, models.results.entries.size]
+  const [keys, results] = [models.keys.records.size, models.results.receipts.size]
   const days = (now - startedAt) / dayS
   return { calls: made, blocks: mined, days, done, errors, events, read, keys, results }
 }

@@ -34,18 +34,13 @@ const log = {
 
 const committed = {
   jobId: aJobId(hash('c')),
-  outputCidHash: hash('e'),
   receiptHash: hash('f'),
-  leader: address(4),
-  verifiers: [address(5), address(6)],
-  matches: 2,
-  noMatches: 0,
+  keyBlock: 1n,
 }
-const { matches: matchCount, noMatches: noMatchCount, ...others } = committed
 const stored = encodeFunctionResult({
   abi: resultRegistryAbi,
   functionName: 'resultOf',
-  result: [{ ...others, matchCount, noMatchCount }, 101n],
+  result: committed.receiptHash,
 })
 
 /** Words of 32 bytes, as contracts answer: small numbers, offsets and lengths among them. */

@@ -63,12 +63,8 @@ const newChain = (changes: Partial<ViemChainOptions> = {}) =>
 const hash = (): Hash32 => aHash(`0x${Buffer.from(systemRandom.bytes(32)).toString('hex')}`)
 const resultOf = (): ChainResult => ({
   jobId: aJobId(hash()),
-  outputCidHash: hash(),
   receiptHash: hash(),
-  leader: anAddress(chain.addressOf(node)),
-  verifiers: [anAddress(chain.addressOf(6)), anAddress(chain.addressOf(7))],
-  matches: 2,
-  noMatches: 0,
+  keyBlock: 0n,
 })
 const commitCall = (...results: ChainResult[]): ContractCall => ({
   to: chain.resultRegistry,
@@ -77,13 +73,7 @@ const commitCall = (...results: ChainResult[]): ContractCall => ({
   data: encodeFunctionData({
     abi: resultRegistryAbi,
     functionName: 'commitResults',
-    args: [
-      results.map(({ matches, noMatches, ...result }) => ({
-        ...result,
-        matchCount: matches,
-        noMatchCount: noMatches,
-      })),
-    ],
+    args: [results],
   }),
 })
 const nonceOf = (blockTag: 'latest' | 'pending') =>

@@ -13,6 +13,7 @@ import {
   startTestChain,
   type TestChain,
 } from '../../contracts/test-chain.ts'
+import { searching } from './few-blocks.ts'
 
 const coordinator = 1
 const arbiter = 2
@@ -58,15 +59,6 @@ const proposal = (index: number, operator = node) => ({
   evidenceHash,
 })
 
-/** The chain through an RPC that refuses to search more than one block. */
-const ofOneBlock = async (request: Request): Promise<Response> => {
-  const { id, method, params } = await request.clone().json()
-  const [{ fromBlock, toBlock } = { fromBlock: 0, toBlock: 0 }] = params ?? []
-  if (method !== 'eth_getLogs' || fromBlock === toBlock) return await fetch(request)
-  const error = { code: -32_600, message: 'eth_getLogs takes up to a 1 block range' }
-  return Response.json({ jsonrpc: '2.0', id, error }, { status: 400 })
-}
-
 describe('a slash on chain', () => {
   it('is proposed once, answered, and executed when the time to answer has passed', async () => {
     const icl = adapter()
@@ -99,7 +91,7 @@ describe('a slash on chain', () => {
     await adapter().proposeSlash(proposal(5))
     await as(arbiter, 'cancelSlash', [faultId(5)])
     await chain.increaseTime(1)
-    const icl = adapter(coordinator, { rpcFetch: ofOneBlock })
+    const icl = adapter(coordinator, { rpcFetch: searching(1) })
     expect(await icl.slashOf(faultId(5))).toMatchObject({ state: 'cancelled' })
   })
 

@@ -12,6 +12,7 @@ import { listCommitment } from '../../../lib/list-commitment.ts'
 import { systemClock, systemRandom } from '../../../lib/system.ts'
 import { aHash, aJobId, anAddress } from '../../branded.ts'
 import { MIN_STAKE, send, startTestChain } from '../../contracts/test-chain.ts'
+import { searching } from './few-blocks.ts'
 
 const coordinator = 1
 const client = 4
@@ -46,12 +47,8 @@ const adapter = (changes: Partial<ViemChainOptions> = {}) =>
 const hash = (): Hash32 => aHash(`0x${Buffer.from(systemRandom.bytes(32)).toString('hex')}`)
 const resultOf = (changes: Partial<ChainResult> = {}): ChainResult => ({
   jobId: aJobId(hash()),
-  outputCidHash: hash(),
   receiptHash: hash(),
-  leader: anAddress(chain.addressOf(node!)),
-  verifiers: [anAddress(chain.addressOf(otherNode!)), anAddress(chain.addressOf(stranger!))],
-  matches: 2,
-  noMatches: 0,
+  keyBlock: 1n,
   ...changes,
 })
 
@@ -244,18 +241,17 @@ it('many nodes are read with few requests, and remembered', async () => {
   expect(requests.map(({ method }) => method)).toEqual(Array(11).fill('eth_call'))
 })
 
-it('an old result is found without a search through all blocks, which endpoints refuse', async () => {
-  const icl = adapter()
+it('an old result is found without its transaction where an endpoint searches few blocks at once', async () => {
   const result = resultOf()
-  const tx = await icl.commitResults([result])
+  const tx = await adapter().commitResults([result])
   await createTestClient({ mode: 'anvil', transport: http(chain.anvil.rpcUrl) }).mine({
     blocks: 300,
     interval: 12,
   })
-  const requests = await requestsOf(async () => {
-    expect(await icl.findCommitment(result, undefined)).toEqual({ state: 'deep', tx })
+  const icl = adapter({ rpcFetch: searching(100) })
+  expect(await icl.findCommitment(result, undefined)).toEqual({ state: 'deep', tx })
+  const late = resultOf({ keyBlock: 300n, jobId: result.jobId, receiptHash: result.receiptHash })
+  await expect(icl.findCommitment(late, undefined)).rejects.toMatchObject({
+    code: 'chain-event-missing',
   })
-  const [search] = requests.filter(({ method }) => method === 'eth_getLogs')
-  const { fromBlock, toBlock } = search!.params[0]!
-  expect(Number(toBlock) - Number(fromBlock)).toBeLessThan(200)
 })

@@ -1,11 +1,4 @@
-import {
-  encodeAbiParameters,
-  encodeEventTopics,
-  encodeFunctionData,
-  encodeFunctionResult,
-  type Hex,
-  parseAbiParameters,
-} from 'viem'
+import { encodeEventTopics, encodeFunctionData, encodeFunctionResult, type Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { afterEach, describe, expect, it } from 'vitest'
 import { nodeRegistryAbi } from '../../../lib/abi/node-registry.ts'
@@ -63,16 +56,9 @@ const committed = (about: Hex, hash: Hex, address: Hex = registry) => ({
   topics: encodeEventTopics({
     abi: resultRegistryAbi,
     eventName: 'ResultCommitted',
-    args: { jobId: about, leader: nodeAddress('a') },
+    args: { jobId: about },
   }),
-  // Of the output, of the receipt, the verifiers, and how many of them agreed or did not.
-  data: encodeAbiParameters(parseAbiParameters('bytes32, bytes32, address[], uint16, uint16'), [
-    zero,
-    hash,
-    [nodeAddress('b')],
-    1,
-    0,
-  ]),
+  data: hash,
 })
 const receiptWith = (logs: readonly unknown[], status = '0x1') => ({
   eth_getTransactionReceipt: {

@@ -216,7 +216,7 @@ class _Service:
         chain.check_list(receipt, place)
         chain.check_signers(receipt, self.nodes, self.rpc)
         chain.check_readers(receipt, job.granted, place)
-        _awaited(lambda: self.rpc.read(self.results, "resultOf(bytes32)", receipt["jobId"])[1], "its result")
+        _awaited(lambda: self.rpc.read(self.results, "resultOf(bytes32)", receipt["jobId"])[0], "its result")
         chain.check_result(receipt, place)
         chain.check_time(receipt, job.since, self.rpc)
 
