@@ -18,7 +18,7 @@ export type Answer = Pick<Response, 'status' | 'ok' | 'headers'> & {
   readonly bytes: Uint8Array<ArrayBuffer>
 }
 
-/** An answer that is not read, or not to its end. The message follows the server's name: `redirects elsewhere`. A retry is of no use. */
+/** An answer that is not read, or not to its end. The message follows the server's name, as `redirects elsewhere` does. */
 export class AnswerRefused extends Error {
   readonly kind: 'packed' | 'redirect' | 'too-large'
 
@@ -47,7 +47,7 @@ export async function openAnswer(
 ): Promise<Response> {
   const headers = new Headers(outgoing.headers)
   headers.set('accept-encoding', 'identity')
-  // Edge hosts have no `error` here.
+  // A key, a prompt or a signature is for this server, and follows no redirect. Edge hosts have no `error` here.
   const request = new Request(url, { ...outgoing, headers, redirect: 'manual' })
   const response = await fetch(request)
   const refused = refusalOf(response, request.headers.has('accept-encoding'))

@@ -17,7 +17,7 @@ export type CofheOptions = ChainEndpoint & {
   readonly coprocessor?: CoprocessorUrls | undefined
   /** Needed to encrypt on chains other than 31337. */
   readonly prover?: Prover | undefined
-  /** Fetches the coprocessor's keys. */
+  /** Calls the coprocessor's services. */
   readonly fetch?: Fetch
   /** Called for each new permit. */
   readonly onPermit?: (news: PermitNews) => void

@@ -6,7 +6,7 @@ import type { EncryptedHalves, EncryptNews, EncryptStep } from './coprocessor.ts
 /** Two uint128 values. */
 export type Halves = { readonly high: bigint; readonly low: bigint }
 
-/** A connection to the coprocessor. Calls do not retry. Errors are its own unless they are SvcErrors. */
+/** A connection to the coprocessor. Calls do not retry. It throws ServiceFailures, the SDK's errors, or SvcErrors. */
 export interface Connection {
   /** Fetches the keys of `encrypt`, if that has not been done. */
   fetchKeys(signal: AbortSignal): Promise<void>
