@@ -27,5 +27,4 @@ export const systemRandom: Random = {
 }
 
 /** The host's fetch. Bun goes on unpacking an answer whose reader has left, so it must not begin. The other runtimes ignore the option. */
-export const systemFetch: Fetch = (request) =>
-  fetch(request, { decompress: false } as RequestInit)
+export const systemFetch: Fetch = (request) => fetch(request, { decompress: false } as RequestInit)
