@@ -30,7 +30,7 @@ export interface Blobs {
   keeping(cids: readonly string[], keep: Keep): Promise<readonly WriteOf<'keep-blob'>[]>
   /** Returns the bytes that hash to the CID; undefined when they are not kept here. */
   get(cid: string, signal?: AbortSignal): Promise<Uint8Array<ArrayBuffer> | undefined>
-  /** The room of each kind of uploader, a few seconds old at most. */
+  /** The room of each kind of uploader, 15 s old at most. */
   rooms(): Promise<Readonly<Record<Uploader, Room>>>
   /** Throws when a service besides the store that keeps the blobs does not answer. */
   ping(signal?: AbortSignal): Promise<void>

@@ -13,6 +13,7 @@
  */
 import { abortable } from '../../lib/chain/abortable.ts'
 import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
+import { maxBlobBytes } from '../../lib/endpoints.ts'
 import { hourMs } from '../../lib/time.ts'
 import { cachedUnlessFailed } from '../async/cached.ts'
 import { setNewest } from '../async/set-newest.ts'
@@ -22,8 +23,9 @@ import type { Room } from './blobs.ts'
 
 const recountMs = 60_000
 const recountFullMs = 5_000
-/** The part of a room that is made free at a time, so that a full room is not counted for each upload. */
-const freedPart = 1 / 32
+const readMs = 15_000
+/** How much of a room is made free at a time, so that a full room is not counted for each upload. */
+const freedBytesOf = (limit: number): number => Math.min(limit / 32, maxBlobBytes)
 /** The part of its room that one account may fill in an hour, as counted by this process. */
 const sharePart = 1 / 4
 const shareMs = hourMs
@@ -87,7 +89,7 @@ export function createRooms(options: RoomOptions) {
       }
       return isSaved
     },
-    read: cachedUnlessFailed(clock, recountFullMs, read),
+    read: cachedUnlessFailed(clock, readMs, read),
   }
 }
 
@@ -116,7 +118,7 @@ function createRoom({ store, clock, sizes, onDropped }: RoomOptions, uploader: U
     const dropped =
       inUse + size > limit
         ? []
-        : await store.dropBlobs(uploader, Math.max(missing, limit * freedPart), clock.now())
+        : await store.dropBlobs(uploader, Math.max(missing, freedBytesOf(limit)), clock.now())
     for (const one of dropped) bytes -= one.size
     if (dropped.length === 0) closedAt = clock.monotonic()
     else await onDropped(dropped.map(({ cid }) => cid))

@@ -30,7 +30,7 @@ async function keepPool(deps: Dependencies, job: Job, keep: Keep): Promise<void>
     const { parts } = await loadPublished(deps, pool)
     await blobs.keep(parts, roundedUp(keep, clock.now()))
   } catch (error) {
-    // The job goes on without: nobody needs its pool before it is checked.
+    // The job goes on: its pool is needed only to draw its list again.
     log.warn('the pool of a job is not kept longer', { jobId: job.id, pool, error: String(error) })
   }
 }

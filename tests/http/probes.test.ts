@@ -53,6 +53,28 @@ describe('the probes', () => {
     })
   })
 
+  it('name a room for blobs that is short or closed', async () => {
+    await startWith({})
+    const put = (name: string, usedUntil: number) => {
+      const keep = { until: Number.MAX_SAFE_INTEGER, usedUntil }
+      const bytes = new Uint8Array(1_900_000)
+      return icl.deps.blobs.put(name, bytes, { ...keep, uploader: 'wallet' })
+    }
+    const reasons = async () => {
+      await icl.clock.advance(60_000)
+      const { status, body } = await probe('/readyz')
+      return [status, ...body.reasons]
+    }
+    await put('one', 0)
+    expect(await reasons()).toEqual([200])
+    await put('two', 0)
+    const room = 'room for prompts: 0.4 MiB of 4.0 MiB are free'
+    expect(await reasons()).toEqual([200, `${room}, then the oldest are dropped`])
+    for (const name of ['three', 'four']) await put(name, Number.MAX_SAFE_INTEGER)
+    const closed = 'the rest is in use, and uploads are refused'
+    expect(await reasons()).toEqual([200, `${room}, ${closed}`])
+  })
+
   it('turn red when saves cannot be taken, with the reasons', async () => {
     await startWith({ writable: false, reasons: ['another replica writes'] })
     const { status, body, headers } = await probe('/readyz')
