@@ -1,7 +1,9 @@
 import { toFunctionSelector } from 'viem'
 import { z } from 'zod'
+import { nodeRegistryAbi } from '../lib/abi/node-registry.ts'
+import { promptKeyStoreAbi } from '../lib/abi/prompt-key-store.ts'
+import { resultRegistryAbi } from '../lib/abi/result-registry.ts'
 import { taskManagerAbi } from '../lib/abi/task-manager.ts'
-import { Address } from '../lib/codecs.ts'
 import type { Fetch } from '../lib/outgoing.ts'
 import { parseJson } from '../lib/parse-json.ts'
 import { readLimited } from '../lib/read-limited.ts'
@@ -58,31 +60,28 @@ const callMethods: ReadonlySet<unknown> = new Set([
 ])
 
 const RpcRequest = z.object({ method: z.string(), params: z.array(z.unknown()).optional() })
-const Call = z.object({ to: Address, data: z.string() })
+const Call = z.object({ data: z.string() })
 const shortestKey = 8
-const bareCallLength = '0x12345678'.length
-/** The selectors of the questions who may use a handle. */
-const accessRights = taskManagerAbi.flatMap((item) =>
-  item.type === 'function' ? [toFunctionSelector(item)] : [],
+const selectorLength = '0x12345678'.length
+
+/** The selectors of calls that hold public state only, whichever contract the ICL names: ours, and who may use a handle. */
+const publicSelectors: ReadonlySet<string> = new Set(
+  [...nodeRegistryAbi, ...promptKeyStoreAbi, ...resultRegistryAbi, ...taskManagerAbi].flatMap(
+    (item) => (item.type === 'function' ? [toFunctionSelector(item)] : []),
+  ),
 )
 
-/**
- * Logs chain RPC calls at DEBUG. Never logs the RPC's address, because providers put API keys there. `contracts` hold public state only.
- */
-export const debuggingRpcFetch = (
-  fetch: Fetch,
-  log: Pick<Log, 'debug'>,
-  contracts: readonly Address[],
-): Fetch => {
-  /** Other calls go to the coprocessor. They may carry permits, and answers to them halves of keys. */
-  const isPublicCall = (call: unknown): boolean => {
-    const { data: known } = Call.safeParse(call)
-    if (known === undefined) return false
-    const { to, data } = known
-    const isQuestion = accessRights.some((selector) => data.startsWith(selector))
-    return contracts.includes(to) || data.length <= bareCallLength || isQuestion
-  }
-  return async (request) => {
+/** Other calls go to the coprocessor. They may carry permits, and answers to them halves of keys. One without arguments asks for settings. */
+function isPublicCall(call: unknown): boolean {
+  const { data = '' } = Call.safeParse(call).data ?? {}
+  const selector = data.slice(0, selectorLength).toLowerCase()
+  return publicSelectors.has(selector) || data.length === selectorLength
+}
+
+/** Logs chain RPC calls at DEBUG. Never logs the RPC's address, because providers put API keys there. */
+export const debuggingRpcFetch =
+  (fetch: Fetch, log: Pick<Log, 'debug'>): Fetch =>
+  async (request) => {
     const { data } = RpcRequest.safeParse(parseJson(await request.clone().text()))
     const isPublic = callMethods.has(data?.method)
       ? isPublicCall(data?.params?.[0])
@@ -91,7 +90,6 @@ export const debuggingRpcFetch = (
     const say = (line: string) => log.debug(without(secrets, line))
     return await logged(fetch, request, `Chain RPC ${data?.method}`, !isPublic, say)
   }
-}
 
 /** The parts of an RPC's address that may be a key. An answer may repeat them. */
 const apiKeysIn = ({ pathname, searchParams, username, password }: URL): readonly string[] =>

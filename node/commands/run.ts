@@ -1,7 +1,6 @@
 import { dirname } from 'node:path'
 import { createApi } from '../../lib/api.ts'
 import { createGatewayBlobs } from '../../lib/blobs/gateways.ts'
-import type { Address } from '../../lib/codecs.ts'
 import { fetchNetwork } from '../../lib/fetch-network.ts'
 import { errorText } from '../../lib/host/explain-error.ts'
 import { fileExists } from '../../lib/host/private-files.ts'
@@ -123,7 +122,7 @@ async function connect(
   const { account, address } = wallet
   const { icl } = record
   const sessionKey = await newSessionKey(random)
-  const { providerFetch, rpcFetchFor } = fetches
+  const { providerFetch, rpcFetch } = fetches
   const { models, missingKeys } = await offerModels(config, environment, clock, log, providerFetch)
   for (const { modelId, variable } of missingKeys) {
     log.warning(`Model ${modelId} is not offered: ${variable} is not set`)
@@ -142,7 +141,6 @@ async function connect(
   const { createNodeChain } = await import('../chain/contracts.ts')
   const { createCofheCoprocessor } = await import('../../lib/coprocessor/cofhe.ts')
   const { createProcessProver } = await import('../../lib/host/coprocessor/process-prover.ts')
-  const rpcFetch = rpcFetchFor?.(Object.values(network.contracts))
   const endpoint = { rpcUrl: config.cofhe_endpoint, chainId: network.chain_id, account, rpcFetch }
   const shared = { baseUrl: icl, fetch: watchingClock(fetch, clock, log), clock, random }
   const api = createApi({ ...shared, signer: { kind: 'node', address, key: sessionKey } })
@@ -202,12 +200,12 @@ async function connect(
 
 /** The fetch functions for the ICL and the gateways, the providers, and the chain RPC. At DEBUG they log what they send. */
 function fetchesOf({ environment, fetch }: CommandContext, config: Config, log: Log) {
-  if (config.log_level !== 'DEBUG') return { fetch, providerFetch: undefined }
+  if (config.log_level !== 'DEBUG') return { fetch, providerFetch: undefined, rpcFetch: undefined }
   const providers = providersOf(config.supported_model_ids, config)
   const secrets = providers.map(({ keyVariable }) => environment[keyVariable])
   return {
     fetch: debuggingFetch(fetch, log, { icl: new URL(config.icl_endpoint).origin }),
     providerFetch: debuggingFetch(fetch, log, { secrets }),
-    rpcFetchFor: (contracts: readonly Address[]) => debuggingRpcFetch(fetch, log, contracts),
+    rpcFetch: debuggingRpcFetch(fetch, log),
   }
 }

@@ -1,5 +1,6 @@
 import { encodeFunctionData, parseAbi } from 'viem'
 import { describe, expect, it } from 'vitest'
+import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
 import { taskManagerAbi } from '../../lib/abi/task-manager.ts'
 import { taskManager } from '../../lib/chain/task-manager.ts'
 import { Address } from '../../lib/codecs.ts'
@@ -72,11 +73,15 @@ describe('requests at DEBUG', () => {
   describe('to a chain RPC', () => {
     const registry = Address.parse(`0x${'a'.repeat(40)}`)
     const permit = encodeFunctionData({ abi: decryption, args: [1n, '0xabcd'] })
+    const nodeOf = encodeFunctionData({
+      ...{ abi: nodeRegistryAbi, functionName: 'nodeOf' },
+      args: [registry],
+    })
 
     /** What is logged of a request and its answer. */
     async function linesOf(body: unknown, answer: unknown = { id: 1, result: '0x2a' }) {
       const log = recordingLog()
-      const fetch = debuggingRpcFetch(async () => Response.json(answer), log, [registry])
+      const fetch = debuggingRpcFetch(async () => Response.json(answer), log)
       const response = await fetch(
         post('https://rpc.example/v3/key-12345678', JSON.stringify(body)),
       )
@@ -96,8 +101,8 @@ describe('requests at DEBUG', () => {
       for (const body of [
         { id: 1, method: 'eth_blockNumber' },
         { id: 1, method: 'eth_sendRawTransaction', params: ['0x02f8'] },
-        callTo(registry, permit),
-        callTo(registry.toUpperCase().replace('X', 'x'), permit, 'eth_fillTransaction'),
+        callTo(registry, nodeOf),
+        callTo(registry, nodeOf.toUpperCase().replace('X', 'x'), 'eth_fillTransaction'),
         callTo(taskManager, isAllowed),
         callTo(taskManager, '0x12345678'),
       ]) {
@@ -110,7 +115,7 @@ describe('requests at DEBUG', () => {
 
     it('are masked where they may carry a permit, or their answer a half of a key', async () => {
       const unknown = { id: 1, method: 'eth_getStorageAt', params: [taskManager, '0x1'] }
-      for (const body of [callTo(taskManager, permit), unknown, [callTo(registry, permit)], 'x']) {
+      for (const body of [callTo(taskManager, permit), unknown, [callTo(registry, nodeOf)], 'x']) {
         const lines = await linesOf(body)
         expect([body, lines.length]).toEqual([body, 2])
         expect(lines[0]).toMatch(/^DEBUG Chain RPC \w+ \[secret, \d+ bytes\]$/)
