@@ -36,7 +36,7 @@ const lintOpenApi = async () => {
 
 // `npm test` runs every test under Bun. Mutation testing runs those of single parts under vitest, on Node.
 const runMutants = () =>
-  runProcess('node', ['scripts/node.mjs', 'tests/mutation/one-mutant.mjs'], quiet)
+  runProcess('node', ['scripts/node.mjs', 'tests/mutation/check-mutants.mjs'], quiet)
 
 /** Runs both halves concurrently, because a simulation has one thread. */
 const runSimulation = async () => {

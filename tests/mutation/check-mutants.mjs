@@ -1,11 +1,11 @@
-// Shows that mutation testing works: runs all its tests once, then on the mutants of one small file. Ends with 1 unless they kill each.
+// Shows that mutation testing works: runs all its tests once, then on each mutant of one small file. Ends with 1 if one survives.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Stryker } from '@stryker-mutator/core'
 
 process.chdir(join(import.meta.dirname, '..', '..'))
-const folder = mkdtempSync(join(tmpdir(), 'svc-one-mutant-'))
+const folder = mkdtempSync(join(tmpdir(), 'svc-mutants-'))
 try {
   const results = await new Stryker({
     configFile: 'stryker.config.json',
@@ -17,14 +17,14 @@ try {
     reporters: [],
     tempDirName: folder,
   }).runMutationTest()
-  const counted = results.filter(({ status }) => status !== 'Ignored')
-  const alive = counted.filter(({ status }) => status !== 'Killed')
+  const killed = results.filter(({ status }) => status === 'Killed')
+  // A busy machine may let one run out of time.
+  const alive = results.filter(({ status }) => !['Killed', 'Timeout', 'Ignored'].includes(status))
   for (const { fileName, location, replacement, status } of alive) {
     process.stdout.write(`${fileName}:${location.start.line}: ${replacement}: ${status}\n`)
   }
-  const killed = counted.length - alive.length
-  process.stdout.write(`${killed} of ${counted.length} mutants killed\n`)
-  process.exitCode = counted.length > 0 && alive.length === 0 ? 0 : 1
+  process.stdout.write(`${killed.length} mutants killed, ${alive.length} alive\n`)
+  process.exitCode = killed.length > 0 && alive.length === 0 ? 0 : 1
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }
