@@ -52,7 +52,8 @@ export async function openAnswer(
   const response = await fetch(request)
   const refused = refusalOf(response, request.headers.has('accept-encoding'))
   if (refused === undefined) return response
-  await response.body?.cancel().catch(() => {})
+  // Not awaited: Node's need not end.
+  response.body?.cancel().catch(() => {})
   throw refused
 }
 
@@ -73,7 +74,7 @@ export async function readAnswer(
 async function readWhole(response: Response, maxBytes: number) {
   const announced = Number(response.headers.get('content-length') ?? 0)
   if (!(announced > maxBytes)) return await readLimited(response, maxBytes)
-  await response.body?.cancel().catch(() => {})
+  response.body?.cancel().catch(() => {})
   return undefined
 }
 
