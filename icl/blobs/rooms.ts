@@ -65,7 +65,8 @@ export function createRooms(options: RoomOptions) {
         store.countBlobBytes(uploader),
         store.countBlobBytes(uploader, clock.now()),
       ])
-      const bytes = all[uploader]
+      // A half of an odd number of bytes is no number of bytes.
+      const bytes = Math.floor(all[uploader])
       const left = (taken: number) => Math.max(0, bytes - taken)
       return [uploader, { bytes, freeBytes: left(stored), openBytes: left(inUse) }]
     })

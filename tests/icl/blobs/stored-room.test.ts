@@ -67,6 +67,12 @@ describe('the room of the store for blobs', () => {
     expect(put10.every(Boolean)).toBe(true)
   })
 
+  it('is told in whole bytes, also half of an odd number', async () => {
+    const blobs = createStoredBlobs(createMemoryStore(), 1_001, createVirtualClock())
+    const { wallet } = await blobs.rooms()
+    expect(wallet).toEqual({ bytes: 500, freeBytes: 500, openBytes: 500 })
+  })
+
   it('is not taken by what could not be saved', async () => {
     const { seen, put } = world()
     expect(await put('first')).toBe(true)
