@@ -17,20 +17,21 @@ export async function keepingBlobs(
   const retentionMs = deps.network.blob_retention_days * dayMs
   const keep = keepOf(job, retentionMs)
   const isKept = before !== undefined && coversKeep(keepOf(before, retentionMs), keep)
-  if (!isKept) await keepPool(deps, job, keep)
+  if (!isKept) {
+    await keepPool(deps, job, keep).catch((error: unknown) => {
+      // No job is taken in without its pool. One that runs goes on: its pool is needed only to draw its list again.
+      if (before === undefined) throw error
+      const { pool_cid: pool } = job.list.terms
+      const what = { jobId: job.id, pool, error: String(error) }
+      deps.log.warn('the pool of a job is not kept longer', what)
+    })
+  }
   const known = isKept ? ownBlobsOf(before) : []
   const cids = new Set(ownBlobsOf(job).filter((cid) => !known.includes(cid)))
   return cids.size === 0 ? [] : await deps.blobs.keeping([...cids], keep)
 }
 
 async function keepPool(deps: Dependencies, job: Job, keep: Keep): Promise<void> {
-  const { blobs, clock, log } = deps
-  const { pool_cid: pool } = job.list.terms
-  try {
-    const { parts } = await loadPublished(deps, pool)
-    await blobs.keep(parts, roundedUp(keep, clock.now()))
-  } catch (error) {
-    // The job goes on: its pool is needed only to draw its list again.
-    log.warn('the pool of a job is not kept longer', { jobId: job.id, pool, error: String(error) })
-  }
+  const { parts } = await loadPublished(deps, job.list.terms.pool_cid)
+  await deps.blobs.keep(parts, roundedUp(keep, deps.clock.now()))
 }

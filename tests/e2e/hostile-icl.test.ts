@@ -231,9 +231,10 @@ describe('an ICL that lies about the nodes', () => {
 
   it('has its client told how many active nodes its pool leaves out', async () => {
     await publish(honest().slice(1))
-    // Leaving out a node is told, not refused: its ICL may have a reason.
-    const { said } = await infer()
+    // The job goes no further here: the real ICL behind knows no such pool.
+    const { exitCode, told, said } = await infer()
     expect(said).toContain('note: the pool leaves out 1 of 4 active nodes')
+    expect([told.output, exitCode === 0]).toEqual([null, false])
   })
 
   it('has no answer printed when it names another output', async () => {
