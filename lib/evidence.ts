@@ -1,13 +1,7 @@
-import { hexToBytes } from 'viem'
-import type { JobId } from './codecs.ts'
-import { hkdfSha256, hmacSha256, toBase64Url, utf8 } from './digest.ts'
+import { hmacSha256, toBase64Url, utf8 } from './digest.ts'
 import type { Evidence } from './schemas/evidence.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
-
-/** Derives the key of a job's evidence from the prompt key, so that neither the ICL nor an outsider can guess answers from evidence. */
-export const evidenceKey = (promptKey: Bytes, jobId: JobId): Promise<Bytes> =>
-  hkdfSha256(promptKey, hexToBytes(jobId), 'svc-fingerprint-v1', 32)
 
 // Unicode's stream-safe text format. Engines sort long runs of marks in quadratic time. The last two become marks under NFKC.
 const longMarkRun = /([\p{M}\uff9e\uff9f]{30})(?=[\p{M}\uff9e\uff9f])/gu

@@ -1,4 +1,3 @@
-import type { Address, JobId } from './codecs.ts'
 import { concatBytes, utf8 } from './digest.ts'
 import type { Random } from './random.ts'
 import { SvcError } from './svc-error.ts'
@@ -12,36 +11,27 @@ const tagBytes = 16
 /** How many bytes a seal adds to a text. */
 export const sealBytes = 1 + ivBytes + tagBytes
 
-/** What a blob is and whose. The seal binds it, so that a blob cannot stand in for another. */
-export type BlobPurpose =
-  | { readonly kind: 'prompt'; readonly client: Address }
-  | { readonly kind: 'output'; readonly jobId: JobId }
-
-const additionalData = (purpose: BlobPurpose): Bytes =>
-  utf8(
-    purpose.kind === 'prompt'
-      ? `svc-prompt-v1:${purpose.client}`
-      : `svc-output-v1:${purpose.jobId}`,
-  )
-
 const importKey = (key: Bytes, use: 'encrypt' | 'decrypt') =>
   crypto.subtle.importKey('raw', key, 'AES-GCM', false, [use])
 
 /** A new 32-byte AES-256 key. */
 export const newSealingKey = (random: Random): Bytes => random.bytes(32)
 
-/** Seals UTF-8 text with AES-256-GCM: one version byte, a 12-byte random IV, the ciphertext with its 16-byte tag. */
+/**
+ * Seals bytes with AES-256-GCM: one version byte, a 12-byte random IV, the ciphertext with its 16-byte tag. `label` says what the bytes are
+ * and whose. The seal binds it, so that a blob cannot stand in for another.
+ */
 export async function seal(
-  text: string,
+  bytes: Bytes,
   key: Bytes,
-  purpose: BlobPurpose,
+  label: string,
   random: Random,
 ): Promise<Bytes> {
   const iv = random.bytes(ivBytes)
   const ciphertext = await crypto.subtle.encrypt(
-    { name: 'AES-GCM', iv, additionalData: additionalData(purpose) },
+    { name: 'AES-GCM', iv, additionalData: utf8(label) },
     await importKey(key, 'encrypt'),
-    utf8(text),
+    bytes,
   )
   return concatBytes(Uint8Array.of(version), iv, new Uint8Array(ciphertext))
 }
@@ -50,25 +40,27 @@ export async function seal(
 export const looksSealed = (blob: Uint8Array): boolean =>
   blob.length >= sealBytes && blob[0] === version
 
-/** Opens a sealed blob; throws SvcError `blob-unreadable` when the key, the purpose or a byte differs from the sealed one. */
-export async function unseal(blob: Uint8Array, key: Bytes, purpose: BlobPurpose): Promise<string> {
+/** Opens sealed bytes; throws SvcError `blob-unreadable` when the key, the label or a byte differs from the sealed one. */
+export async function unseal(blob: Uint8Array, key: Bytes, label: string): Promise<Bytes> {
   if (!looksSealed(blob)) throw unreadable('it is not a sealed blob of version 1')
-  let plain: ArrayBuffer
+  const iv = blob.slice(1, 1 + ivBytes)
+  const additionalData = utf8(label)
   try {
-    plain = await crypto.subtle.decrypt(
-      {
-        name: 'AES-GCM',
-        iv: blob.slice(1, 1 + ivBytes),
-        additionalData: additionalData(purpose),
-      },
+    const plain = await crypto.subtle.decrypt(
+      { name: 'AES-GCM', iv, additionalData },
       await importKey(key, 'decrypt'),
       blob.slice(1 + ivBytes),
     )
+    return new Uint8Array(plain)
   } catch {
     throw unreadable('the key does not open it, or it was changed')
   }
+}
+
+/** Returns the text of opened bytes; throws SvcError `blob-unreadable` when they are not UTF-8. */
+export function textOf(bytes: Uint8Array): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(plain)
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
     throw unreadable('it does not hold UTF-8 text')
   }
@@ -79,7 +71,7 @@ const unreadable = (why: string): SvcError =>
     hint: 'Ask the sender of the blob to seal and upload it again.',
   })
 
-/** The two halves of a sealing key that are encrypted: big-endian uint128, bytes 0-15 high and 16-31 low. */
+/** The two halves of an outer key that are encrypted: big-endian uint128, bytes 0-15 high and 16-31 low. */
 export type KeyHalves = { readonly high: bigint; readonly low: bigint }
 
 /** Splits a 32-byte key. */

@@ -1,18 +1,19 @@
 import fc from 'fast-check'
 import { describe, expect } from 'vitest'
-import { joinKey, seal, splitKey, unseal } from '../../../lib/sealing.ts'
+import { utf8 } from '../../../lib/digest.ts'
+import { joinKey, seal, splitKey, textOf, unseal } from '../../../lib/sealing.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { systemRandom } from '../../../lib/system.ts'
-import { anAddress } from '../../branded.ts'
 import { forAll, itHolds } from './runs.ts'
 
 const key = new Uint8Array(32).fill(5)
-const purpose = { kind: 'prompt', client: anAddress(`0x${'1'.repeat(40)}`) } as const
+const label = 'svc-test:1'
 
 describe('sealed blobs', () => {
   itHolds('give back any text', () =>
     forAll(150, fc.string({ unit: 'grapheme' }), async (text) => {
-      expect(await unseal(await seal(text, key, purpose, systemRandom), key, purpose)).toBe(text)
+      const blob = await seal(utf8(text), key, label, systemRandom)
+      expect(textOf(await unseal(blob, key, label))).toBe(text)
     }),
   )
 
@@ -22,16 +23,16 @@ describe('sealed blobs', () => {
       fc.uint8Array({ minLength: 28, maxLength: 80 }).map((rest) => Uint8Array.of(1, ...rest)),
     )
     await forAll(300, bytes, async (blob) => {
-      const error = await unseal(blob, key, purpose).catch((refused: unknown) => refused)
+      const error = await unseal(blob, key, label).catch((refused: unknown) => refused)
       expect(error).toBeInstanceOf(SvcError)
     })
   })
 
   itHolds('are refused with any bit changed, or cut anywhere', async () => {
-    const sealed = await seal('a prompt', key, purpose, systemRandom)
+    const sealed = await seal(utf8('a prompt'), key, label, systemRandom)
     await forAll(200, fc.nat(sealed.length - 1), fc.nat(7), fc.boolean(), async (at, bit, cut) => {
       const changed = cut ? sealed.slice(0, at) : sealed.with(at, sealed[at]! ^ (1 << bit))
-      const error = await unseal(changed, key, purpose).catch((refused: unknown) => refused)
+      const error = await unseal(changed, key, label).catch((refused: unknown) => refused)
       expect(error).toBeInstanceOf(SvcError)
     })
   })
