@@ -65,6 +65,10 @@ export const problemCodes = {
   'pcr-policy-refused': row(403, 'This ICL does not accept what this machine has started'),
   'session-signature-invalid': row(403, 'The wallet did not sign this session key'),
   'session-proof-invalid': row(403, 'The session key did not sign this attestation'),
+  'reading-key-invalid': row(
+    403,
+    'The wallet did not sign this reading key, or nothing can be encrypted for it',
+  ),
   'session-key-taken': row(403, 'This session key is attested for another address'),
   'statement-signature-invalid': row(403, 'The session key did not sign this statement'),
 

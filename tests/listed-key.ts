@@ -5,6 +5,7 @@ import { toBase64Url } from '../lib/digest.ts'
 import { firstPositions } from '../lib/list.ts'
 import type { SignedList } from '../lib/schemas/list.ts'
 import type { PromptNeeds } from '../lib/schemas/prompt-needs.ts'
+import type { ReadingGrant } from '../lib/schemas/reading.ts'
 import type { AgreementRule, Terms } from '../lib/schemas/terms.ts'
 import { systemRandom } from '../lib/system.ts'
 import { termsHash } from '../lib/terms.ts'
@@ -15,6 +16,7 @@ export type ListedKey = {
   readonly highHandle: bigint
   readonly lowHandle: bigint
   readonly list: SignedList
+  readonly reading: readonly ReadingGrant[]
   /** Who is seated first, by position, the leader first. */
   readonly positions: readonly number[]
   readonly first: readonly Address[]
@@ -73,7 +75,7 @@ export async function listKey(
   }
   const stored = await options.storeKey(await termsHash(terms))
   const { highHandle, lowHandle } = stored
-  const list = await api.drawList(
+  const { reading, ...list } = await api.drawList(
     {
       body: {
         kpHighHandle: highHandle,
@@ -89,5 +91,5 @@ export async function listKey(
   const { list: members, passed } = list.body
   const positions = firstPositions(members.length, passed, terms.quorum)
   const first = positions.flatMap((position) => members[position] ?? [])
-  return { terms, highHandle, lowHandle, list, positions, first }
+  return { terms, highHandle, lowHandle, list, reading, positions, first }
 }

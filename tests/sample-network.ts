@@ -20,7 +20,7 @@ export const sampleNetwork = (changes: Partial<Network> = {}): Network => ({
   limits: {
     body_bytes: 262_144,
     blob_bytes: 1_048_576,
-    prompt_bytes: 1_048_547,
+    prompt_bytes: 1_046_132,
     wait_seconds: 30,
     offer_seconds: 20,
     lease_seconds: 120,

@@ -4,6 +4,7 @@ import { toBase64Url } from '../../lib/digest.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { AttestationRequest } from '../../lib/schemas/attestation.ts'
 import { publicOrigin } from '../../lib/schemas/network.ts'
+import { canWrapFor, verifyReading } from '../../lib/sealing/reading-key.ts'
 import { verifySession } from '../../lib/session-grant.ts'
 import { thumbprintOf, verifySignature } from '../../lib/session-key.ts'
 import { toSeconds } from '../../lib/time.ts'
@@ -58,6 +59,7 @@ export async function attestNode(
   await checkNotBanned(deps, address)
   const proven = await checkEvidence(deps, request)
   await checkSession(deps, request, proven)
+  await checkReading(deps, request)
   const certificate = await certificateOf(deps, request, proven)
   const jws = await deps.keys.signCertificate({
     iss: publicOrigin(deps.network),
@@ -68,7 +70,8 @@ export async function attestNode(
     cnf: { jkt: certificate.thumbprint },
     att: proven.attestation,
   })
-  await saveAttested(deps, { ...caller, challengedAt }, certificate, proven)
+  const opening = { ...caller, challengedAt, reading: request.reading }
+  await saveAttested(deps, opening, certificate, proven)
   await checkStillGood(deps, address, proven)
   await barrier()
   deps.log.info('node attested', { node: address, ...proven.attestation })
@@ -110,7 +113,7 @@ async function certificateOf(
 
 async function saveAttested(
   deps: Dependencies,
-  { address, ...opening }: RunOpening & { readonly address: Address },
+  { address, reading, ...opening }: RunOpening & Pick<Node, 'address' | 'reading'>,
   certificate: Certificate,
   { enrollment, isFirst }: Proven,
 ): Promise<void> {
@@ -121,7 +124,7 @@ async function saveAttested(
     const enrolled = enrollment && { enrollment }
     if (!node) {
       const runs = { ...noFormerRuns, challengedAt: opening.challengedAt }
-      return { ...attestedNode(address, certificate), runs, ...enrolled }
+      return { ...attestedNode(address, certificate, reading), runs, ...enrolled }
     }
     if (enrollment && !isFirst) checkStillEnrolled(node, enrollment)
     const now = deps.clock.now()
@@ -132,7 +135,7 @@ async function saveAttested(
     }
     if (typeof runs === 'string') throw runProblem(runs, node.runs, now)
     const { heartbeatTimestamp: _, ...rest } = node
-    return { ...rest, certificate, runs, leaving: false, ...enrolled }
+    return { ...rest, certificate, reading, runs, leaving: false, ...enrolled }
   }
   const { thumbprint } = certificate
   const alongside = (): Alongside => {
@@ -212,4 +215,17 @@ async function checkSession(
     const why = 'The session key did not sign the digest of this attestation'
     throw new ProblemError('session-proof-invalid', why)
   }
+}
+
+/** Clients refuse a list with a reading key that its node did not sign, or that nothing can be wrapped for. */
+async function checkReading(
+  { network, recover }: Dependencies,
+  { operator_address: address, reading }: AttestationRequest,
+): Promise<void> {
+  const isSigned = await verifyReading(address, network.chain_id, reading, recover)
+  if (isSigned && (await canWrapFor(reading.key))) return
+  const why = isSigned
+    ? 'Nothing can be encrypted for this reading key'
+    : 'The wallet did not sign this reading key for this chain'
+  throw new ProblemError('reading-key-invalid', why)
 }

@@ -2,14 +2,14 @@ import { elapsedSince } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { drawList } from '../../lib/list.ts'
 import { ProblemError } from '../../lib/problem.ts'
-import type { ListRequest, ListStatement, SignedList } from '../../lib/schemas/list.ts'
+import type { DrawnList, ListRequest, ListStatement } from '../../lib/schemas/list.ts'
 import { publicOrigin } from '../../lib/schemas/network.ts'
 import { minListLength, type Terms } from '../../lib/schemas/terms.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { termsHash } from '../../lib/terms.ts'
 import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
-import { memberStates, passedMembers } from '../pool/load-pool.ts'
+import { memberStates, passedMembers, readingGrants } from '../pool/load-pool.ts'
 import { signStatement } from '../records/icl-keys.ts'
 import { quotaOfTerms } from '../rules/agreed.ts'
 import type { Demand } from '../rules/eligibility.ts'
@@ -36,7 +36,7 @@ export const drawListOf = (
   client: Address,
   request: ListRequest,
   signal?: AbortSignal,
-): Promise<SignedList> =>
+): Promise<DrawnList> =>
   drawInTurn(deps, queue, client, request, signal).catch((error: unknown) => {
     const isOfChain = error instanceof SvcError && error.code.startsWith('chain-')
     if (isOfChain) queue.keep(drawNameOf(request), client)
@@ -49,7 +49,7 @@ async function drawInTurn(
   client: Address,
   request: ListRequest,
   signal: AbortSignal | undefined,
-): Promise<SignedList> {
+): Promise<DrawnList> {
   const { clock } = deps
   const begun = clock.monotonic()
   const { kpHighHandle, kpLowHandle, terms } = request
@@ -97,7 +97,10 @@ async function drawInTurn(
   const age = ageOf(clock, key)
   // Not noted for a draw that only comes back: no key can be used for ever.
   if (age > keySeconds && age <= maxSeconds()) await noteDrawn(deps, request)
-  const passed = await passedMembers(deps, members, demand, quorum)
+  const [passed, reading] = await Promise.all([
+    passedMembers(deps, members, demand, quorum),
+    readingGrants(deps, members),
+  ])
   const at = toSeconds(clock.now())
   const body: ListStatement = {
     statement: 'svc-list-v2',
@@ -111,7 +114,7 @@ async function drawInTurn(
     coordinator: deps.chain.coordinator,
     at,
   }
-  return signStatement(deps.keys, body)
+  return { ...(await signStatement(deps.keys, body)), reading: [...reading] }
 }
 
 /**

@@ -6,6 +6,7 @@ import { type Takes, takesOf } from '../../lib/prompt-needs.ts'
 import { weightOf } from '../../lib/reputation.ts'
 import type { PassReason } from '../../lib/schemas/list.ts'
 import { type ModelTakes, PromptPart } from '../../lib/schemas/prompt-needs.ts'
+import type { ReadingGrant } from '../../lib/schemas/reading.ts'
 import type { Chain } from '../chain/chain.ts'
 import type { Outages } from '../records/outages.ts'
 import {
@@ -100,6 +101,21 @@ export async function memberStates(
     if (reason !== undefined) return reason
     return hasFreeSlot(entry, busy) ? 'fit' : 'busy'
   })
+}
+
+/** Returns the reading keys of a list's members in its order, also of those that were banned since. Throws TypeError for an unknown node. */
+export async function readingGrants(
+  { pool, store }: Pick<PoolSources, 'pool' | 'store'>,
+  members: readonly Address[],
+): Promise<readonly ReadingGrant[]> {
+  const known = new Map((await pool.nodes()).map(({ node }) => [node.address, node.reading]))
+  return Promise.all(
+    members.map(async (address) => {
+      const reading = known.get(address) ?? (await store.findNode(address))?.document.reading
+      if (reading) return reading
+      throw new TypeError(`The node ${address} of a list has never attested`)
+    }),
+  )
 }
 
 /** True when a node has a free slot. */

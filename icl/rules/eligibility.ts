@@ -3,6 +3,7 @@ import { takesOf, unmetNeeds } from '../../lib/prompt-needs.ts'
 import { newcomer, type ReputationFold, type Standing } from '../../lib/reputation.ts'
 import type { AttestationBackend, IneligibleReason } from '../../lib/schemas/nodes.ts'
 import type { ModelTakes, PromptNeeds } from '../../lib/schemas/prompt-needs.ts'
+import type { ReadingGrant } from '../../lib/schemas/reading.ts'
 import type { StatementSession } from '../../lib/schemas/statements.ts'
 import type { Enrollment } from './enrollment.ts'
 import { jobMs } from './job.ts'
@@ -37,6 +38,8 @@ export type Folded = ReputationFold & { readonly before: number }
 export type Node = {
   readonly address: Address
   readonly certificate: Certificate
+  /** Stays when the certificate ends or the node is banned: lists with the node may still be drawn. */
+  readonly reading: ReadingGrant
   readonly runs: Runs
   readonly heartbeatAt?: number
   /** The node's own clock in the last heartbeat, Unix seconds. It has to increase. */
@@ -58,9 +61,14 @@ export type Node = {
 }
 
 /** A node that has attested and sent nothing else yet. */
-export const attestedNode = (address: Address, certificate: Certificate): Node => ({
+export const attestedNode = (
+  address: Address,
+  certificate: Certificate,
+  reading: ReadingGrant,
+): Node => ({
   address,
   certificate,
+  reading,
   runs: noFormerRuns,
   modelIds: [],
   capacity: 0,

@@ -15,7 +15,8 @@
  *   grant, or for a poll's claim that it never took up.
  *
  * Failure cases, with the end of the job: the deadline has passed (expired). A seat has used up its attempts, or as many
- * nodes as a quorum gave it back for a cause in the job itself and none committed (expired, attempts-exhausted). There are
+ * nodes as a quorum gave it back for a cause in the job itself and none committed (expired, attempts-exhausted). Two nodes
+ * could not open the prompt, whoever has committed (the same end): the client may have left them out. There are
  * more empty seats than members of the list that may still come (expired, list-used-up, or disputed when the seats were
  * added to find an agreement). In all other cases an empty seat waits, and is tried again after refillMs.
  */
@@ -169,8 +170,21 @@ function afterFilling(job: Job, { now, limits }: Moment): Job {
   return job.reason === 'not-enough-nodes' ? waiting : recorded(waiting, now, 'not-enough-nodes')
 }
 
-/** True when as many nodes as a quorum gave the job back for a cause in the job itself, and none committed: more nodes would fail, too. */
+const closedPrompt: ReadonlySet<Assignment['reason']> = new Set([
+  'prompt-unreadable',
+  'envelope-invalid',
+])
+const mostShutOut = 2
+
+/**
+ * True when two nodes could not open the prompt, or as many nodes as a quorum gave the job back for a cause in the job itself, and none
+ * committed: more nodes would fail, too.
+ */
 function failsAnywhere({ assignments, list }: Job): boolean {
+  const shutOut = assignments.flatMap(({ node, reason }) =>
+    closedPrompt.has(reason) ? [node] : [],
+  )
+  if (new Set(shutOut).size >= mostShutOut) return true
   if (assignments.some(({ commitment }) => commitment !== undefined)) return false
   const nodes = assignments.flatMap(({ node, reason }) =>
     reason !== undefined && causes[reason].sameAnywhere ? [node] : [],

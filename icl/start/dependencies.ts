@@ -3,7 +3,7 @@ import { ComparatorId } from '../../lib/codecs.ts'
 import { maxBlobBytes, maxBodyBytes } from '../../lib/endpoints.ts'
 import { errorMessage } from '../../lib/error-message.ts'
 import { knownNetworks } from '../../lib/known-networks.ts'
-import { sealBytes } from '../../lib/sealing.ts'
+import { envelopeBytes } from '../../lib/sealing/envelope.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { systemRandom } from '../../lib/system.ts'
 import type { RecoverKey } from '../../lib/wallet-signature.ts'
@@ -157,7 +157,7 @@ const networkOf = (
   limits: {
     body_bytes: maxBodyBytes,
     blob_bytes: maxBlobBytes,
-    prompt_bytes: maxBlobBytes - sealBytes,
+    prompt_bytes: maxBlobBytes - envelopeBytes,
     wait_seconds: 30,
     offer_seconds: limits.offerMs / 1000,
     lease_seconds: limits.leaseMs / 1000,

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { BlockNumber, Cid, JobId, QueryInt, Uint256 } from '../codecs.ts'
 import { eventStream, get, post, rawBytes } from '../endpoint.ts'
 import { JobList, JobListQuery, JobView, SubmitJob, SubmittedJob } from '../schemas/jobs.ts'
-import { ListRequest, QuorumPreview, QuorumPreviewQuery, SignedList } from '../schemas/list.ts'
+import { DrawnList, ListRequest, QuorumPreview, QuorumPreviewQuery } from '../schemas/list.ts'
 import { Receipt } from '../schemas/receipt.ts'
 import { JobRecord } from '../schemas/record.ts'
 import { bodyProblems, Cursor, JobPath, readerProblems, signatureProblems } from './parts.ts'
@@ -28,7 +28,7 @@ export const clientEndpoints = {
     summary:
       'The list of a stored prompt key, once its draw has its turn: the same whenever it is asked for, but for who is passed over. `wait` holds the request until then',
     body: ListRequest,
-    response: SignedList,
+    response: DrawnList,
     problems: [
       ...bodyProblems,
       ...signatureProblems,

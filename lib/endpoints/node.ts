@@ -95,6 +95,7 @@ export const nodeEndpoints = {
       'pcr-policy-refused',
       'session-signature-invalid',
       'session-proof-invalid',
+      'reading-key-invalid',
       'session-key-taken',
       'run-superseded',
       'run-conflict',

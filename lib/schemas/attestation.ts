@@ -9,6 +9,7 @@ import {
 } from '../codecs.ts'
 import { maxEventLogBytes } from '../tpm/event-log.ts'
 import { named } from './named.ts'
+import { ReadingGrant } from './reading.ts'
 
 const Nonce = Base64Url(96).min(1)
 const mostPcrs = 24
@@ -91,6 +92,7 @@ export const AttestationRequest = named('AttestationRequest', {
   nonce: Nonce,
   session_public_key: SessionPublicKey,
   session: SessionGrant,
+  reading: ReadingGrant.describe('The key that prompts are wrapped for, signed by the wallet'),
   session_signature: SessionSignature.describe(
     'By the session key, over `svc-session-proof-v1` and the digest',
   ),

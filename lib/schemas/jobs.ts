@@ -56,6 +56,7 @@ export const AbortReason = z.enum([
   'key-handles-missing',
   'prompt-unavailable',
   'prompt-unreadable',
+  'envelope-invalid',
   'prompt-not-supported',
   'fhe-decrypt-denied',
   'coprocessor-unavailable',

@@ -12,6 +12,7 @@ import {
 } from '../codecs.ts'
 import { named, signedByIcl } from './named.ts'
 import { IneligibleReason } from './nodes.ts'
+import { ReadingGrant } from './reading.ts'
 import { maxListLength, minListLength, Terms } from './terms.ts'
 
 /** Query of the quorum preview. */
@@ -99,6 +100,13 @@ export type ListStatement = z.output<typeof ListStatement>
 /** A list, signed by one of the ICL's published keys. */
 export const SignedList = named('SignedList', signedByIcl(ListStatement))
 export type SignedList = z.output<typeof SignedList>
+
+/** A list, and each member's reading key in the list's order. Not signed by the ICL: the members' wallets sign them. */
+export const DrawnList = named('DrawnList', {
+  ...signedByIcl(ListStatement),
+  reading: z.array(ReadingGrant).max(maxListLength),
+})
+export type DrawnList = z.output<typeof DrawnList>
 
 /** A job's list, as in its view and its receipt. */
 export const JobListView = named('JobListView', {

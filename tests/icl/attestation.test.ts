@@ -1,10 +1,11 @@
 import { decodeJwt, decodeProtectedHeader, importJWK, type JWK, jwtVerify } from 'jose'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { utf8 } from '../../lib/digest.ts'
+import { toBase64Url, utf8 } from '../../lib/digest.ts'
 import { signedHeaders } from '../../lib/request-signature.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import { codeOf } from '../code-of.ts'
 import { weakKeys } from '../runtimes/inside/ed25519-vectors.ts'
+import { grantFor, grantOf, privateKeyOf } from '../sample-reading.ts'
 import {
   attestationOf,
   beat,
@@ -68,6 +69,7 @@ describe('mock attestation', () => {
     const session = await key()
     const day = inSeconds(86_400)
     const wrong = new Uint8Array(16)
+    const weak = toBase64Url(new Uint8Array(32))
     const other = await signingKeyFromSeed(new Uint8Array(32).fill(5))
     const cases: [
       string,
@@ -113,6 +115,18 @@ describe('mock attestation', () => {
             day,
           ),
       ],
+      // The reading key of another node, of another chain, and one that nothing can be encrypted for.
+      ...[
+        grantOf(privateKeyOf('n2')),
+        grantOf(privateKeyOf(name), 1),
+        grantFor(privateKeyOf(name), weak),
+      ].map((reading): (typeof cases)[number] => [
+        'reading-key-invalid',
+        async (nonce) => ({
+          ...(await attestationOf(name, nonce, session, day)),
+          reading: await reading,
+        }),
+      ]),
       ['invalid-request', (nonce) => attestationOf(name, nonce, session, inSeconds(49 * 3_600))],
       ['invalid-request', (nonce) => attestationOf(name, nonce, session, inSeconds(-1))],
     ]

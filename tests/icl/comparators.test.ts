@@ -3,6 +3,7 @@ import { ineligibleReasons } from '../../icl/rules/eligibility.ts'
 import { noFormerRuns } from '../../icl/rules/runs.ts'
 import { newcomer } from '../../lib/reputation.ts'
 import { sampleNetwork } from '../sample-network.ts'
+import { sampleReading } from '../sample-reading.ts'
 import { activeNode } from './fake-chain.ts'
 import { listedKey } from './test-client.ts'
 import {
@@ -126,6 +127,7 @@ describe('the comparator of a job', () => {
         session: { key: 'k', not_after: 1e9, signature: '0x' as const },
         highestTier: 0,
       },
+      reading: sampleReading,
       runs: noFormerRuns,
       heartbeatAt: 0,
       polledAt: 0,

@@ -82,12 +82,13 @@ const triesOf = (icl: TestIcl, ring: readonly Address[]): Readonly<Record<string
 })
 
 /** The client as it asks for the list of its key, of an ICL that answers with this statement. */
-function contextOf(icl: TestIcl, { api, client, list }: Listed, body: ListStatement) {
+function contextOf(icl: TestIcl, { api, client, list, reading }: Listed, body: ListStatement) {
   const { tally } = icl.deps.keys
   const answer = async () => ({
     body,
     key: tally.publicKey,
     signature: await tally.sign(statementBytes(body)),
+    reading,
   })
   const chain = {
     blockOf: async () => list.body.block,

@@ -28,6 +28,7 @@ import { sessionTypedData } from '../../lib/session-grant.ts'
 import { type SigningKey, signingKeyFromSeed } from '../../lib/session-key.ts'
 import { systemRandom } from '../../lib/system.ts'
 import { sampleNetwork } from '../sample-network.ts'
+import { grantOf, privateKeyOf } from '../sample-reading.ts'
 import { createVirtualClock, type VirtualClock } from '../virtual-clock.ts'
 import { activeNode, coordinator, createFakeChain, type FakeChain } from './fake-chain.ts'
 
@@ -179,7 +180,7 @@ export function createLife() {
 const wallets = new Map<string, ReturnType<typeof makeWallet>>()
 
 function makeWallet(name: string) {
-  const account = privateKeyToAccount(keccak256(stringToHex(name)))
+  const account = privateKeyToAccount(privateKeyOf(name))
   const signer: RequestSigner = {
     kind: 'wallet',
     address: account.address.toLowerCase() as Address,
@@ -223,6 +224,7 @@ export async function attestationOf(
       not_after: notAfter,
       signature: await account.signTypedData(sessionTypedData(session)),
     },
+    reading: await grantOf(privateKeyOf(name)),
     session_signature: await key.sign(sessionProofBytes(digest)),
     evidence: { backend: 'mock' as const, hmac: toBase64Url(hmac) },
   }

@@ -17,6 +17,7 @@ import { createFakeChain } from '../icl/fake-chain.ts'
 import { nodeA } from '../icl/rules/sample-job.ts'
 import { runJob } from '../icl/run-job.ts'
 import { createReplica, joinNode, walletOf } from '../icl/test-icl.ts'
+import { sampleReading } from '../sample-reading.ts'
 import {
   type BridgeWorld,
   createBridgeWorld,
@@ -460,7 +461,7 @@ describe('a replayed document', () => {
 
   it('of a node loses, whose events are counted anew, for they are saved', async () => {
     const { world, store } = await start()
-    const node = attestedNode(nodeA, { expiresAt: 1e15 } as Certificate)
+    const node = attestedNode(nodeA, { expiresAt: 1e15 } as Certificate, sampleReading)
     await store.save({ kind: 'node', node, base: 0 })
     world.connection.cut = 'before'
     await store.saveAll([event('e1'), { kind: 'node', node, base: 1 }])

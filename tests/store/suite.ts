@@ -6,6 +6,7 @@ import type { Store, StoreRecord, Write } from '../../icl/store/store.ts'
 import type { ReputationEvent } from '../../lib/reputation.ts'
 import { aJobId } from '../branded.ts'
 import { accepted, claimed, decidedJob, nodeA, nodeB, sampleJob } from '../icl/rules/sample-job.ts'
+import { sampleReading } from '../sample-reading.ts'
 
 const certificate: Certificate = {
   id: 'jti',
@@ -17,7 +18,7 @@ const certificate: Certificate = {
 }
 /** A node that has attested. */
 export const nodeOf = (address: Node['address'], change: Partial<Node> = {}): Node => ({
-  ...attestedNode(address, certificate),
+  ...attestedNode(address, certificate, sampleReading),
   ...change,
 })
 /** A job whose id is one digit, repeated. */

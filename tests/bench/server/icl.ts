@@ -11,6 +11,7 @@ import { parseSettings } from '../../../icl/start/settings.ts'
 import { Address } from '../../../lib/codecs.ts'
 import { aHash } from '../../branded.ts'
 import { createOpenChain } from '../../contention/chain.ts'
+import { sampleReading } from '../../sample-reading.ts'
 import { sampleSettings, withoutLimits } from '../../sample-settings.ts'
 import { countCommands, countedApp, countedHost } from './counting.ts'
 import type { ServerOptions } from './options.ts'
@@ -45,7 +46,7 @@ const believe: Authenticate = async (_, auth, { headers }) => {
   const name = /svc-node:(0x[0-9a-f]{40}):/.exec(headers.get('signature-input') ?? '')?.[1]
   if (auth === 'none' || name === undefined) return { kind: 'anyone' }
   const address = Address.parse(name)
-  return { kind: 'node', address, node: attestedNode(address, {} as Certificate) }
+  return { kind: 'node', address, node: attestedNode(address, {} as Certificate, sampleReading) }
 }
 
 /** The ICL with its own settings, store, log and metrics. */

@@ -6,6 +6,7 @@ import { dayMs, toSeconds } from '../../../lib/time.ts'
 import { aJobId } from '../../branded.ts'
 import { fenceOf, sampleJob, take } from '../../icl/rules/sample-job.ts'
 import { modelId } from '../../icl/test-icl.ts'
+import { sampleReading } from '../../sample-reading.ts'
 import type { RosterEntry } from './roster.ts'
 
 const promptCid = `bafkrei${'a'.repeat(52)}`
@@ -29,7 +30,7 @@ function nodeOf({ address, publicKey, thumbprint }: RosterEntry, now: number, in
     },
   }
   return {
-    ...attestedNode(address, certificate),
+    ...attestedNode(address, certificate, sampleReading),
     heartbeatAt: now,
     // A node that polls every 5 s has its poll noted by every third.
     polledAt: now - (index % 3 === 0 ? 20_000 : 1_000),

@@ -23,6 +23,7 @@ import type { Store, StoreRecord } from '../../../icl/store/store.ts'
 import { emptyFold, standingOf } from '../../../lib/reputation.ts'
 import { systemClock } from '../../../lib/system.ts'
 import { aJobId } from '../../branded.ts'
+import { sampleReading } from '../../sample-reading.ts'
 import { nodeA, nodeB, sampleJob } from '../rules/sample-job.ts'
 
 let folder: string
@@ -68,7 +69,7 @@ const certificate = (now: number) => ({
 const attest = (address: typeof nodeA, change = {}) =>
   store.save({
     kind: 'node',
-    node: { ...attestedNode(address, certificate(Date.now())), ...change },
+    node: { ...attestedNode(address, certificate(Date.now()), sampleReading), ...change },
     base: 0,
   })
 const isAttested = async (address: typeof nodeA) =>
@@ -403,7 +404,10 @@ describe('a backup', () => {
     const [event] = await store.listReputationEvents(nodeA, { limit: 1 })
     const other = await openSqliteStore(join(folder, 'other.db'))
     const before = Math.ceil(event!.at / 1000) + 1
-    const node = { ...attestedNode(nodeA, certificate(0)), folded: { ...emptyFold, before } }
+    const node = {
+      ...attestedNode(nodeA, certificate(0), sampleReading),
+      folded: { ...emptyFold, before },
+    }
     await other.save({ kind: 'node', node, base: 0 })
     await other.close()
     const { text } = await admin(

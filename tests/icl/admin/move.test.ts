@@ -10,6 +10,7 @@ import { openSqliteStore } from '../../../icl/store/sqlite/file.ts'
 import type { Store } from '../../../icl/store/store.ts'
 import { systemClock, systemRandom } from '../../../lib/system.ts'
 import { aJobId } from '../../branded.ts'
+import { sampleReading } from '../../sample-reading.ts'
 import { openWireServer, type WireServer, whyNoWireServer } from '../../store/wire-server/open.ts'
 import { nodeA, nodeB, sampleJob } from '../rules/sample-job.ts'
 
@@ -74,7 +75,11 @@ describe('from a file to a server', () => {
       thumbprint: 't',
       session: { key: 'k', not_after: 1, signature: '0x' as const },
     }
-    await store.save({ kind: 'node', node: attestedNode(nodeA, certificate), base: 0 })
+    await store.save({
+      kind: 'node',
+      node: attestedNode(nodeA, certificate, sampleReading),
+      base: 0,
+    })
     const client = { address: nodeB, firstAcceptedAt: now }
     await store.save({ kind: 'client', client, base: 0 })
     const bytes = new Uint8Array([0, 1, 255])

@@ -8,6 +8,7 @@ import { runAdmin } from '../../../icl/start/admin.ts'
 import { openSqliteStore } from '../../../icl/store/sqlite/file.ts'
 import type { Store } from '../../../icl/store/store.ts'
 import { systemClock } from '../../../lib/system.ts'
+import { sampleReading } from '../../sample-reading.ts'
 import { nodeA, nodeB } from '../rules/sample-job.ts'
 
 let folder: string
@@ -39,7 +40,11 @@ async function attest(address: typeof nodeA, id: string, tpm: typeof tpmA): Prom
     session: { key: 'k', not_after: 1, signature: '0x' as const },
     tpm,
   }
-  await store.save({ kind: 'node', node: attestedNode(address, certificate), base: 0 })
+  await store.save({
+    kind: 'node',
+    node: attestedNode(address, certificate, sampleReading),
+    base: 0,
+  })
   const key = `ek:${tpm.ek}`
   await store.save({ kind: 'key', key, value: address, now, expiresAt: now + hour })
 }

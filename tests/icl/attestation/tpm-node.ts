@@ -2,6 +2,7 @@ import { PcrPolicy } from '../../../icl/attestation/pcr-policy.ts'
 import type { TpmTrust } from '../../../icl/attestation/tpm-trust.ts'
 import { attestationDigest, sessionProofBytes } from '../../../lib/attestation.ts'
 import { sessionTypedData } from '../../../lib/session-grant.ts'
+import { grantOf, privateKeyOf } from '../../sample-reading.ts'
 import { sessionKeyOf, type TestIcl, walletOf } from '../test-icl.ts'
 import type { QuoteChanges, SoftwareTpm } from './software-tpm.ts'
 import { certificateOf, type Vendor } from './tpm-vendor.ts'
@@ -68,6 +69,7 @@ export function tpmNode(icl: Pick<TestIcl, 'api' | 'clock' | 'deps'>, name: stri
         not_after: notAfter,
         signature: await account.signTypedData(sessionTypedData(session)),
       },
+      reading: await grantOf(privateKeyOf(name)),
       session_signature: await key.sign(sessionProofBytes(digest)),
       evidence: await by.quote(digest, changes),
     }

@@ -4,9 +4,10 @@ import { attestedNode, type Certificate, type Node } from '../../../icl/rules/el
 import { createMemoryStore } from '../../../icl/store/memory/store.ts'
 import { type ReputationEvent, standingOf } from '../../../lib/reputation.ts'
 import { aJobId } from '../../branded.ts'
+import { sampleReading } from '../../sample-reading.ts'
 import { nodeA } from '../rules/sample-job.ts'
 
-const start: Node = attestedNode(nodeA, {} as Certificate)
+const start: Node = attestedNode(nodeA, {} as Certificate, sampleReading)
 const codes = ['answer-delivered', 'verdict-outvoted', 'lease-lapsed', 'answer-agreed'] as const
 
 const eventAt = (index: number, second: number): ReputationEvent => ({

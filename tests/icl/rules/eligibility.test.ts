@@ -11,6 +11,7 @@ import {
 import { isCountingBack } from '../../../icl/rules/enrollment.ts'
 import { noFormerRuns } from '../../../icl/rules/runs.ts'
 import { newcomer } from '../../../lib/reputation.ts'
+import { sampleReading } from '../../sample-reading.ts'
 import { nodeA } from './sample-job.ts'
 
 const now = 1_000_000_000
@@ -24,7 +25,7 @@ const certificate: Certificate = {
   highestTier: 2,
 }
 const node: Node = {
-  ...attestedNode(nodeA, certificate),
+  ...attestedNode(nodeA, certificate, sampleReading),
   heartbeatAt: now - 150_000,
   polledAt: now - 60_000,
   modelIds: ['openai:m'],
@@ -43,9 +44,10 @@ const withCertificate = (changes: Partial<Certificate>) =>
 
 describe('a node', () => {
   it('that has attested and said nothing else has everything still before it', () => {
-    expect(attestedNode(nodeA, certificate)).toEqual({
+    expect(attestedNode(nodeA, certificate, sampleReading)).toEqual({
       address: nodeA,
       certificate,
+      reading: sampleReading,
       runs: noFormerRuns,
       modelIds: [],
       capacity: 0,

@@ -94,6 +94,21 @@ describe('a cause that lies in the job', () => {
   })
 })
 
+describe('a prompt that does not open', () => {
+  const giveBack = (job: Job, node: Address, reason: 'prompt-unreadable' | 'envelope-invalid') =>
+    take(job, { type: 'abort', node, fence: fenceOf(job, node), reason }, 10)
+
+  it('for two nodes ends the job, whoever has committed: its client may have left them out', () => {
+    const claimedC = claimed(sampleJob(), nodeC, 5)
+    const committed = take(claimedC, commitBy(claimedC, nodeC, 'x'), 6)
+    const once = giveBack(committed, nodeA, 'envelope-invalid')
+    expect(tick(once, [nodeD, nodeE], 20).phase).toBe('running')
+    const twice = giveBack(once, nodeB, 'prompt-unreadable')
+    const ended = { phase: 'expired', reason: 'attempts-exhausted' }
+    expect(tick(twice, [nodeD, nodeE], 20)).toMatchObject(ended)
+  })
+})
+
 describe('empty seats', () => {
   it('go to the earliest members that never had one and are fit', () => {
     const job = abort(abort(sampleJob(), nodeA, 10), nodeB, 10)
