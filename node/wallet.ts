@@ -1,9 +1,11 @@
 import type { LocalAccount } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
+import { hexToBytes } from 'viem/utils'
 import { type Api, type ApiOptions, createApi } from '../lib/api.ts'
 import { Address } from '../lib/codecs.ts'
 import { readKeystore } from '../lib/host/keystore.ts'
 import { askPassword, type Terminal } from '../lib/host/password.ts'
+import { type ReadingKey, readingKeyOf } from '../lib/sealing/reading-key.ts'
 import { SvcError } from '../lib/svc-error.ts'
 import type { LoadedConfig } from './config-file.ts'
 import type { Environment } from './environment.ts'
@@ -12,6 +14,8 @@ import type { Environment } from './environment.ts'
 export type Wallet = {
   readonly account: LocalAccount
   readonly address: Address
+  /** Opens what clients wrap for this wallet. */
+  readonly readingKey: ReadingKey
 }
 
 const typedTries = 3
@@ -33,6 +37,13 @@ export const walletApi = (
     },
   })
 
+/** The wallet of a private key. */
+async function walletOf(privateKey: `0x${string}`): Promise<Wallet> {
+  const account = privateKeyToAccount(privateKey)
+  const readingKey = await readingKeyOf(hexToBytes(privateKey))
+  return { account, address: Address.parse(account.address), readingKey }
+}
+
 type WalletContext = {
   readonly environment: Environment
   readonly terminal: Terminal
@@ -48,8 +59,7 @@ export async function openWallet(
   for (let tries = 1; ; tries++) {
     const password = await askPassword(environment, terminal)
     try {
-      const account = privateKeyToAccount(await readKeystore(keystorePath, password, warn))
-      return { account, address: Address.parse(account.address) }
+      return await walletOf(await readKeystore(keystorePath, password, warn))
     } catch (error) {
       const isWrong = error instanceof SvcError && error.code === 'keystore-password-wrong'
       if (!isWrong || !isTyped) throw error

@@ -28,6 +28,11 @@ export const nodeCauses = {
     'store the key that the prompt was sealed with, seal a document of version 1, and submit again',
     sameAnywhere,
   ),
+  'envelope-invalid': client(
+    'the prompt is not encrypted for every node of its list',
+    'use a client of this version, and submit again under another prompt key',
+    sameAnywhere,
+  ),
   'prompt-not-supported': client(
     'the model {model} cannot take a part of the prompt, or called a tool',
     'leave out what it cannot take (such as seed, stop, response_format, tools), or choose another model',

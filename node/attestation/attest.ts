@@ -5,6 +5,7 @@ import { type Clock, unixSeconds } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { ProblemCode } from '../../lib/problem-codes.ts'
+import { type ReadingKey, readingTypedData } from '../../lib/sealing/reading-key.ts'
 import { sessionTypedData } from '../../lib/session-grant.ts'
 import type { SigningKey } from '../../lib/session-key.ts'
 import type { AttestationStep, Attestor, Proof } from './proof.ts'
@@ -28,6 +29,7 @@ export type AttestOptions = {
   readonly icl: string
   readonly chainId: number
   readonly sessionKey: SigningKey
+  readonly readingKey: Pick<ReadingKey, 'publicKey'>
   readonly attestor: Attestor
   readonly clock: Clock
   readonly signal?: AbortSignal | undefined
@@ -76,9 +78,10 @@ async function verify(
   options: AttestOptions,
   { nonce, digest, evidence }: Proof,
 ): Promise<Attested> {
-  const { api, address, icl, chainId, sessionKey, signal } = options
+  const { api, account, address, icl, chainId, sessionKey, readingKey, signal } = options
   const notAfter = unixSeconds(options.clock) + sessionSeconds
   const session = { address, key: sessionKey.publicKey, iclOrigin: icl, chainId, notAfter }
+  const reading = readingTypedData({ node: address, key: readingKey.publicKey, chainId })
   const answer = await api.verifyAttestation(
     {
       body: {
@@ -87,8 +90,9 @@ async function verify(
         session_public_key: sessionKey.publicKey,
         session: {
           not_after: notAfter,
-          signature: await options.account.signTypedData(sessionTypedData(session)),
+          signature: await account.signTypedData(sessionTypedData(session)),
         },
+        reading: { key: readingKey.publicKey, signature: await account.signTypedData(reading) },
         session_signature: await sessionKey.sign(sessionProofBytes(digest)),
         evidence,
       },

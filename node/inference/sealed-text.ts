@@ -2,11 +2,11 @@ import { mayCallTools, type Said, writeAnswer } from '../../lib/answer.ts'
 import { utf8 } from '../../lib/digest.ts'
 import { maxBlobBytes } from '../../lib/endpoints.ts'
 import type { PromptDocument } from '../../lib/schemas/prompt.ts'
-import { sealBytes } from '../../lib/sealing.ts'
+import { outputSealBytes } from '../../lib/sealing/output.ts'
 import { ProviderFault } from './provider-fault.ts'
 
 const maxCalls = 128
-const maxTextBytes = maxBlobBytes - sealBytes
+const maxTextBytes = maxBlobBytes - outputSealBytes
 
 /** The fault when a model refuses to answer, or its provider filters the answer. What there is of it is not the model's answer. */
 export const refusedAnswer = () =>

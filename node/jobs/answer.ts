@@ -4,13 +4,13 @@ import type { JobId } from '../../lib/codecs.ts'
 import { comparators } from '../../lib/comparators/all.ts'
 import type { EvidenceInput } from '../../lib/comparators/comparator.ts'
 import { errorMessage } from '../../lib/error-message.ts'
-import { evidenceKey } from '../../lib/evidence.ts'
 import { promptText, readPrompt } from '../../lib/prompt.ts'
 import { needsOf, type Takes, unmetNeeds } from '../../lib/prompt-needs.ts'
 import type { ClaimResult } from '../../lib/schemas/assignments.ts'
 import type { Evidence } from '../../lib/schemas/evidence.ts'
 import type { PromptDocument } from '../../lib/schemas/prompt.ts'
-import { unseal } from '../../lib/sealing.ts'
+import { openPromptText } from '../../lib/sealing/envelope.ts'
+import { evidenceKeyOf } from '../../lib/sealing/job-secret.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { Usage } from '../inference/provider.ts'
 import { checkList, untrusted } from './check-list.ts'
@@ -27,10 +27,13 @@ const trustedMs = 1_500
 const longPromptCharacters = 16_000
 
 /** The secret inputs to the evidence of any text of a job. They are never written to disk. */
-export type EvidenceSecrets = Pick<EvidenceInput, 'prompt' | 'key'>
+type EvidenceSecrets = Pick<EvidenceInput, 'prompt' | 'key'>
 
-/** The same secrets, with the prompt document as the client wrote it. */
-export type JobSecrets = EvidenceSecrets & { readonly asked: PromptDocument }
+/** The same secrets, with the prompt document as the client wrote it, and the job's secret. */
+export type JobSecrets = EvidenceSecrets & {
+  readonly asked: PromptDocument
+  readonly secret: Uint8Array<ArrayBuffer>
+}
 
 /** This node's answer to a job, its evidence, and the secrets that the evidence was made with. */
 export type Answer = {
@@ -54,11 +57,11 @@ export async function produceAnswer(
   const isCommitted = await waitOut(deps, jobId, signal, () => checkList(deps, claim, signal))
   const promptKey = await decryptPromptKey(deps, claim, signal)
   if (!isCommitted) throw untrusted('to which the client has not committed on chain')
-  const prompt = await openPrompt(deps, claim, promptKey, signal)
+  const opened = await openPrompt(deps, claim, promptKey, signal)
   // The next call costs money.
   if (elapsedSince(deps.clock, beganAt) > trustedMs) await checkStands(deps, claim, signal)
-  const text = await runInference(deps, claim, prompt, signal, inference)
-  const secrets = await secretsOf(prompt, promptKey, jobId)
+  const text = await runInference(deps, claim, opened.asked, signal, inference)
+  const secrets = await secretsOf(opened, jobId)
   const evidence = await comparators[comparator].evidenceOf({ text, ...secrets })
   return { text, evidence, secrets }
 }
@@ -70,18 +73,13 @@ export async function recoverSecrets(
   signal: AbortSignal,
 ): Promise<JobSecrets> {
   const promptKey = await decryptPromptKey(deps, claim, signal)
-  const prompt = await openPrompt(deps, claim, promptKey, signal)
-  return await secretsOf(prompt, promptKey, claim.jobId)
+  return await secretsOf(await openPrompt(deps, claim, promptKey, signal), claim.jobId)
 }
 
-const secretsOf = async (
-  asked: PromptDocument,
-  promptKey: Uint8Array<ArrayBuffer>,
-  jobId: JobId,
-): Promise<JobSecrets> => ({
-  asked,
-  prompt: promptText(asked),
-  key: await evidenceKey(promptKey, jobId),
+const secretsOf = async (opened: OpenedPrompt, jobId: JobId): Promise<JobSecrets> => ({
+  ...opened,
+  prompt: promptText(opened.asked),
+  key: await evidenceKeyOf(opened.secret, jobId),
 })
 
 /** The error when a claim fails or returns no key handles (spec 7). */
@@ -104,13 +102,16 @@ async function decryptPromptKey(
   return key
 }
 
+type OpenedPrompt = Pick<JobSecrets, 'asked' | 'secret'>
+
 async function openPrompt(
   deps: JobDeps,
-  { jobId, client, prompt_cid }: ClaimResult,
+  claim: ClaimResult,
   key: Uint8Array<ArrayBuffer>,
   signal: AbortSignal,
-): Promise<PromptDocument> {
-  const { blobs, log } = deps
+): Promise<OpenedPrompt> {
+  const { blobs, log, readingKey } = deps
+  const { jobId, client, prompt_cid, position, list } = claim
   const blob = await waitOut(deps, jobId, signal, () => blobs.download(prompt_cid, signal)).catch(
     (error: unknown) => {
       signal.throwIfAborted()
@@ -118,9 +119,13 @@ async function openPrompt(
     },
   )
   log.step(`Job ${jobId}: Downloaded prompt blob (${blob.length} bytes)`)
-  const sealed = await unseal(blob, key, { kind: 'prompt', client })
-  log.debug(`Job ${jobId}: prompt: ${sealed}`)
-  return readPrompt(sealed)
+  const { kpHighHandle: highHandle, kpLowHandle: lowHandle } = claim
+  const of = {
+    ...{ chainId: deps.chainId, store: deps.promptKeyStore, client, highHandle, lowHandle, list },
+  }
+  const { text, secret } = await openPromptText(blob, { key, of, position, readingKey })
+  log.debug(`Job ${jobId}: prompt: ${text}`)
+  return { asked: readPrompt(text), secret }
 }
 
 const promptUnavailable = (error: unknown): SvcError =>

@@ -21,9 +21,9 @@ import { errorText } from '../../lib/host/explain-error.ts'
 import type { ClaimResult } from '../../lib/schemas/assignments.ts'
 import type { Verdict, VerdictReason } from '../../lib/schemas/jobs.ts'
 import type { AnswerPost, DeliveryPost } from '../../lib/schemas/statements.ts'
-import { unseal } from '../../lib/sealing.ts'
+import { openOutput } from '../../lib/sealing/output.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import type { EvidenceSecrets } from './answer.ts'
+import type { JobSecrets } from './answer.ts'
 import { decryptKey } from './decrypt-key.ts'
 import type { JobDeps } from './job-deps.ts'
 import { repeatPassing } from './wait-out.ts'
@@ -43,10 +43,10 @@ export type Verification = {
 }
 
 /** Returns the secrets for evidence of any text of the job. */
-type Secrets = (signal: AbortSignal) => Promise<EvidenceSecrets>
+type Secrets = (signal: AbortSignal) => Promise<JobSecrets>
 
 /** The location of an output, and the evidence that its node revealed. */
-type Delivered = Pick<DeliveryPost, 'output_cid' | 'outHighHandle' | 'outLowHandle'> &
+type Delivered = Pick<DeliveryPost, 'fence' | 'output_cid' | 'outHighHandle' | 'outLowHandle'> &
   Pick<AnswerPost, 'evidence'>
 
 /** Checks that the output of a node is its answer (spec 2.4). Throws SvcError `deadline-too-close` when this node is unable to check. */
@@ -72,7 +72,7 @@ export async function check(
     return await withDeadline(clock, Math.max(seconds, 0) * 1000, signal, late, async (ended) => {
       const known = await secrets(ended)
       triedFrom = clock.monotonic()
-      const output = await readOutput(deps, claim, delivered, onTrouble, ended)
+      const output = await readOutput(deps, claim, delivered, known, onTrouble, ended)
       hasOutput = true
       const shown = await comparator.evidenceOf({ text: output, ...known })
       const isSame = comparator.reproduces(shown, delivered.evidence)
@@ -111,7 +111,8 @@ const isUnreachable = (trouble: SvcError | undefined): boolean =>
 async function readOutput(
   deps: JobDeps,
   { jobId }: ClaimResult,
-  { output_cid, outHighHandle, outLowHandle }: Delivered,
+  { fence, output_cid, outHighHandle, outLowHandle }: Delivered,
+  { secret }: JobSecrets,
   onTrouble: (error: SvcError) => void,
   signal: AbortSignal,
 ): Promise<string> {
@@ -122,7 +123,7 @@ async function readOutput(
     retried(() => deps.blobs.download(output_cid, signal)),
     retried(() => decryptKey(deps, jobId, handles, grantPatienceMs, signal)),
   ])
-  return await unseal(blob, key, { kind: 'output', jobId })
+  return await openOutput(blob, { jobId, fence, key, secret })
 }
 
 const lateCode = 'output-late'

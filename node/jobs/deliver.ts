@@ -1,10 +1,9 @@
 import { cidOf } from '../../lib/cid.ts'
-import type { JobId } from '../../lib/codecs.ts'
 import { errorText } from '../../lib/host/explain-error.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { ClaimResult, OwnAssignment } from '../../lib/schemas/assignments.ts'
 import type { DeliveryPost } from '../../lib/schemas/statements.ts'
-import { seal } from '../../lib/sealing.ts'
+import { type OutputOf, sealOutput } from '../../lib/sealing/output.ts'
 import { signed, statementHash } from '../../lib/statements.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { messages } from '../log-messages.ts'
@@ -49,7 +48,8 @@ export async function makeDelivery(
       hint: 'Tell the operator of the ICL.',
     })
   }
-  own.output ??= await sealedOutput(deps, jobId, text, signal)
+  const { secret } = await own.secrets(signal)
+  own.output ??= await sealedOutput(deps, { jobId, fence, secret }, text, signal)
   const { output } = own
   // The upload does not depend on the key being on chain. A failed upload must not cost a second key, which takes gas.
   const failed = new AbortController()
@@ -82,12 +82,12 @@ export async function makeDelivery(
 
 async function sealedOutput(
   { outputKeys, random }: JobDeps,
-  jobId: JobId,
+  of: Omit<OutputOf, 'key'>,
   text: string,
   signal: AbortSignal,
 ) {
   const key = await outputKeys.take(signal)
-  return { key, blob: await seal(text, key.key, { kind: 'output', jobId }, random) }
+  return { key, blob: await sealOutput(text, { ...of, key: key.key }, random) }
 }
 
 async function storeOutputKey(

@@ -4,6 +4,7 @@ import type { Address } from '../../lib/codecs.ts'
 import type { Coprocessor } from '../../lib/coprocessor/coprocessor.ts'
 import type { Random } from '../../lib/random.ts'
 import type { AssignmentOffer } from '../../lib/schemas/assignments.ts'
+import type { ReadingKey } from '../../lib/sealing/reading-key.ts'
 import type { SigningKey } from '../../lib/session-key.ts'
 import type { NodeChain } from '../chain/chain.ts'
 import type { IclKeys } from '../icl-keys.ts'
@@ -22,9 +23,11 @@ export type AssignmentId = Pick<AssignmentOffer, 'jobId' | 'fence'>
 export type JobDeps = {
   readonly address: Address
   readonly sessionKey: SigningKey
+  readonly readingKey: ReadingKey
   /** The origin that session grants name. */
   readonly iclOrigin: string
   readonly chainId: number
+  readonly promptKeyStore: Address
   readonly api: Omit<NodeApi, 'postHeartbeat' | 'getAssignments'>
   /** The keys whose acknowledgements count. */
   readonly iclKeys: IclKeys

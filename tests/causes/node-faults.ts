@@ -7,6 +7,7 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { nodeStopping } from '../../node/jobs/job-end.ts'
 import type { RpcAnswer } from '../lib/chain/rpc-stand-in.ts'
 import type { JobWorld } from '../node/job-world.ts'
+import { privateKeyOf, readerOf } from '../sample-reading.ts'
 
 /** What goes wrong at a node besides its provider, the cause that it is, and what the node's log says of it. */
 export type NodeFault = {
@@ -62,6 +63,16 @@ export const nodeFaults: readonly NodeFault[] = [
     },
     code: 'prompt-unreadable',
     said: /aborted: /,
+  },
+  {
+    fault: 'an envelope that is not for this node',
+    arrange: async (world) => {
+      const { readingKey } = world.deps
+      const { publicKey } = await readerOf(privateKeyOf('another'))
+      Object.assign(world.deps, { readingKey: { ...readingKey, publicKey } })
+    },
+    code: 'envelope-invalid',
+    said: /it has another key for this node/,
   },
   {
     fault: 'an RPC of the coprocessor that limits requests',

@@ -2,6 +2,7 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { publicJobDetail } from '../../icl/console/public-job.ts'
 import { viewJob } from '../../icl/operations/view-job.ts'
 import { stuckJobError } from '../../lib/client/inference.ts'
+import { type Clock, monotonicMs } from '../../lib/clock.ts'
 import { systemClock } from '../../lib/system.ts'
 import { createNodeChain } from '../../node/chain/contracts.ts'
 import { createOpenAi } from '../../node/inference/openai.ts'
@@ -28,27 +29,47 @@ export type Observed = {
 
 const steps = { onClaimed: () => {}, onSlotFree: () => {} }
 const apiKey = 'sk-test-0123456789'
-// Short where it has to end over the provider's silence, else as usual: no answer is late because the machine is busy.
+// Short where it has to end over the provider's silence, else as usual.
 const leaseSecondsOf = ({ code }: ProviderFault): number => (code === 'provider-silent' ? 4 : 120)
+
+/** Time that stands still until the provider is asked: a busy machine must not use up a short lease before. */
+function standingClock() {
+  const [epochMs, startMs] = [systemClock.now(), performance.now()]
+  let startedMs: number | undefined
+  const passedMs = () => (startedMs === undefined ? 0 : performance.now() - startedMs)
+  const clock: Clock = {
+    now: () => epochMs + passedMs(),
+    monotonic: () => monotonicMs(startMs + passedMs()),
+    sleep: systemClock.sleep,
+  }
+  const start = () => {
+    startedMs ??= performance.now()
+  }
+  return { clock, start }
+}
 
 type World = Awaited<ReturnType<typeof createJobWorld>>
 
 /** Has a real provider adapter ask a server that answers with the fault. */
 async function observeProvider(row: ProviderFault): Promise<Observed> {
   const { fault, answer } = row
-  const server = await startServer(answer)
+  const { clock, start } = standingClock()
+  const server = await startServer((response, request) => {
+    start()
+    return answer(response, request)
+  })
   try {
     const world = await createJobWorld('leader')
     const provider = createOpenAi({
       ...{ name: 'openai', keyVariable: 'OPENAI_API_KEY', apiKey, baseUrl: server.url },
-      ...{ clock: systemClock, log: world.log },
+      ...{ clock, log: world.log },
       firstBackoffMs: 1,
     })
     const claim = { ...world.claim, claimDeadline: world.claim.server_time + leaseSecondsOf(row) }
     world.api.claimAssignment.mockResolvedValue(claim)
     world.api.getAssignment.mockResolvedValue(world.view)
     world.deps = {
-      ...{ ...world.deps, clock: systemClock },
+      ...{ ...world.deps, clock },
       models: new Map([[modelId, { provider, model: 'test-model' }]]),
     }
     await runJob(world.deps, world.assignment, new AbortController().signal, steps)

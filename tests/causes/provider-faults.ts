@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { maxBlobBytes } from '../../lib/endpoints.ts'
 import type { AbortReason } from '../../lib/schemas/jobs.ts'
+import { sealBytes } from '../../lib/sealing.ts'
 import { maxAnswerBytes } from '../../node/inference/provider-fetch.ts'
 import { answerJson, type Seen } from '../local-server.ts'
 
@@ -169,6 +170,6 @@ export const providerFaults: readonly ProviderFault[] = [
     fault: 'a text of 1 MiB',
     answer: status(200, says('x'.repeat(maxBlobBytes))),
     code: 'provider-answer-too-large',
-    said: `gave an answer of more than ${maxBlobBytes - 29} bytes`,
+    said: `gave an answer of more than ${maxBlobBytes - 2 * sealBytes} bytes`,
   },
 ]

@@ -1,7 +1,6 @@
 import { vi } from 'vitest'
 import { listCommitment } from '../../lib/list-commitment.ts'
 import type { AssignmentOffer } from '../../lib/schemas/assignments.ts'
-import { splitKey } from '../../lib/sealing.ts'
 import { type DaemonDeps, runDaemon } from '../../node/daemon.ts'
 import type { JournalEntry } from '../../node/journal/steps.ts'
 import type { NodeApi } from '../../node/node-api.ts'
@@ -37,13 +36,9 @@ export async function createDaemonWorld(
       const offered = offers.findIndex(({ jobId }) => jobId === body.jobId)
       if (offered >= 0) offers.splice(offered, 1)
       // Each job has a key of its own, which is bound to it.
-      const { high, low } = splitKey(world.promptKey)
-      const kpHighHandle = world.coprocessor.store(high)
-      const kpLowHandle = world.coprocessor.store(low)
-      world.coprocessor.granted.add(kpHighHandle).add(kpLowHandle)
       const { jobId, fence } = body
-      const claim = { ...world.claim, jobId, fence, kpHighHandle, kpLowHandle }
-      world.chain.commitments.set(kpHighHandle, listCommitment(claim))
+      const claim = { ...world.claim, jobId, fence, ...(await world.sealPrompt()) }
+      world.chain.commitments.set(claim.kpHighHandle, listCommitment(claim))
       return { ...claim, claimDeadline: now() + 120, server_time: now() }
     }),
   }

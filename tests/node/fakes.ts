@@ -20,16 +20,21 @@ import {
 import type { Log } from '../../node/log.ts'
 import { aJobId, anAddress } from '../branded.ts'
 
-export const nodeAddress: Address = anAddress(`0x${'a1'.repeat(20)}`)
+/** The private keys of the nodes of a job, by address. */
+export const nodeKeys = new Map<Address, `0x${string}`>()
+const nodeOf = (byte: string): Address => {
+  const key = `0x${byte.repeat(32)}` as const
+  const address = anAddress(privateKeyToAccount(key).address.toLowerCase())
+  nodeKeys.set(address, key)
+  return address
+}
+export const nodeAddress: Address = nodeOf('a1')
 export const leaderAccount = privateKeyToAccount(`0x${'b2'.repeat(32)}`)
-export const leaderAddress: Address = anAddress(leaderAccount.address.toLowerCase())
+export const leaderAddress: Address = nodeOf('b2')
 export const clientAddress: Address = anAddress(`0x${'c3'.repeat(20)}`)
-export const verifierAddresses: readonly [Address, Address] = [
-  anAddress(`0x${'d4'.repeat(20)}`),
-  anAddress(`0x${'e5'.repeat(20)}`),
-]
+export const verifierAddresses: readonly [Address, Address] = [nodeOf('d4'), nodeOf('e5')]
 /** On the client's list, and not needed. */
-export const spareAddress: Address = anAddress(`0x${'a7'.repeat(20)}`)
+export const spareAddress: Address = nodeOf('a7')
 export const coordinatorAddress: Address = anAddress(`0x${'f6'.repeat(20)}`)
 export const icl = 'http://icl.example'
 export const jobId: JobId = aJobId(`0x${'11'.repeat(32)}`)

@@ -1,8 +1,7 @@
 import { vi } from 'vitest'
-import type { ComparatorId } from '../../lib/codecs.ts'
+import type { Address, ComparatorId } from '../../lib/codecs.ts'
 import { comparators } from '../../lib/comparators/all.ts'
 import { toBase64Url } from '../../lib/digest.ts'
-import { evidenceKey } from '../../lib/evidence.ts'
 import { listCommitment } from '../../lib/list-commitment.ts'
 import { promptOfText, writePrompt } from '../../lib/prompt.ts'
 import type {
@@ -13,13 +12,18 @@ import type {
 } from '../../lib/schemas/assignments.ts'
 import type { PromptDocument } from '../../lib/schemas/prompt.ts'
 import type { StatementSession } from '../../lib/schemas/statements.ts'
-import { seal, splitKey } from '../../lib/sealing.ts'
+import { sealPromptText } from '../../lib/sealing/envelope.ts'
+import { evidenceKeyOf } from '../../lib/sealing/job-secret.ts'
+import { sealOutput } from '../../lib/sealing/output.ts'
+import { splitKey } from '../../lib/sealing.ts'
 import { sessionTypedData } from '../../lib/session-grant.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import { signed, statementHash } from '../../lib/statements.ts'
 import type { InferenceProvider } from '../../node/inference/provider.ts'
 import type { JobDeps } from '../../node/jobs/job-deps.ts'
 import { createOutputKeys } from '../../node/jobs/output-keys.ts'
+import { anAddress } from '../branded.ts'
+import { grantOf, readerOf } from '../sample-reading.ts'
 import { createVirtualClock } from '../virtual-clock.ts'
 import {
   bytesOf,
@@ -38,6 +42,7 @@ import {
   memoryJournal,
   modelId,
   nodeAddress,
+  nodeKeys,
   recordingLog,
   spareAddress,
   verifierAddresses,
@@ -53,9 +58,11 @@ type Asked = {
 
 const chainId = 31_337
 
+const keyOf = (node: Address): `0x${string}` => nodeKeys.get(node) ?? '0x'
+
 type Secrets = {
   readonly prompt: string
-  readonly promptKey: Uint8Array<ArrayBuffer>
+  readonly secret: Uint8Array<ArrayBuffer>
 }
 
 /**
@@ -77,42 +84,59 @@ export async function createJobWorld(
   const history = memoryHistory()
   const acks = memoryAcks()
   const promptKey = await bytesOf('prompt key')
-  const halves = splitKey(promptKey)
   const prompt = 'What is two and two?'
   const sealed =
     typeof document === 'string' ? document : writePrompt(document ?? promptOfText(prompt))
-  const promptCid = await blobs.put(
-    await seal(sealed, promptKey, { kind: 'prompt', client: clientAddress }, random),
-  )
   const now = Math.floor(clock.now() / 1000)
   const [verifier, otherVerifier] = verifierAddresses
+  const secret = await bytesOf('job secret')
+  const promptKeyStore = anAddress(`0x${'5a'.repeat(20)}`)
+  // The leader is in front, then the verifiers in the order of their seats, and one more.
+  const list =
+    role === 'leader'
+      ? [nodeAddress, verifier, otherVerifier, leaderAddress]
+      : [leaderAddress, nodeAddress, otherVerifier, spareAddress]
+  const grants = await Promise.all(list.map((node) => grantOf(keyOf(node), chainId)))
+  /** Seals the prompt under a stored key of its own, which this node may read. */
+  const sealPrompt = async () => {
+    const { high, low } = splitKey(promptKey)
+    const [highHandle, lowHandle] = [coprocessor.store(high), coprocessor.store(low)]
+    const of = {
+      chainId,
+      store: promptKeyStore,
+      client: clientAddress,
+      list,
+      highHandle,
+      lowHandle,
+    }
+    const blob = await sealPromptText({ text: sealed, key: promptKey, secret, of, grants }, random)
+    coprocessor.granted.add(highHandle).add(lowHandle)
+    return {
+      kpHighHandle: highHandle,
+      kpLowHandle: lowHandle,
+      prompt_cid: await blobs.put(blob),
+    }
+  }
   const claim: ClaimResult = {
     jobId,
     fence: 1,
     role,
-    kpHighHandle: coprocessor.store(halves.high),
-    kpLowHandle: coprocessor.store(halves.low),
+    ...(await sealPrompt()),
     claimDeadline: now + 120,
     server_time: now,
     client: clientAddress,
     model_id: modelId,
-    prompt_cid: promptCid,
     comparator,
     parameters: { max_output_tokens: 1_024 },
-    // The leader is in front, then the verifiers in the order of their seats, and one more.
-    list:
-      role === 'leader'
-        ? [nodeAddress, verifier, otherVerifier, leaderAddress]
-        : [leaderAddress, nodeAddress, otherVerifier, spareAddress],
+    list,
     position: role === 'leader' ? 0 : 1,
     activator: coordinatorAddress,
     until: now + 1_200,
   }
-  coprocessor.granted.add(claim.kpHighHandle).add(claim.kpLowHandle)
   chain.commitments.set(claim.kpHighHandle, listCommitment(claim))
   const complete = vi.fn<InferenceProvider['complete']>(async () => answer)
   const iclKey = await signingKeyFromSeed(await bytesOf('icl'))
-  const delivered = await delivererOf(claim, { prompt, promptKey }, coprocessor, blobs, random)
+  const delivered = await delivererOf(claim, { prompt, secret }, coprocessor, blobs, random)
   const turns: Turn[] = role === 'leader' ? [{ step: 'deliver', checkers: [1, 2] }] : []
   const seat = createSeat({ clock, iclKey, role, turns })
   const api = {
@@ -123,9 +147,11 @@ export async function createJobWorld(
   const deps: JobDeps = {
     address: nodeAddress,
     sessionKey: await signingKeyFromSeed(await bytesOf('node session')),
+    readingKey: await readerOf(keyOf(nodeAddress)),
     api,
     iclOrigin,
     chainId,
+    promptKeyStore,
     iclKeys: { has: async (key) => key === iclKey.publicKey },
     coprocessor,
     outputKeys: createOutputKeys({ coprocessor, random, clock, log }),
@@ -143,7 +169,7 @@ export async function createJobWorld(
     jobId,
     role,
     model_id: modelId,
-    prompt_cid: promptCid,
+    prompt_cid: claim.prompt_cid,
     client: clientAddress,
     deadline: now + 600,
     fence: 1,
@@ -173,6 +199,8 @@ export async function createJobWorld(
     complete,
     prompt,
     promptKey,
+    secret,
+    sealPrompt,
     iclKey,
     delivered,
     turns,
@@ -191,7 +219,7 @@ export type Turn = Pick<OwnAssignment, 'step'> &
 /** Makes the statements of another node that delivers: it answered `text`, and the output that it put there holds `shown`. */
 async function delivererOf(
   claim: ClaimResult,
-  { prompt, promptKey }: Secrets,
+  { prompt, secret }: Secrets,
   coprocessor: ReturnType<typeof fakeCoprocessor>,
   blobs: ReturnType<typeof fakeBlobs>,
   random: ReturnType<typeof countingRandom>,
@@ -203,7 +231,7 @@ async function delivererOf(
     const outputKey = await bytesOf('output key')
     const halves = splitKey(outputKey)
     const outputCid = await blobs.put(
-      await seal(shown, outputKey, { kind: 'output', jobId: claim.jobId }, random),
+      await sealOutput(shown, { ...about, key: outputKey, secret }, random),
     )
     const outHighHandle = coprocessor.store(halves.high)
     const outLowHandle = coprocessor.store(halves.low)
@@ -219,7 +247,7 @@ async function delivererOf(
         evidence: await comparators[claim.comparator].evidenceOf({
           text,
           prompt,
-          key: await evidenceKey(promptKey, claim.jobId),
+          key: await evidenceKeyOf(secret, claim.jobId),
         }),
         salt: toBase64Url(random.bytes(32)),
       },

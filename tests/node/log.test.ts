@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { createLog, type LogFormat, type LogLevel } from '../../node/log.ts'
+import { anAddress } from '../branded.ts'
 import { createVirtualClock } from '../virtual-clock.ts'
-import { nodeAddress } from './fakes.ts'
+
+const nodeAddress = anAddress(`0x${'a1'.repeat(20)}`)
 
 function logTo(level: LogLevel, format: LogFormat = 'text') {
   const lines: string[] = []

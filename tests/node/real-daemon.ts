@@ -13,6 +13,7 @@ import { createOpenAi } from '../../node/inference/openai.ts'
 import { createLog } from '../../node/log.ts'
 import { activeNode } from '../icl/fake-chain.ts'
 import { modelId, walletOf } from '../icl/test-icl.ts'
+import { privateKeyOf, readerOf } from '../sample-reading.ts'
 import { denied, memoryAcks, memoryHistory, memoryJournal, storeCosts } from './fakes.ts'
 import { mockKeyHex, type RealIcl } from './real-icl.ts'
 
@@ -40,6 +41,7 @@ export async function prepareDaemon(icl: RealIcl, name: string) {
   const lines: string[] = []
   const log = createLog({ level: 'DEBUG', address, clock, write: (line) => lines.push(line) })
   const sessionKey = await newSessionKey(systemRandom)
+  const readingKey = await readerOf(privateKeyOf(name))
   const fetch: Fetch = (request) => faults.icl?.(request) ?? icl.travel(request)
   const shared = { baseUrl: url, fetch, clock, random: systemRandom }
   const attestations: number[] = []
@@ -52,6 +54,7 @@ export async function prepareDaemon(icl: RealIcl, name: string) {
       icl: url,
       chainId,
       sessionKey,
+      readingKey,
       attestor: createAttestor('mock', { mockKeyHex: faults.mockKey ?? mockKeyHex }),
       clock,
       signal,
@@ -73,9 +76,11 @@ export async function prepareDaemon(icl: RealIcl, name: string) {
   const deps: Omit<DaemonDeps, 'expiresAt'> = {
     address,
     sessionKey,
+    readingKey,
     api,
     iclOrigin: url,
     chainId,
+    promptKeyStore: icl.deps.network.contracts.prompt_key_store,
     iclKeys: createIclKeys(api),
     coprocessor: coprocessorOf(icl, address),
     blobs: createGatewayBlobs({

@@ -9,7 +9,8 @@ import { listCommitment } from '../../lib/list-commitment.ts'
 import type { Fetch } from '../../lib/outgoing.ts'
 import { promptOfText, writePrompt } from '../../lib/prompt.ts'
 import type { JobView } from '../../lib/schemas/jobs.ts'
-import { seal, splitKey } from '../../lib/sealing.ts'
+import { sealPromptText } from '../../lib/sealing/envelope.ts'
+import { splitKey } from '../../lib/sealing.ts'
 import { systemRandom } from '../../lib/system.ts'
 import { coordinator, createFakeChain } from '../icl/fake-chain.ts'
 import { createReplica, modelId, walletOf } from '../icl/test-icl.ts'
@@ -115,12 +116,6 @@ export async function startRealIcl({
       return await clock.until(
         (async () => {
           const key = systemRandom.bytes(32)
-          const blob = await seal(
-            writePrompt(promptOfText(prompt)),
-            key,
-            { kind: 'prompt', client: client.address },
-            systemRandom,
-          )
           const halves = splitKey(key)
           const high = coprocessor.store(halves.high)
           const low = coprocessor.store(halves.low)
@@ -132,6 +127,18 @@ export async function startRealIcl({
               blockNumber: chain.storeKey(high, low, client.address, terms, at),
             }),
           })
+          const blob = await sealPromptText(
+            {
+              ...{ text: writePrompt(promptOfText(prompt)), key, grants: listed.reading },
+              secret: systemRandom.bytes(32),
+              of: {
+                ...{ chainId, store: icl.deps.network.contracts.prompt_key_store },
+                ...{ client: client.address, highHandle: high, lowHandle: low },
+                list: listed.list.body.list,
+              },
+            },
+            systemRandom,
+          )
           const query = {
             kpHighHandle: high,
             kpLowHandle: low,

@@ -5,8 +5,10 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { openLog, withLogFlags } from '../../node/commands/run-log.ts'
 import { parseConfig } from '../../node/config.ts'
+import { anAddress } from '../branded.ts'
 import { createVirtualClock } from '../virtual-clock.ts'
-import { nodeAddress } from './fakes.ts'
+
+const nodeAddress = anAddress(`0x${'a1'.repeat(20)}`)
 
 const configOf = (environment: Record<string, string | undefined>) =>
   parseConfig(

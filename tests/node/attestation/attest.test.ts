@@ -10,6 +10,7 @@ import { attest } from '../../../node/attestation/attest.ts'
 import { createAttestor } from '../../../node/attestation/attestor.ts'
 import { newSessionKey } from '../../../node/attestation/session.ts'
 import { aHash, anAddress } from '../../branded.ts'
+import { sampleReading } from '../../sample-reading.ts'
 import { createVirtualClock } from '../../virtual-clock.ts'
 import { countingRandom, icl } from '../fakes.ts'
 
@@ -50,7 +51,8 @@ describe('attesting', () => {
     const sessionKey = await newSessionKey(countingRandom())
     const attestor = createAttestor('mock', { mockKeyHex })
     const chainId = 31_337
-    const options = { api, account, address, icl, chainId, sessionKey, attestor, clock }
+    const readingKey = { publicKey: sampleReading.key }
+    const options = { api, account, address, icl, chainId, sessionKey, readingKey, attestor, clock }
     expect(await attest(options)).toEqual({ certificate: 'a.b.c', expiresAt: now + 86_400 })
 
     const [request] = requests

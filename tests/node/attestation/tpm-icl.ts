@@ -12,6 +12,7 @@ import { findTpm } from '../../../node/attestation/tpm/find-tpm.ts'
 import type { TpmAttestorOptions } from '../../../node/attestation/tpm/tpm.ts'
 import { createFakeChain } from '../../icl/fake-chain.ts'
 import { createReplica, origin, sessionKeyOf, type TestIcl, walletOf } from '../../icl/test-icl.ts'
+import { privateKeyOf, readerOf } from '../../sample-reading.ts'
 import type { Swtpm } from '../../tools/swtpm.ts'
 import { createVirtualClock } from '../../virtual-clock.ts'
 
@@ -63,6 +64,7 @@ export async function attestBy(
     icl: origin,
     chainId: 31_337,
     sessionKey: await sessionKeyOf(name),
+    readingKey: await readerOf(privateKeyOf(name)),
     attestor: createAttestor('tpm', { tpm }),
     clock: systemClock,
     note: (step) => steps.push(step),

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
 import { comparators } from '../../../lib/comparators/all.ts'
-import { evidenceKey } from '../../../lib/evidence.ts'
+import { evidenceKeyOf } from '../../../lib/sealing/job-secret.ts'
 import { resumeJob } from '../../../node/jobs/resume-job.ts'
 import { runJob } from '../../../node/jobs/run-job.ts'
 import type { JournalEntry } from '../../../node/journal/steps.ts'
@@ -60,7 +60,7 @@ describe('a job by similar/2', () => {
       await comparators['similar/2'].evidenceOf({
         text: liftAnswer,
         prompt: world.prompt,
-        key: await evidenceKey(world.promptKey, jobId),
+        key: await evidenceKeyOf(world.secret, jobId),
       }),
     )
   })

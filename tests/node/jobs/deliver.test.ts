@@ -1,10 +1,11 @@
 import { describe, expect, it, vi } from 'vitest'
 import { exact } from '../../../lib/comparators/exact.ts'
-import { evidenceKey } from '../../../lib/evidence.ts'
 import { listCommitment } from '../../../lib/list-commitment.ts'
 import { ProblemError } from '../../../lib/problem.ts'
 import { promptOfText } from '../../../lib/prompt.ts'
-import { joinKey, unseal } from '../../../lib/sealing.ts'
+import { evidenceKeyOf } from '../../../lib/sealing/job-secret.ts'
+import { openOutput } from '../../../lib/sealing/output.ts'
+import { joinKey } from '../../../lib/sealing.ts'
 import { verifySignature } from '../../../lib/session-key.ts'
 import { commitmentOf, statementBytes, statementHash } from '../../../lib/statements.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
@@ -47,7 +48,7 @@ describe('a deliverer', () => {
       await exact.evidenceOf({
         text: 'Four.',
         prompt: world.prompt,
-        key: await evidenceKey(world.promptKey, jobId),
+        key: await evidenceKeyOf(world.secret, jobId),
       }),
     )
     const [stored] = world.chain.stored
@@ -61,7 +62,8 @@ describe('a deliverer', () => {
       low: await world.coprocessor.decrypt(result.outLowHandle),
     })
     const blob = await world.blobs.download(result.output_cid)
-    expect(await unseal(blob, outputKey, { kind: 'output', jobId })).toBe('Four.')
+    const { secret } = world
+    expect(await openOutput(blob, { jobId, fence: 1, key: outputKey, secret })).toBe('Four.')
 
     const [{ query: seat }] = world.api.putBlob.mock.calls[0]!
     expect(seat).toEqual({ jobId, fence: world.claim.fence })
@@ -110,7 +112,7 @@ describe('a deliverer', () => {
     expect(above).not.toContain('the secret answer')
     const all = world.log.lines.join('\n')
     expect(all).toContain(world.prompt)
-    const hex = Buffer.from(world.promptKey).toString('hex')
+    const hex = Buffer.from(world.secret).toString('hex')
     expect(all).not.toContain(hex)
     expect(all).not.toContain(hex.slice(0, 32))
     expect(all).not.toContain(BigInt(`0x${hex.slice(0, 32)}`).toString())

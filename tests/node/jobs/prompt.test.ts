@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { comparators } from '../../../lib/comparators/all.ts'
-import { evidenceKey } from '../../../lib/evidence.ts'
 import { promptText } from '../../../lib/prompt.ts'
+import { evidenceKeyOf } from '../../../lib/sealing/job-secret.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { runJob } from '../../../node/jobs/run-job.ts'
 import { samplePrompt } from '../../sample-prompt.ts'
@@ -28,7 +28,7 @@ describe('a sealed prompt at a node', () => {
     const by = { comparator: 'similar/2', document: samplePrompt } as const
     const world = await createJobWorld('leader', text, by)
     await run(world)
-    const key = await evidenceKey(world.promptKey, jobId)
+    const key = await evidenceKeyOf(world.secret, jobId)
     const evidenceOf = (prompt: string) =>
       comparators['similar/2'].evidenceOf({ text, prompt, key })
     const { evidence } = world.api.revealAnswer.mock.calls[0]![0].body

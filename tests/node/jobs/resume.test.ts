@@ -351,7 +351,8 @@ describe('the journal and the history', () => {
     await world.clock.until(runJob(world.deps, world.assignment, never, steps))
     const all = JSON.stringify([world.journal.steps, world.history.records], bigintText)
     const hex = Buffer.from(world.promptKey).toString('hex')
-    const secrets = [world.prompt, 'the secret answer', hex, hex.slice(0, 32), hex.slice(32)]
+    const job = Buffer.from(world.secret).toString('hex')
+    const secrets = [world.prompt, 'the secret answer', hex, hex.slice(0, 32), hex.slice(32), job]
     const decimals = [hex.slice(0, 32), hex.slice(32)].map((half) => BigInt(`0x${half}`).toString())
     for (const secret of [...secrets, ...decimals, Buffer.from(hex, 'hex').toString('base64url')]) {
       expect(all).not.toContain(secret)
