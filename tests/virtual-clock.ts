@@ -96,6 +96,7 @@ const counted = [
   'importKey',
   'exportKey',
   'deriveBits',
+  'generateKey',
 ] as const
 let isWatching = false
 let inOrder = 0
