@@ -12,6 +12,7 @@ import {
   fetchCheckedReceipt,
   followJob,
   nameJob,
+  newPromptKey,
   sealPrompt,
   storePromptKey,
   submitJob,
@@ -26,12 +27,13 @@ const wish = { model: 'openai:gpt-4o-mini', minTier: 0, verifierCount: 2 }
 const preparedAt = await context.chain.time()
 const chosen = await chooseTerms(context, wish)
 
-const { blob, promptKey } = await sealPrompt(context, prompt)
+const promptKey = newPromptKey(context)
 const { halves } = await encryptKey(context, promptKey)
 const stored = await storePromptKey(context, halves, chosen.terms)
 const list = await askForList(context, chosen, stored)
 console.log(`${list.signed.body.list.join(', ')} may answer, in this order`)
 
+const { blob, secret } = await sealPrompt(context, prompt, { promptKey, stored, list })
 const promptCid = await uploadBlob(context, blob, list)
 const { jobId, identity } = nameJob(context, { ...stored, promptCid })
 const order = { identity, list }
@@ -42,8 +44,8 @@ if (view.status !== 'accepted') throw new Error(`The job is ${view.status}: ${vi
 
 const expected = expectedJob(order, { wish, preparedAt })
 const { receipt, hash } = await fetchCheckedReceipt(context, expected, view, readToken)
-const output = await context.blobs.download(receipt.delivery.body.output_cid)
-const answer = await decryptOutput(context, receipt, output)
-await checkOutput(answer, receipt, { prompt, promptKey })
+const sealed = await context.blobs.download(receipt.delivery.body.output_cid)
+const answer = await decryptOutput(context, receipt, { blob: sealed, secret })
+await checkOutput(answer, receipt, { prompt, secret })
 await checkCommitment(context, { jobId, readToken, hash })
 console.log(answer)

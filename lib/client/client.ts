@@ -14,7 +14,7 @@ import type { Random } from '../random.ts'
 import type { WalletSigner } from '../request-signature.ts'
 import type { CoprocessorUrls } from '../schemas/coprocessor-urls.ts'
 import type { JobPhase, JobView } from '../schemas/jobs.ts'
-import type { Network } from '../schemas/network.ts'
+import { type Network, publicOrigin } from '../schemas/network.ts'
 import type { PromptDocument } from '../schemas/prompt.ts'
 import type { JobRecord } from '../schemas/record.ts'
 import { SvcError } from '../svc-error.ts'
@@ -28,6 +28,7 @@ import { type InferOptions, infer } from './infer.ts'
 import type { Inference } from './inference.ts'
 import { createKeysAhead } from './keys-ahead.ts'
 import { type OpenOptions, openJob } from './open-job.ts'
+import { createOwnSecret, type SecretMemory } from './own-secret.ts'
 import { endList, type KeyHandles } from './prompt-key.ts'
 import { createTurns } from './turns.ts'
 
@@ -48,6 +49,8 @@ export type ClientOptions = {
   readonly contracts?: Network['contracts']
   /** IPFS gateways that outputs are downloaded from when the ICL does not have them. */
   readonly gateways?: readonly string[]
+  /** Lets a page ask a wallet once for the secret of its jobs, and not twice each time. */
+  readonly secretMemory?: SecretMemory
   readonly fetch?: Fetch
   readonly clock?: Clock
   readonly random?: Random
@@ -131,7 +134,9 @@ export async function createClient(options: ClientOptions): Promise<Client> {
       ...(isWallet && { decryptTimeoutMs: walletDecryptTimeoutMs }),
     })
   const blobs = createGatewayBlobs({ gateways: [icl, ...gateways], fetch, clock })
-  return clientOf({ api, network, address, chain, coprocessor, blobs, clock, random }, api)
+  const named = { origin: publicOrigin(network), chainId: network.chain_id }
+  const secret = createOwnSecret({ account, icl: named, random, memory: options.secretMemory })
+  return clientOf({ api, network, address, chain, coprocessor, blobs, secret, clock, random }, api)
 }
 
 function clientOf(context: ClientContext, api: Api): Client {

@@ -33,7 +33,8 @@ import type { InferenceStep, StepRunner } from './steps.ts'
 export type Checks = {
   readonly expected: ExpectedJob
   readonly prompt: PromptDocument
-  readonly promptKey: Uint8Array<ArrayBuffer>
+  /** The secret of the job. */
+  readonly secret: Uint8Array<ArrayBuffer>
 }
 
 /** A job that the ICL calls accepted. */
@@ -91,7 +92,7 @@ async function check(
     steps.run(step, (progress) =>
       outlast(clock, progress, signal, body, collectTimeoutMs - elapsedSince(clock, beganAt)),
     )
-  const { receipt, hash, prompt, promptKey } = await late('receipt', async () => {
+  const { receipt, hash, prompt, secret } = await late('receipt', async () => {
     const { expected, ...opening } = await checks()
     const found = await fetchCheckedReceipt(context, expected, view, readToken, signal)
     return { ...found, ...opening }
@@ -100,8 +101,8 @@ async function check(
     context.blobs.download(receipt.delivery.body.output_cid, signal),
   )
   const output = await late('decrypt-output', async () => {
-    const text = await decryptOutput(context, receipt, blob, signal)
-    await checkOutput(text, receipt, { prompt, promptKey })
+    const text = await decryptOutput(context, receipt, { blob, secret }, signal)
+    await checkOutput(text, receipt, { prompt, secret })
     return text
   })
   return {

@@ -6,6 +6,7 @@ import type { Coprocessor } from '../coprocessor/coprocessor.ts'
 import type { Random } from '../random.ts'
 import type { Network } from '../schemas/network.ts'
 import type { ClientChain } from './client-chain.ts'
+import type { OwnSecret } from './own-secret.ts'
 
 /** The operations of the ICL that a client calls. */
 type ClientApi = Pick<
@@ -33,6 +34,8 @@ export type ClientContext = {
   readonly chain: ClientChain
   readonly coprocessor: Coprocessor
   readonly blobs: Blobs
+  /** The secret of this client's jobs at this ICL. The first call may ask the user of a wallet. */
+  readonly secret: () => Promise<OwnSecret>
   readonly clock: Clock
   readonly random: Random
 }

@@ -22,7 +22,7 @@ import { askForList, type JobList } from './own-list.ts'
 import { cancelJob, placeJob } from './place-job.ts'
 import type { KeyHandles } from './prompt-key.ts'
 import { encryptKey, storePromptKey } from './prompt-key.ts'
-import { checkPrompt, type SealedPrompt, sealedBytesOf, sealPrompt } from './prompt-text.ts'
+import { checkPrompt, newPromptKey, sealedBytesOf, sealPrompt } from './prompt-text.ts'
 import { createStepRunner, type StepNews, type StepRunner } from './steps.ts'
 import type { JobWish } from './submit-job.ts'
 import { checkWish, nameJob } from './submit-job.ts'
@@ -36,6 +36,8 @@ export type InferOptions = Omit<TermsOptions, 'needs'> & {
   /** A server that the ICL notifies once the job has settled. `onSubmitted` gets the secret of its messages. */
   readonly webhook?: JobWish['webhook']
   readonly onStep?: (news: StepNews) => void
+  /** Called before anything is paid when the wallet cannot open the answer again: only this client can, while it is in memory. */
+  readonly onNotReopened?: () => void
   /** Called with the pool's comparison with the chain, before the key is stored. `describeLeftOut` puts it into words. */
   readonly onPool?: (compared: PoolComparison) => void
   /** Called as soon as the ICL has the job. Any holder of the token can read and cancel it. `endList` takes `key`. */
@@ -67,8 +69,9 @@ type Run = {
   readonly keys: Pick<KeysAhead, 'take'> | undefined
 }
 
-/** A prompt under a stored key, and the list of that key. */
-type ListedPrompt = SealedPrompt & {
+/** A stored key, and its list. */
+type ListedKey = {
+  readonly promptKey: Uint8Array<ArrayBuffer>
   readonly stored: StoredPromptKey
   readonly list: JobList
   readonly proof?: ProofTimings
@@ -109,7 +112,7 @@ export async function infer(
   try {
     const turn = await takeTurn(run, turns)
     const { job, view } = await runJob(run, document).finally(turn?.end)
-    const { order, readToken, prompt: asked, promptKey, proof } = job
+    const { order, readToken, prompt: asked, secret, proof } = job
     const jobId = jobIdOf(order.identity)
     if (view.status !== 'accepted') {
       const timingsMs = run.steps.timings()
@@ -117,7 +120,7 @@ export async function infer(
       return { ...ended, ...(proof && { proof }) }
     }
     const expected = expectedJob(order, { ...run, preparedAt: job.preparedAt })
-    const checks = async () => ({ expected, prompt: asked, promptKey })
+    const checks = async () => ({ expected, prompt: asked, secret })
     return await collect({ ...run, jobId, readToken, checks, proof, view }, options.signal)
   } catch (error) {
     options.signal?.throwIfAborted()
@@ -153,28 +156,31 @@ async function prepare(run: Run, prompt: PromptDocument) {
   const { context, steps, wish } = run
   const { signal } = run.options
   const preparedAt = await context.chain.time(signal)
-  const listed = (await useKeyAhead(run, prompt, preparedAt)) ?? (await storeNewKey(run, prompt))
-  const { blob, promptKey, stored, list, proof } = listed
+  const { reopens } = await context.secret()
+  if (!reopens) run.options.onNotReopened?.()
+  const listed = (await useKeyAhead(run, preparedAt)) ?? (await storeNewKey(run, prompt))
+  const { stored, list, proof } = listed
+  const { blob, secret } = await steps.run('seal-prompt', () => sealPrompt(context, prompt, listed))
   const { identity } = nameJob(context, { ...stored, promptCid: await cidOf(blob) })
   const order = { identity, list }
   const submitted = await placeJob(context, steps, { ...order, wish, blob }, signal)
   const { read_token: readToken, webhook_secret: webhookSecret } = submitted
-  return { preparedAt, order, prompt, promptKey, readToken, webhookSecret, proof }
+  return { preparedAt, order, prompt, secret, readToken, webhookSecret, proof }
 }
 
 // The ICL refuses a key that is stored more than 300 s after its pool was current. The rest is for the block.
 const poolAgesMs = 60_000
 
-async function storeNewKey(run: Run, prompt: PromptDocument): Promise<ListedPrompt> {
+async function storeNewKey(run: Run, prompt: PromptDocument): Promise<ListedKey> {
   const { context, steps, wish } = run
   const { signal } = run.options
   const choose = () => chooseTerms(context, wish, signal, sealedBytesOf(prompt))
   const chosenAt = context.clock.monotonic()
   let chosen = await steps.run('preview', choose)
   run.options.onPool?.(chosen.compared)
-  const sealed = await steps.run('seal-prompt', () => sealPrompt(context, prompt))
+  const promptKey = newPromptKey(context)
   const { halves, proof } = await steps.run('encrypt-key', (progress) =>
-    encryptKey(context, sealed.promptKey, progress, signal),
+    encryptKey(context, promptKey, progress, signal),
   )
   const stored = await steps.run('store-key', async (progress) => {
     if (elapsedSince(context.clock, chosenAt) > poolAgesMs) {
@@ -185,7 +191,7 @@ async function storeNewKey(run: Run, prompt: PromptDocument): Promise<ListedProm
     return storePromptKey(context, halves, chosen.terms, signal)
   })
   const list = await steps.run('list', listOf(run, chosen, stored))
-  return { ...sealed, stored, list, ...(proof && { proof }) }
+  return { promptKey, stored, list, ...(proof && { proof }) }
 }
 
 // Errors that the age of a key can cause. A list that fails its checks is not one: the ICL must not get another key for it.
@@ -194,16 +200,11 @@ const agedCodes: ReadonlySet<string> = new Set([
 ])
 
 /** Undefined when no key fits, or when the ICL no longer draws a list for it. */
-async function useKeyAhead(
-  run: Run,
-  prompt: PromptDocument,
-  now: number,
-): Promise<ListedPrompt | undefined> {
-  const { context, options, wish, steps, keys } = run
+async function useKeyAhead(run: Run, now: number): Promise<ListedKey | undefined> {
+  const { options, wish, steps, keys } = run
   const key = keys?.take(wish, now)
   if (key === undefined) return undefined
   const { chosen, promptKey, stored } = key
-  const sealed = await steps.run('seal-prompt', () => sealPrompt(context, prompt, promptKey))
   const list = await steps.run('list', async (progress) => {
     try {
       return await listOf(run, chosen, stored)(progress)
@@ -215,7 +216,7 @@ async function useKeyAhead(
     }
   })
   if (list) options.onPool?.(chosen.compared)
-  return list && { ...sealed, stored, list }
+  return list && { promptKey, stored, list }
 }
 
 async function follow({ context, options, steps }: Run, job: PreparedJob): Promise<JobView> {

@@ -69,8 +69,15 @@ export {
 } from './inference.ts'
 export type { OpenOptions } from './open-job.ts'
 export { askForList, type JobList } from './own-list.ts'
+export type { OwnSecret, SecretMemory } from './own-secret.ts'
 export { encryptKey, endList, type KeyHandles, storePromptKey } from './prompt-key.ts'
-export { checkPrompt, maxPromptBytes, type SealedPrompt, sealPrompt } from './prompt-text.ts'
+export {
+  checkPrompt,
+  maxPromptBytes,
+  newPromptKey,
+  type SealedPrompt,
+  sealPrompt,
+} from './prompt-text.ts'
 export { checkOutput, decryptOutput } from './read-output.ts'
 export {
   type InferenceStep,

@@ -1,8 +1,8 @@
 /*
  * Problem: a program may end before it has the answer of a job that is paid for.
  *
- * Idea: the wallet is enough. The key, the hash of the terms and the commitment to the list are on chain, from this wallet's transactions, and
- * the job's id names the rest that an answer is checked with.
+ * Idea: the wallet is enough. It gives the secret of the job. The key, the hash of the terms and the commitment to the list are on chain,
+ * from this wallet's transactions, and the job's id names the rest that an answer is checked with.
  *
  * Invariants: an answer is checked as `infer` checks it. Only the output limit is not on chain: without `maxOutputTokens`, the receipt's own
  * number is taken.
@@ -13,7 +13,9 @@
 import type { JobId } from '../codecs.ts'
 import { jobIdOf } from '../job-id.ts'
 import { readPrompt } from '../prompt.ts'
-import { joinKey, unseal } from '../sealing.ts'
+import { openOwnPrompt } from '../sealing/envelope.ts'
+import { jobSecretOf } from '../sealing/job-secret.ts'
+import { joinKey } from '../sealing.ts'
 import { SvcError } from '../svc-error.ts'
 import { check, differs } from './check-receipt.ts'
 import { toClientError } from './client-error.ts'
@@ -83,9 +85,9 @@ async function readTokenOf(
   })
 }
 
-/** Returns what an answer is checked with. Throws SvcError `receipt-invalid`, `receipt-differs` or those of a decryption. */
+/** Returns what an answer is checked with. Throws SvcError `receipt-invalid`, `receipt-differs`, `secret-differs` or those of a decryption. */
 async function checksOf(
-  { api, chain, network, address, coprocessor, blobs }: ClientContext,
+  { api, chain, network, address, coprocessor, blobs, secret: ownSecret }: ClientContext,
   jobId: JobId,
   readToken: string,
   { maxOutputTokens, signal }: OpenOptions,
@@ -103,13 +105,17 @@ async function checksOf(
   if (!stored || granted === undefined) throw differs('holds no such key with a list')
   const decrypt = (handle: bigint) => coprocessor.decrypt(handle, signal ? { signal } : {})
   const [high, low] = await Promise.all([decrypt(kpHighHandle), decrypt(kpLowHandle)])
-  const promptKey = joinKey({ high, low })
+  const handles = { highHandle: kpHighHandle, lowHandle: kpLowHandle }
+  const secret = await jobSecretOf((await ownSecret()).bytes, handles)
+  const store = network.contracts.prompt_key_store
+  const of = { chainId: network.chain_id, store, client: address, ...handles, list: members }
   const blob = await blobs.download(promptCid, signal)
-  const prompt = readPrompt(await unseal(blob, promptKey, { kind: 'prompt', client: address }))
+  const key = joinKey({ high, low })
+  const prompt = readPrompt(await openOwnPrompt(blob, { key, secret, of }))
   const expected = {
     ...{ jobId, identity, terms, block, granted, preparedAt: stored.storedAt },
     maxOutputTokens: maxOutputTokens ?? receipt.max_output_tokens,
     committed: { jobId, activator, until, list: members },
   }
-  return { expected, prompt, promptKey }
+  return { expected, prompt, secret }
 }

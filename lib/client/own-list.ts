@@ -13,7 +13,10 @@ import { unixSeconds } from '../clock.ts'
 import type { Address } from '../codecs.ts'
 import { drawList, firstPositions } from '../list.ts'
 import { ProblemError } from '../problem.ts'
-import type { BlockId, SignedList } from '../schemas/list.ts'
+import type { BlockId, DrawnList, SignedList } from '../schemas/list.ts'
+import type { ReadingGrant } from '../schemas/reading.ts'
+import { findUnsigned } from '../sealing/envelope.ts'
+import { canWrapFor } from '../sealing/reading-key.ts'
 import { verifySignature } from '../session-key.ts'
 import { statementBytes } from '../statements.ts'
 import { SvcError } from '../svc-error.ts'
@@ -38,6 +41,8 @@ const turnSeconds = 20
 /** The list of a stored key, as this client has drawn it too. */
 export type JobList = {
   readonly signed: SignedList
+  /** Each member's reading key, signed by its wallet, in the order of the list. */
+  readonly grants: readonly ReadingGrant[]
   /** The positions of the members that are seated first: the quorum. */
   readonly positions: readonly number[]
   /** The end of the commitment, Unix seconds by the chain's clock: until then the ICL may activate further members. */
@@ -63,11 +68,13 @@ export async function askForList(
   let { block } = stored
   for (let attempt = 1; ; attempt++) {
     let leaving: Address | undefined
-    const signed = await listFrom(context, chosen, { ...stored, block }, news, signal)
+    const drawn = await listFrom(context, chosen, { ...stored, block }, news, signal)
     const own = await chain.blockOf(stored.txHash, signal)
     // The block must still be that of the key when the client commits to the list.
-    if (own && signed && isSame(own, block) && isSame(own, signed.body.block)) {
+    if (own && drawn && isSame(own, block) && isSame(own, drawn.body.block)) {
+      const { reading: grants, ...signed } = drawn
       await checkList(context, chosen, { ...stored, block }, signed, signal)
+      await checkReaders(context, signed.body.list, grants)
       const { list, passed } = signed.body
       const positions = firstPositions(list.length, passed, quorum)
       if (positions.length < quorum) throw tooFewFree(positions.length, quorum)
@@ -77,7 +84,7 @@ export async function askForList(
         // The chain's latest block may be old. A clock that is ahead would let the ICL activate members for longer.
         const now = Math.max(await chain.time(signal), Math.min(unixSeconds(clock), signed.body.at))
         const until = now + context.network.limits.job_seconds + graceSeconds
-        return { signed, positions, until }
+        return { signed, grants, positions, until }
       }
     }
     if (attempt === tries) throw leaving === undefined ? blockDiffers() : inactive(leaving)
@@ -96,7 +103,7 @@ async function listFrom(
   { highHandle, lowHandle, block }: StoredPromptKey,
   { onPlace, onRetry }: ListNews,
   signal: AbortSignal | undefined,
-): Promise<SignedList | undefined> {
+): Promise<DrawnList | undefined> {
   const key = { kpHighHandle: highHandle, kpLowHandle: lowHandle, block_number: block.number }
   try {
     return await api.drawList(
@@ -147,6 +154,19 @@ async function checkList(
     pool,
   )
   if (body.list.join() !== own.join()) throw untrusted('another list than chain and pool give')
+}
+
+/** Each member must have signed a reading key that can be used: an ICL could put in its own, or leave one out. */
+async function checkReaders(
+  { network }: Pick<ClientContext, 'network'>,
+  list: readonly Address[],
+  grants: readonly ReadingGrant[],
+): Promise<void> {
+  if (grants.length !== list.length) throw untrusted('a list without a reading key for each node')
+  const unsigned = await findUnsigned({ list, chainId: network.chain_id }, grants)
+  if (unsigned) throw untrusted(`a list with a reading key that ${unsigned} has not signed`)
+  const usable = await Promise.all(grants.map(({ key }) => canWrapFor(key)))
+  if (usable.includes(false)) throw untrusted('a list with a reading key that cannot be used')
 }
 
 /** Throws when nodes are passed over for other reasons than being busy: an ICL could leave out nodes that it dislikes. */

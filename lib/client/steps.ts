@@ -3,10 +3,10 @@ import { type Clock, elapsedSince } from '../clock.ts'
 /** The steps of an inference in the order in which they begin. `commit-list` runs during the next two. */
 export const inferenceSteps = [
   'preview',
-  'seal-prompt',
   'encrypt-key',
   'store-key',
   'list',
+  'seal-prompt',
   'commit-list',
   'upload',
   'submit',
@@ -22,10 +22,10 @@ export type InferenceStep = (typeof inferenceSteps)[number]
 /** What each step does, in words for a user. */
 export const stepLabels: Record<InferenceStep, string> = {
   preview: 'Asking the coordinator for its pool of nodes',
-  'seal-prompt': 'Encrypting the prompt with a new key',
   'encrypt-key': 'Encrypting both halves of the key for the coprocessor',
   'store-key': 'Storing the key on chain, with a hash of the terms',
   list: 'Drawing the list of nodes, as the coordinator does',
+  'seal-prompt': 'Encrypting the prompt for the nodes of the list',
   'commit-list': 'Committing to the list: its first nodes may read the key',
   upload: 'Uploading the encrypted prompt',
   submit: 'Submitting the job',

@@ -28,6 +28,7 @@ const remedies: Partial<Record<ProblemCode, string>> = {
   'challenge-invalid': 'Try again: every attempt needs a new challenge.',
   'session-signature-invalid': 'Check that the keystore is the one of this operator address.',
   'session-proof-invalid': 'Run `svc-node attest`.',
+  'reading-key-invalid': 'Check that the keystore is the one of this operator address.',
   'session-key-taken': 'Delete the attestation record and run `svc-node attest`.',
   'signature-stale': 'Set the clock of this machine, for example with NTP.',
   'run-superseded':

@@ -10,8 +10,9 @@ import {
   WalletSignature,
 } from '../../lib/codecs.ts'
 import { exact } from '../../lib/comparators/exact.ts'
-import { evidenceKey, normalise } from '../../lib/evidence.ts'
+import { normalise } from '../../lib/evidence.ts'
 import { jobIdOf } from '../../lib/job-id.ts'
+import { evidenceKeyOf } from '../../lib/sealing/job-secret.ts'
 import { aJobId, anAddress } from '../branded.ts'
 
 describe('evidence', () => {
@@ -24,7 +25,7 @@ describe('evidence', () => {
   it('says nothing without the key, and differs from job to job', async () => {
     const prompt = new Uint8Array(32).fill(1)
     const [one, two] = await Promise.all(
-      (['1', '2'] as const).map((digit) => evidenceKey(prompt, aJobId(`0x${digit.repeat(64)}`))),
+      (['1', '2'] as const).map((digit) => evidenceKeyOf(prompt, aJobId(`0x${digit.repeat(64)}`))),
     )
     const a = await exact.evidenceOf({ text: 'answer', prompt: '', key: one! })
     const b = await exact.evidenceOf({ text: 'answer', prompt: '', key: two! })

@@ -18,17 +18,10 @@ import {
 } from '../../lib/digest.ts'
 import { isRawAnswer } from '../../lib/endpoint.ts'
 import { endpoints } from '../../lib/endpoints.ts'
-import {
-  countTokens,
-  evidenceKey,
-  normalise,
-  sameEvidence,
-  withShortMarkRuns,
-} from '../../lib/evidence.ts'
+import { countTokens, normalise, sameEvidence, withShortMarkRuns } from '../../lib/evidence.ts'
 import { isProblemCode, ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { fromHex, toHex } from '../../lib/tpm/hex.ts'
-import { aJobId } from '../branded.ts'
 import { nodeAddress } from '../icl/rules/sample-job.ts'
 import { breadAnswer, liftAnswer } from './comparators/texts.ts'
 
@@ -132,13 +125,6 @@ describe('texts', () => {
     expect(normalise('e\u0301')).toBe('é')
     expect(normalise('x\ud800y')).toBe('x\ufffdy')
     expect([countTokens(''), countTokens(' a  b\nc '), countTokens('a')]).toEqual([0, 3, 1])
-  })
-
-  it('are shown under a key that is made from the prompt key and the job', async () => {
-    const [promptKey, jobId] = [new Uint8Array(32).fill(4), `0x${'5'.repeat(64)}`] as const
-    expect(await evidenceKey(promptKey, aJobId(jobId))).toEqual(
-      await hkdfSha256(promptKey, fromHex('5'.repeat(64)), 'svc-fingerprint-v1', 32),
-    )
   })
 
   it('have no run of more than 30 marks', () => {

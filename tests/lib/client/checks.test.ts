@@ -114,7 +114,12 @@ describe('a receipt', () => {
         clientNonce: receipt.client_nonce,
       },
       list: {
-        ...{ signed: { body, key: '', signature: '' }, positions: [0, 1, 2], until: list.until },
+        ...{
+          signed: { body, key: '', signature: '' },
+          grants: [],
+          positions: [0, 1, 2],
+          until: list.until,
+        },
       },
     }
     job = expectedJob(order, { wish, preparedAt: receipt.tally.body.settled_at })
@@ -329,10 +334,11 @@ describe('a receipt', () => {
   it('leads to an output whose key has two halves of 16 bytes', async () => {
     const decrypted = (high: bigint, low: bigint) => {
       const { outHighHandle } = receipt.delivery.body
+      const sealed = { blob: new Uint8Array(40), secret: new Uint8Array(32) }
       const coprocessor = {
         decrypt: async (handle: bigint) => (handle === outHighHandle ? high : low),
       }
-      return failureOf(decryptOutput(contextOf({ coprocessor }), receipt, new Uint8Array(40)))
+      return failureOf(decryptOutput(contextOf({ coprocessor }), receipt, sealed))
     }
     const largest = 2n ** 128n - 1n
     for (const [high, low] of [
@@ -355,7 +361,7 @@ describe('a submission', () => {
   }
   const jobId = jobIdOf(identity)
   const signed = { body: {}, key: 'k', signature: 's' } as unknown as SignedList
-  const list = { signed, positions: [0, 1, 2], until: 77 }
+  const list = { signed, grants: [], positions: [0, 1, 2], until: 77 }
 
   const run = async (answer: object, wanted: Parameters<typeof submitJob>[2] = wish) => {
     const bodies: unknown[] = []

@@ -5,7 +5,6 @@ import type { ClientContext } from '../../../lib/client/context.ts'
 import type { Clock } from '../../../lib/clock.ts'
 import type { Address, Hash32 } from '../../../lib/codecs.ts'
 import { drawNodes } from '../../../lib/draw.ts'
-import { evidenceKey } from '../../../lib/evidence.ts'
 import { jobIdOf } from '../../../lib/job-id.ts'
 import { drawList, type ListSource, listSeedOf } from '../../../lib/list.ts'
 import { listCommitment } from '../../../lib/list-commitment.ts'
@@ -14,16 +13,26 @@ import { ProblemError } from '../../../lib/problem.ts'
 import { promptText, readPrompt } from '../../../lib/prompt.ts'
 import { receiptHash } from '../../../lib/receipt.ts'
 import type { JobEvent, JobView, SubmitJob } from '../../../lib/schemas/jobs.ts'
-import type { BlockId, JobListView, ListStatement, SignedList } from '../../../lib/schemas/list.ts'
+import type {
+  BlockId,
+  DrawnList,
+  JobListView,
+  ListStatement,
+  SignedList,
+} from '../../../lib/schemas/list.ts'
 import type { PromptDocument } from '../../../lib/schemas/prompt.ts'
 import type { Receipt } from '../../../lib/schemas/receipt.ts'
-import { joinKey, newSealingKey, seal, splitKey, unseal } from '../../../lib/sealing.ts'
+import { openOwnPrompt } from '../../../lib/sealing/envelope.ts'
+import { evidenceKeyOf, jobSecretOf } from '../../../lib/sealing/job-secret.ts'
+import { sealOutput } from '../../../lib/sealing/output.ts'
+import { joinKey, newSealingKey, splitKey } from '../../../lib/sealing.ts'
 import { statementBytes } from '../../../lib/statements.ts'
 import { systemRandom } from '../../../lib/system.ts'
 import { termsHash } from '../../../lib/terms.ts'
 import { aHash } from '../../branded.ts'
 import { countingRandom } from '../../node/fakes.ts'
 import { sampleNetwork } from '../../sample-network.ts'
+import { grantOf, privateKeyOf } from '../../sample-reading.ts'
 import { createVirtualClock } from '../../virtual-clock.ts'
 import { addressAt, makeReceipt as receiptOf, tallyKey } from '../make-receipt.ts'
 
@@ -49,6 +58,7 @@ function runningClock(): Clock {
   }
 }
 
+const ownSecret = new Uint8Array(32).fill(6)
 const addressOf = (digit: number) =>
   privateKeyToAccount(
     `0x${String(digit).repeat(64)}` as `0x${string}`,
@@ -65,6 +75,10 @@ export const pool: readonly PoolNode[] = nodes.map((address) => ({
   models: ['openai:gpt-4o-mini'],
   comparators: ['exact', 'similar/2', 'structured/1'],
 }))
+const keys = new Map(
+  Array.from({ length: 16 }, (_, at) => [addressAt(at), privateKeyOf(`n${at + 1}`)]),
+)
+const keyOf = (node: Address) => keys.get(node) ?? privateKeyOf(node)
 /** The block that holds the prompt key, unless a test says otherwise. */
 export const keyBlock: BlockId = { number: 7n, hash: aHash(`0x${'b7'.repeat(32)}`) }
 const keyTx: Hash32 = aHash(`0x${'a0'.repeat(32)}`)
@@ -108,6 +122,8 @@ export type FakeOptions = {
   readonly changeList?: (list: ListStatement) => Partial<ListStatement>
   /** Changes it after. */
   readonly changeSignedList?: (list: SignedList) => Partial<SignedList>
+  /** Changes what comes with it. */
+  readonly changeDrawn?: (list: DrawnList) => Partial<DrawnList>
   /** The blocks in which the prompt key is, one after the other, as the client's RPC shows them; the last one stays. */
   readonly blocks?: readonly BlockId[]
   /** The one that the ICL sees; the last of `blocks` when left out. */
@@ -200,7 +216,9 @@ export async function createFakeWorld(options: FakeOptions = {}) {
       const changed = { ...statement, ...options.changeList?.(statement) }
       const signature = await iclKey.sign(statementBytes(changed))
       const signed = { body: changed, key: iclKey.publicKey, signature }
-      return { ...signed, ...options.changeSignedList?.(signed) }
+      const reading = await Promise.all(changed.list.map((node) => grantOf(keyOf(node))))
+      const drawn = { ...signed, reading, ...options.changeSignedList?.(signed) }
+      return { ...drawn, ...options.changeDrawn?.(drawn) }
     },
     putBlob: async ({ body }) => ({ cid: await keep(body) }),
     submitJob: async ({ body }) => {
@@ -268,8 +286,13 @@ export async function createFakeWorld(options: FakeOptions = {}) {
       low: plain.get(body.kpLowHandle) ?? 0n,
     })
     const promptBlob = blobs.get(body.prompt_cid) ?? new Uint8Array()
-    const sealed = await unseal(promptBlob, promptKey, { kind: 'prompt', client: clientAddress })
-    const document = readPrompt(sealed)
+    const handles = { highHandle: body.kpHighHandle, lowHandle: body.kpLowHandle }
+    const secret = await jobSecretOf(ownSecret, handles)
+    const of = {
+      ...{ chainId: network.chain_id, store: network.contracts.prompt_key_store },
+      ...{ client: clientAddress, ...handles, list: body.list.body.list },
+    }
+    const document = readPrompt(await openOwnPrompt(promptBlob, { key: promptKey, secret, of }))
     prompts.push(document)
     const prompt = promptText(document)
     const answer = options.answer?.(prompt) ?? `answer to ${prompt}`
@@ -277,21 +300,24 @@ export async function createFakeWorld(options: FakeOptions = {}) {
     const { comparator } = terms
     const list: JobListView = { terms, block, members, passed, activator, until: body.until }
     const outputKey = newSealingKey(systemRandom)
-    const output_cid = await keep(
-      await seal(options.delivered ?? answer, outputKey, { kind: 'output', jobId }, systemRandom),
-    )
     const halves = splitKey(outputKey)
-    const output = {
-      output_cid,
+    const outHandles = {
       outHighHandle: storeHalf(halves.high),
       outLowHandle: storeHalf(halves.low),
     }
-    const { receipt } = await receiptOf(comparator, [answer, answer, answer], {
-      identity,
-      list,
-      asked: { prompt, key: await evidenceKey(promptKey, jobId) },
-      output,
-    })
+    const asked = { prompt, key: await evidenceKeyOf(secret, jobId) }
+    const receiptWith = (output_cid: string) =>
+      receiptOf(comparator, [answer, answer, answer], {
+        ...{ identity, list, asked, output: { output_cid, ...outHandles } },
+      })
+    // The inner seal needs the fence of the node that delivers.
+    const { fence } = (await receiptWith(body.prompt_cid)).receipt.delivery.body
+    const sealedOutput = { jobId, fence, key: outputKey, secret }
+    const output_cid = await keep(
+      await sealOutput(options.delivered ?? answer, sealedOutput, systemRandom),
+    )
+    const output = { output_cid, ...outHandles }
+    const { receipt } = await receiptWith(output_cid)
     const { deliverer } = receipt.tally.body
     const accepted: JobView = {
       jobId,
@@ -406,6 +432,7 @@ export async function createFakeWorld(options: FakeOptions = {}) {
       },
       clock,
     }),
+    secret: async () => ({ bytes: ownSecret, reopens: true }),
     clock,
     // The salt of the terms is the same each time, and with it the list.
     random: countingRandom(),

@@ -3,10 +3,13 @@ import { infer } from '../../../lib/client/infer.ts'
 import type { Address } from '../../../lib/codecs.ts'
 import type { SubmitJob } from '../../../lib/schemas/jobs.ts'
 import type { BlockId, ListStatement, PassReason } from '../../../lib/schemas/list.ts'
+import type { ReadingGrant } from '../../../lib/schemas/reading.ts'
 import { signingKeyFromSeed } from '../../../lib/session-key.ts'
 import { statementBytes } from '../../../lib/statements.ts'
 import { aHash } from '../../branded.ts'
 import { nodeAddress } from '../../icl/rules/sample-job.ts'
+import { grantFor, grantOf, privateKeyOf } from '../../sample-reading.ts'
+import { addressAt } from '../make-receipt.ts'
 import { createFakeWorld, type FakeOptions, keyBlock, nodes, pool } from './fake-world.ts'
 
 const model = 'openai:gpt-4o-mini'
@@ -19,6 +22,7 @@ const run = async (options: FakeOptions, wish: { readonly verifierCount?: number
   return { outcome, world }
 }
 
+const nodeKey = (position: number) => privateKeyOf(`n${position + 1}`)
 const other = aHash(`0x${'d1'.repeat(32)}`)
 
 describe('a list of the ICL', () => {
@@ -92,6 +96,49 @@ describe('a list of the ICL', () => {
     await untrusted({ changeSignedList: () => forged }, unsigned)
   })
 
+  it('must come with a usable reading key of each node, which its own wallet signed for this chain', async () => {
+    const swapped = (change: (grants: ReadingGrant[]) => ReadingGrant[]): FakeOptions => ({
+      changeDrawn: ({ reading }) => ({ reading: change(reading) }),
+    })
+    const n = (at: number) => `a list with a reading key that ${nodes[at]} has not signed`
+    const [own, elsewhere] = [await grantOf(privateKeyOf('icl')), await grantOf(nodeKey(0), 1)]
+    await untrusted(
+      swapped(([, ...rest]) => [own, ...rest]),
+      n(0),
+    )
+    await untrusted(
+      swapped(([, ...rest]) => [elsewhere, ...rest]),
+      n(0),
+    )
+    await untrusted(
+      swapped(([a, b, ...rest]) => [b!, a!, ...rest]),
+      n(0),
+    )
+    await untrusted(
+      swapped(([a, b, ...rest]) => [a!, { ...b!, key: own.key }, ...rest]),
+      n(1),
+    )
+    await untrusted(
+      swapped(([a, , ...rest]) => [a!, a!, ...rest]),
+      n(1),
+    )
+    const tooFew = 'a list without a reading key for each node'
+    await untrusted(
+      swapped((grants) => grants.slice(1)),
+      tooFew,
+    )
+    await untrusted(
+      swapped(() => []),
+      tooFew,
+    )
+    // A node may sign anything, also a key of small order.
+    const weak = await grantFor(nodeKey(0), Buffer.alloc(32).toString('base64url'))
+    await untrusted(
+      swapped(([, ...rest]) => [weak, ...rest]),
+      'a list with a reading key that cannot be used',
+    )
+  })
+
   it('must seat nodes that are active on chain for the tier, every one of them', async () => {
     for (const inactive of nodes.slice(0, 3)) {
       const what = `${inactive}, which is not active on chain for that tier`
@@ -122,8 +169,8 @@ describe('a list of the ICL', () => {
   })
 
   describe('that passes over many', () => {
-    const nodes = [...'123456789'].map((digit, index) => ({
-      ...{ ...pool[0]!, address: nodeAddress(digit), weight: 10 + index },
+    const nodes = Array.from({ length: 9 }, (_, index) => ({
+      ...{ ...pool[0]!, address: addressAt(index), weight: 10 + index },
     }))
     const committedMask = async (reasons: readonly PassReason[]) => {
       const passed = reasons.map((reason, position) => ({ position, reason, at: 1 }))

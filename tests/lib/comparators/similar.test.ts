@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { similar } from '../../../lib/comparators/similar.ts'
 import { fromBase64Url, sha256Hex } from '../../../lib/digest.ts'
-import { evidenceKey } from '../../../lib/evidence.ts'
 import { Evidence } from '../../../lib/schemas/evidence.ts'
+import { evidenceKeyOf } from '../../../lib/sealing/job-secret.ts'
 import { aJobId } from '../../branded.ts'
 import { breadAnswer, inputOf, keyOf, liftAnswer } from './texts.ts'
 
@@ -43,7 +43,7 @@ describe('evidence of similar/2', () => {
 
   it('has nothing in common with that of another key or another job', async () => {
     const jobs = await Promise.all(
-      ['1', '2'].map((digit) => evidenceKey(keyOf(9), aJobId(`0x${digit.repeat(64)}`))),
+      ['1', '2'].map((digit) => evidenceKeyOf(keyOf(9), aJobId(`0x${digit.repeat(64)}`))),
     )
     const [one = keyOf(), other = keyOf()] = jobs
     for (const [key, another] of [
