@@ -23,7 +23,7 @@ import type { Address } from '../../lib/codecs.ts'
 import type { Check } from '../../lib/host/checks.ts'
 import { type PoolNode, snapshotPool } from '../../lib/pool-snapshot.ts'
 import { receiptHash } from '../../lib/receipt.ts'
-import { SignedList } from '../../lib/schemas/list.ts'
+import { DrawnList, SignedList } from '../../lib/schemas/list.ts'
 import { Receipt } from '../../lib/schemas/receipt.ts'
 import { AnswerPost } from '../../lib/schemas/statements.ts'
 import { type SigningKey, signingKeyFromSeed } from '../../lib/session-key.ts'
@@ -122,7 +122,12 @@ const lyingAboutLists =
   (lie: (body: SignedList['body'], means: Means) => SignedList['body']) =>
   ({ path }: { readonly path: string }): Fate =>
     path === '/v1/inference/list'
-      ? { change: async (json) => signedList(tallyKey, lie(SignedList.parse(json).body, means)) }
+      ? {
+          change: async ({ reading, ...json }) => ({
+            ...(await signedList(tallyKey, lie(SignedList.parse(json).body, means))),
+            reading,
+          }),
+        }
       : 'pass'
 
 /** The ICL lies in every receipt, and names the hash of the false one. */
@@ -154,7 +159,7 @@ it('an honest ICL has its answer taken, with one of four that differs', async ()
       ? {
           change: (json) => {
             if (path.endsWith('/receipt')) receipt = Receipt.parse(json)
-            else list = SignedList.parse(json).body
+            else list = DrawnList.parse(json).body
             return json
           },
         }

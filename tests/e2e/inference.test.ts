@@ -10,10 +10,14 @@ import { promptKeyStoreAbi } from '../../lib/abi/prompt-key-store.ts'
 import { createApi } from '../../lib/api.ts'
 import { createChainWriter } from '../../lib/chain/clients.ts'
 import { storeKey } from '../../lib/chain/prompt-key-store.ts'
-import { createClient } from '../../lib/client/client.ts'
+import { type Client, createClient } from '../../lib/client/client.ts'
 import type { Inference } from '../../lib/client/inference.ts'
 import type { Address, ComparatorId } from '../../lib/codecs.ts'
+import { comparators } from '../../lib/comparators/all.ts'
 import { createCofheCoprocessor } from '../../lib/coprocessor/cofhe.ts'
+import type { Receipt } from '../../lib/schemas/receipt.ts'
+import { evidenceKeyOf, jobSecretOf, outputKeyOf } from '../../lib/sealing/job-secret.ts'
+import { joinKey, textOf, unseal } from '../../lib/sealing.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
 import { builtBinary } from '../binary/executable.ts'
 import { aHash } from '../branded.ts'
@@ -34,12 +38,23 @@ let answer: (call: ProviderCall) => string | undefined = () => ''
 const secrets: Secret[] = []
 const outputCids: string[] = []
 const receiptHashes: `0x${string}`[] = []
+/** The halves that were encrypted and decrypted for the last prompt, in their order: those of the prompt's key, then of the output's. */
+const halves: bigint[] = []
+const decrypted = new Map<bigint, bigint>()
+let lastClient: Client
+
+const handlesOf = ({ kpHighHandle, kpLowHandle }: Receipt) => ({
+  highHandle: kpHighHandle,
+  lowHandle: kpLowHandle,
+})
 
 /** Runs a prompt as a client whose keys and halves this test gets to know. */
 async function infer(prompt: string, model: string, comparator?: ComparatorId): Promise<Inference> {
   const { rpcUrl, chainId, client: account } = world.chain
   const coprocessor = createCofheCoprocessor({ rpcUrl, chainId, account, clock: systemClock })
+  halves.length = 0
   const secretHalf = (name: string, half: bigint) => {
+    halves.push(half)
     const bytes = hexToBytes(toHex(half, { size: 16 }))
     secrets.push({ name, bytes }, { name: `${name} in decimal`, bytes: Buffer.from(`${half}`) })
   }
@@ -58,10 +73,12 @@ async function infer(prompt: string, model: string, comparator?: ComparatorId): 
       decrypt: async (handle, options) => {
         const half = await coprocessor.decrypt(handle, options)
         secretHalf('half of the output key', half)
+        decrypted.set(handle, half)
         return half
       },
     },
   })
+  lastClient = client
   provider.calls.length = 0
   secrets.push({ name: 'prompt', bytes: Buffer.from(prompt) })
   const inference = await client.infer(prompt, {
@@ -70,8 +87,17 @@ async function infer(prompt: string, model: string, comparator?: ComparatorId): 
     ...(comparator && { comparator }),
   })
   if (inference.status === 'accepted') {
-    secrets.push({ name: 'output', bytes: Buffer.from(inference.output) })
+    // A short answer stands in other bytes by chance.
+    if (inference.output.length > 8) {
+      secrets.push({ name: 'output', bytes: Buffer.from(inference.output) })
+    }
     receiptHashes.push(inference.receiptHash)
+    const own = (await client.context.secret()).bytes
+    const job = await jobSecretOf(own, handlesOf(inference.receipt))
+    secrets.push(
+      { name: 'secret of the client', bytes: own },
+      { name: 'secret of a job', bytes: job },
+    )
     outputCids.push(inference.receipt.delivery.body.output_cid, inference.receipt.prompt_cid)
   }
   return inference
@@ -207,6 +233,64 @@ describe('the whole service', () => {
     }
   })
 
+  it('both halves: who has them, all blobs, the receipt and the store reads neither prompt nor answer, and confirms no guess', async () => {
+    answer = () => 'No.'
+    const prompt = `Is the violet ferry late, ${randomUUID()}?`
+    const result = await infer(prompt, openaiModel, 'exact')
+    if (result.status !== 'accepted') throw new Error(`It was ${result.status}`)
+    const { receipt } = result
+    const { jobId, client, delivery, prompt_cid: promptCid } = receipt
+    const { outHighHandle, outLowHandle, output_cid: outputCid, fence } = delivery.body
+    const halfOf = (handle: bigint) => decrypted.get(handle) ?? 0n
+    const promptKey = joinKey({ high: halves[0] ?? 0n, low: halves[1] ?? 0n })
+    const outputKey = joinKey({ high: halfOf(outHighHandle), low: halfOf(outLowHandle) })
+    const { blobs } = lastClient.context
+    const envelope = await unseal(
+      await blobs.download(promptCid),
+      promptKey,
+      `svc-envelope-v1:${client}`,
+    )
+    const inner = await unseal(
+      await blobs.download(outputCid),
+      outputKey,
+      `svc-sealed-output-v2:${jobId}`,
+    )
+    const opened = [
+      { name: 'the opened prompt', bytes: envelope },
+      { name: 'the opened output', bytes: inner },
+    ]
+    expect(findLeaks(opened, [{ name: 'prompt', bytes: Buffer.from(prompt) }])).toEqual([])
+    expect(
+      findLeaks(
+        opened,
+        secrets.filter(({ name }) => name.startsWith('secret')),
+      ),
+    ).toEqual([])
+
+    // What the stranger and the ICL with its secret can derive keys from.
+    const own = (await lastClient.context.secret()).bytes
+    const secret = await jobSecretOf(own, handlesOf(receipt))
+    const icl = Buffer.from(world.icl.env.SVC_ICL_SECRET as string, 'hex')
+    const known = [promptKey, outputKey, new Uint8Array(32), new Uint8Array(icl)]
+    const guesses = await Promise.all(known.map((key) => jobSecretOf(key, handlesOf(receipt))))
+    const opensOutput = (candidate: Uint8Array<ArrayBuffer>) =>
+      outputKeyOf(candidate, jobId, fence)
+        .then((key) => unseal(inner, key, `svc-output-v2:${jobId}:${fence}`))
+        .then(textOf, () => undefined)
+    const shows = async (candidate: Uint8Array<ArrayBuffer>) => {
+      const key = await evidenceKeyOf(candidate, jobId)
+      const shown = await comparators.exact.evidenceOf({ text: 'No.', prompt, key })
+      return receipt.answers.some(({ body }) => body.evidence.digest === shown.digest)
+    }
+    for (const candidate of [...known, ...guesses]) {
+      expect(await opensOutput(candidate)).toBeUndefined()
+      expect(await shows(candidate)).toBe(false)
+    }
+    // The client's own secret does all of this, so the attempts above are the right ones.
+    expect(await opensOutput(secret)).toBe('No.')
+    expect(await shows(secret)).toBe(true)
+  })
+
   it('names the models that are served', async () => {
     await expect(infer('Hello', 'openai:gpt-unknown')).rejects.toMatchObject({
       code: 'model-unknown',
@@ -227,7 +311,10 @@ describe('the whole service', () => {
   // Last, because it ends the ICL to see what it had stored.
   it('keeps prompts, outputs and keys to the client and the quorum', async () => {
     const names = new Set(secrets.map(({ name }) => name))
-    for (const name of ['prompt', 'output', 'prompt key', 'half of the output key']) {
+    for (const name of [
+      ...['prompt', 'output', 'prompt key', 'half of the output key'],
+      ...['secret of the client', 'secret of a job'],
+    ]) {
       expect(names.has(name)).toBe(true)
     }
     const control = { name: 'control', bytes: Buffer.from(`planted ${randomUUID()}`) }

@@ -32,6 +32,7 @@ export function createCustomer(
 ): Customer {
   const { address, signer } = walletOf(`${ground.seed} ${name}`)
   const own = ground.dice.fork(name)
+  const secret = own.bytes(32)
   const clock: Clock = { ...ground.clock, now: () => ground.clock.now() + skewMs }
   const fetch = ground.network.from(name, own)
   const context = {
@@ -41,6 +42,7 @@ export function createCustomer(
     chain: clientChainOf(ground, address),
     coprocessor: ground.coprocessor.of(address, ground.clock, own),
     blobs: createGatewayBlobs({ gateways: [origin], fetch, clock }),
+    secret: async () => ({ bytes: secret, reopens: true }),
     clock,
     random: own,
   }

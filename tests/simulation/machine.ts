@@ -13,6 +13,8 @@ import type { Log } from '../../node/log.ts'
 import { activeNode } from '../icl/fake-chain.ts'
 import { chainId, createLife, mockKey, modelId, origin, walletOf } from '../icl/test-icl.ts'
 import { memoryJournal } from '../node/fakes.ts'
+import { sampleNetwork } from '../sample-network.ts'
+import { privateKeyOf, readerOf } from '../sample-reading.ts'
 import { nodeChainOf } from './chain-views.ts'
 import type { Dice } from './dice.ts'
 import type { Ground } from './ground.ts'
@@ -135,8 +137,9 @@ function startDaemon(place: Place, onDeath: () => void) {
   }
   const run = async () => {
     const sessionKey = await newSessionKey(place.own)
+    const readingKey = await readerOf(privateKeyOf(`${ground.seed} ${name}`))
     await runDaemon(
-      depsOf({ ...place, sessionKey }, life, () => isAlive, die),
+      depsOf({ ...place, sessionKey, readingKey }, life, () => isAlive, die),
       stop.signal,
     )
   }
@@ -150,12 +153,12 @@ function startDaemon(place: Place, onDeath: () => void) {
 }
 
 function depsOf(
-  place: Place & Pick<DaemonDeps, 'sessionKey'>,
+  place: Place & Pick<DaemonDeps, 'sessionKey' | 'readingKey'>,
   life: ReturnType<typeof createLife>,
   isAlive: () => boolean,
   die: () => void,
 ): DaemonDeps {
-  const { ground, habits, name, own, sessionKey, apiKey } = place
+  const { ground, habits, name, own, sessionKey, readingKey, apiKey } = place
   const { address, account } = place.wallet
   const clock: Clock = {
     now: () => ground.clock.now() + habits.skewMs,
@@ -183,9 +186,11 @@ function depsOf(
   return {
     address,
     sessionKey,
+    readingKey,
     api,
     iclOrigin: origin,
     chainId,
+    promptKeyStore: sampleNetwork().contracts.prompt_key_store,
     iclKeys: createIclKeys(api),
     acks: { keep: () => {} },
     coprocessor: life.of(ground.coprocessor.of(address, ground.clock, own)),
@@ -210,6 +215,7 @@ function depsOf(
         icl: origin,
         chainId,
         sessionKey,
+        readingKey,
         attestor: createAttestor('mock', { mockKeyHex: Buffer.from(mockKey).toString('hex') }),
         clock,
         signal,

@@ -11,7 +11,7 @@ import {
   verifyNodeSignature,
   verifyWalletSignature,
 } from '../../../lib/request-signature.ts'
-import { newSealingKey, seal, unseal } from '../../../lib/sealing.ts'
+import { newSealingKey, seal, textOf, unseal } from '../../../lib/sealing.ts'
 import { signingKeyFromSeed, verifySignature } from '../../../lib/session-key.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { systemRandom } from '../../../lib/system.ts'
@@ -92,14 +92,12 @@ export const libCases: readonly Case[] = [
       'bafkreih2fsgmj4ubo2565vfxg3pvngruy6ong4r6t3cc7ftuwtkgvrvyxa',
     )
   }),
-  that('a sealed text opens, and not for another purpose or with a changed byte', async () => {
+  that('a sealed text opens, and not under another label or with a changed byte', async () => {
     const key = newSealingKey(systemRandom)
-    const purpose = { kind: 'prompt', client: anAddress(`0x${'1'.repeat(40)}`) } as const
-    const blob = await seal(sentence, key, purpose, systemRandom)
-    same('the text', await unseal(blob, key, purpose), sentence)
-    const other = { kind: 'prompt', client: anAddress(`0x${'2'.repeat(40)}`) } as const
-    await unreadable(unseal(blob, key, other))
-    await unreadable(unseal(blob.with(20, (blob[20] ?? 0) ^ 1), key, purpose))
+    const blob = await seal(utf8(sentence), key, 'one', systemRandom)
+    same('the text', textOf(await unseal(blob, key, 'one')), sentence)
+    await unreadable(unseal(blob, key, 'two'))
+    await unreadable(unseal(blob.with(20, (blob[20] ?? 0) ^ 1), key, 'one'))
   }),
 ]
 

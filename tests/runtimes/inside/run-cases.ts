@@ -1,4 +1,5 @@
 import { answerCases } from '../../vectors/check/answers.ts'
+import { envelopeCases } from '../../vectors/check/envelopes.ts'
 import { ruleCases } from '../../vectors/check/rules.ts'
 import { secretCases } from '../../vectors/check/secrets.ts'
 import { attestationCases } from './attestation.ts'
@@ -13,6 +14,7 @@ export const cases: readonly Case[] = [
   ...ed25519Cases,
   ...attestationCases,
   ...secretCases,
+  ...envelopeCases,
   ...ruleCases,
   ...answerCases,
 ]
