@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { BunPlugin } from 'bun'
+import { webCryptoOnly } from '../../web/bundle.ts'
 
 export const root: string = join(import.meta.dirname, '..', '..')
 
@@ -55,7 +56,7 @@ export async function bundle(options: {
     naming: { entry: '[name].js', chunk: 'part-[hash].js' },
     external: external.flatMap((name) => [name, `${name}/*`]),
     define: { 'process.env.NODE_ENV': '"production"', ...define },
-    plugins: [leanZod, oneThread],
+    plugins: [leanZod, oneThread, ...(target === 'browser' ? [webCryptoOnly] : [])],
     throw: true,
   })
 }
