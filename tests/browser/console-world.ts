@@ -20,6 +20,7 @@ import {
   verdictBy,
 } from '../icl/rules/sample-job.ts'
 import { createTestIcl } from '../icl/test-icl.ts'
+import { sampleReading } from '../sample-reading.ts'
 
 const hex = (prefix: string, index: number, digits: number): `0x${string}` =>
   `0x${(prefix + index.toString(16).padStart(4, '0')).repeat(digits).slice(0, digits)}`
@@ -64,7 +65,7 @@ function seededNode(index: number, now: number): { node: Node; events: readonly 
   return {
     events,
     node: {
-      ...attestedNode(address, certificate),
+      ...attestedNode(address, certificate, sampleReading),
       heartbeatAt: now - (isLate ? 400_000 : spread(index, 2) * 60_000),
       polledAt: now - (isLate ? 400_000 : 3_000),
       version: '0.1.0',

@@ -1,6 +1,7 @@
 import type { LocalAccount } from 'viem'
 import { walletAccount } from '../../lib/chain/wallet-account.ts'
 import { type Client, createClient } from '../../lib/client/client.ts'
+import type { SecretMemory } from '../../lib/client/own-secret.ts'
 import type { Network } from '../../lib/schemas/network.ts'
 import type { PlaygroundSettings } from '../../lib/schemas/playground.ts'
 import type { Assets } from './assets.ts'
@@ -41,10 +42,29 @@ export async function connect(place: Place, choice: AccountChoice): Promise<Conn
     },
   )
   try {
-    const client = await createClient({ icl, rpcUrl: settings.rpc_url, account, coprocessor })
+    const client = await createClient({
+      ...{ icl, rpcUrl: settings.rpc_url, account, coprocessor },
+      secretMemory: memoryOf(`svc-secret ${icl} ${account.address}`),
+    })
     return { client, stop: coprocessor.stop }
   } catch (error) {
     coprocessor.stop()
     throw error
   }
 }
+
+/** Keeps a text in this browser. A browser that keeps nothing makes the wallet ask its user once more. */
+const memoryOf = (name: string): SecretMemory => ({
+  read: () => {
+    try {
+      return localStorage.getItem(name)
+    } catch {
+      return undefined
+    }
+  },
+  write: (check) => {
+    try {
+      localStorage.setItem(name, check)
+    } catch {}
+  },
+})

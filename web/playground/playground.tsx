@@ -56,6 +56,7 @@ export function Playground({ place, models }: { place: Place; models: readonly s
           onCancel={() => stop.current?.abort()}
         />
         {run === undefined && <WhoSeesWhat />}
+        {run?.reopens === false && <ClosingNote />}
         {run?.failure && <FailureNote failure={run.failure} />}
         {run?.inference?.status === 'accepted' && <AnswerPanel inference={run.inference} />}
         {run?.inference?.status === 'accepted' && (
@@ -67,5 +68,19 @@ export function Playground({ place, models }: { place: Place; models: readonly s
       </div>
       <Announcer run={run} />
     </div>
+  )
+}
+
+/** Tells before anything is paid that the wallet did not give the secret of its jobs. */
+function ClosingNote() {
+  return (
+    <section class="note" role="status">
+      <h2>Keep this page open</h2>
+      <p>
+        Your wallet declined to sign for the secret of your jobs, or signs differently each time.
+        Only this page can open the answer, and only until you close it. Cancel if that is not
+        enough.
+      </p>
+    </section>
   )
 }

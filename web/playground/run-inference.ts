@@ -70,6 +70,7 @@ export async function runInference(
         const detail = describeLeftOut(compared) ?? `it has all ${compared.active} active nodes`
         onStep({ step: 'preview', phase: 'progress', elapsedMs: 0, detail })
       },
+      onNotReopened: () => tell({ kind: 'not-reopened' }),
       onSubmitted: ({ jobId }) => tell({ kind: 'submitted', jobId }),
       onEvent: (event) => tell({ kind: 'event', event }),
       signal,

@@ -24,6 +24,8 @@ export type Run = {
   readonly preparing: string | undefined
   readonly steps: readonly StepState[]
   readonly jobId: JobId | undefined
+  /** False when only this page can open the answer, until it is closed. */
+  readonly reopens: boolean
   readonly events: readonly JobEvent[]
   readonly inference: Inference | UncommittedInference | undefined
   readonly checks: readonly ReceiptCheck[]
@@ -36,6 +38,7 @@ export type Run = {
 export type RunNews =
   | { readonly kind: 'preparing'; readonly what: string }
   | { readonly kind: 'step'; readonly news: StepNews; readonly nowMs: number }
+  | { readonly kind: 'not-reopened' }
   | { readonly kind: 'submitted'; readonly jobId: JobId }
   | { readonly kind: 'event'; readonly event: JobEvent }
   | { readonly kind: 'pause'; readonly longestMs: number }
@@ -59,6 +62,7 @@ export const newRun = (): Run => ({
     details: [],
   })),
   jobId: undefined,
+  reopens: true,
   events: [],
   inference: undefined,
   checks: [],
@@ -113,6 +117,8 @@ export function afterNews(run: Run, news: RunNews): Run {
       return { ...run, preparing: news.what }
     case 'step':
       return afterStep(run, news.news, news.nowMs)
+    case 'not-reopened':
+      return { ...run, reopens: false }
     case 'submitted':
       return { ...run, jobId: news.jobId }
     case 'event':

@@ -3,7 +3,6 @@ import type { InferenceStep } from '../../lib/client/steps.ts'
 /** The page's words for the steps of an inference. */
 export const stepWords: Record<InferenceStep, Record<'title' | 'purpose', string>> = {
   preview: { title: 'Fix the terms', purpose: 'With the pool of nodes that the ICL has published' },
-  'seal-prompt': { title: 'Encrypt the prompt', purpose: 'With a new key, in this browser' },
   'encrypt-key': {
     title: 'Encrypt the key',
     purpose: 'Both halves, for the coprocessor on chain',
@@ -15,6 +14,10 @@ export const stepWords: Record<InferenceStep, Record<'title' | 'purpose', string
   list: {
     title: 'Draw the nodes',
     purpose: 'By the hash of that block. The ICL must get the same list',
+  },
+  'seal-prompt': {
+    title: 'Encrypt the prompt',
+    purpose: 'For these nodes and for you, in this browser',
   },
   'commit-list': {
     title: 'Commit to the list on chain',

@@ -1,5 +1,5 @@
 const parties = [
-  ['You, in this browser', 'Prompt, answer and both keys'],
+  ['You, in this browser', 'Prompt, answer and all keys'],
   ['The nodes of your quorum', 'The prompt. Those that agree also read the answer'],
   ['The provider of a hosted model', 'Prompt and answer, from the nodes: not who you are'],
   ['The ICL', 'Your address, the model, encrypted blobs, who agreed with whom'],
