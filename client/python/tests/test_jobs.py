@@ -6,9 +6,10 @@ from unittest.mock import patch
 from svc_client import jobs
 from svc_client.encoding import cid_of
 from svc_client.errors import SvcError
+from svc_client.job_secret import output_key
 from svc_client.jobs import fetch_output, fetch_receipt, follow
 from svc_client.rpc import Rpc
-from svc_client.sealing import join_key, output_purpose, seal
+from svc_client.sealing import join_key, seal
 
 from .server import serve
 from .vectors import read
@@ -71,17 +72,21 @@ class Jobs(unittest.TestCase):
             fetch_receipt(self.icl, self.receipt["jobId"], "token")
 
     def test_an_output_of_the_local_chain_is_opened(self):
-        blob = seal("yes", join_key(7, 7), output_purpose(self.receipt["jobId"]))
-        self.receipt["delivery"]["body"]["output_cid"] = cid_of(blob)
+        job_id, body, secret = self.receipt["jobId"], self.receipt["delivery"]["body"], b"\x03" * 32
+        inner = seal(b"yes", output_key(secret, job_id, body["fence"]), f"svc-output-v2:{job_id}:{body['fence']}")
+        blob = seal(inner, join_key(7, 7), f"svc-sealed-output-v2:{job_id}")
+        body["output_cid"] = cid_of(blob)
         self.answers[f"/ipfs/{cid_of(blob)}"] = lambda: blob
         rpc = Rpc(self.icl, 31_337)
-        self.assertEqual(fetch_output(self.icl, self.receipt, rpc), "yes")
+        self.assertEqual(fetch_output(self.icl, self.receipt, rpc, secret), "yes")
+        with self.assertRaisesRegex(SvcError, "does not open"):
+            fetch_output(self.icl, self.receipt, rpc, bytes(32))
         self.answers[f"/ipfs/{cid_of(blob)}"] = lambda: blob + b"."
         with self.assertRaisesRegex(SvcError, "other content"):
-            fetch_output(self.icl, self.receipt, rpc)
+            fetch_output(self.icl, self.receipt, rpc, secret)
 
     def test_elsewhere_the_gateway_is_named(self):
         with self.assertRaises(SvcError) as refused:
-            fetch_output(self.icl, {**self.receipt, "chain_id": 1}, Rpc(self.icl, 31_337))
+            fetch_output(self.icl, {**self.receipt, "chain_id": 1}, Rpc(self.icl, 31_337), bytes(32))
         self.assertEqual(refused.exception.code, "needs-gateway")
         self.assertIn("gateway", refused.exception.hint)

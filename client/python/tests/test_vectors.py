@@ -7,10 +7,13 @@ from types import SimpleNamespace
 from svc_client import receipt_hash, record_hash, schema, verify_receipt
 from svc_client.acks import check_ack
 from svc_client.agreement import Quota, decide, deliverers, quota_of, settled
-from svc_client.comparators import compare, evidence_key, exact_evidence, malformation
+from svc_client.comparators import compare, exact_evidence, malformation
 from svc_client.coprocessor import encrypt
-from svc_client.encoding import canonical_json, hash_of, sha256_hex, unhex
+from svc_client.encoding import canonical_json, from_base64url, hash_of, sha256_hex, to_base64url, unhex
+from svc_client.envelope import EnvelopeOf, find_unsigned, open_output, seal_prompt
 from svc_client.errors import SvcError
+from svc_client.hpke import derive_key_pair, is_usable
+from svc_client.job_secret import client_secret, evidence_key, job_secret, output_key
 from svc_client.lists import (
     candidates_of,
     draw_list,
@@ -20,8 +23,8 @@ from svc_client.lists import (
     list_seed,
     read_pool,
 )
-from svc_client.sealing import join_key, output_purpose, prompt_purpose, seal, split_key, unseal
-from svc_client.signatures import session_digest, verify_session, verify_signature
+from svc_client.sealing import join_key, seal, split_key, text_of, unseal
+from svc_client.signatures import reading_digest, session_digest, verify_reading, verify_session, verify_signature
 from svc_client.wallet import Wallet
 
 from .vectors import changed, read
@@ -111,7 +114,7 @@ class Vectors(unittest.TestCase):
     def test_evidence(self):
         for comparator in ("exact", "similar/2", "structured/1"):
             vectors = read(f"evidence-{comparator.split('/')[0]}")
-            key = evidence_key(unhex(vectors["promptKey"]), vectors["jobId"])
+            key = evidence_key(unhex(vectors["secret"]), vectors["jobId"])
             self.assertEqual(key, unhex(vectors["evidenceKey"]))
             known = {answer["name"]: answer["evidence"] for answer in vectors["answers"]}
             for a, b, outcome in self.each(vectors["pairs"], 60):
@@ -189,12 +192,82 @@ class Vectors(unittest.TestCase):
         self.assertEqual(split_key(key), (int(vectors["halves"]["high"]), int(vectors["halves"]["low"])))
         self.assertEqual(join_key(*split_key(key)), key)
         for one in self.each(vectors["blobs"]):
-            self.assertEqual(unseal(unhex(one["blob"]), key, purpose_of(one)), one["text"])
-            made = seal(one["text"], key, purpose_of(one), unhex(one["iv"]))
+            self.assertEqual(text_of(unseal(unhex(one["blob"]), key, one["label"])), one["text"])
+            made = seal(one["text"].encode(), key, one["label"], unhex(one["iv"]))
             self.assertEqual(made, unhex(one["blob"]))
         for one in self.each(vectors["unreadable"]):
             with self.assertRaisesRegex(SvcError, "cannot be decrypted"):
-                unseal(unhex(one["blob"]), key, purpose_of(one))
+                unseal(unhex(one["blob"]), key, one["label"])
+
+    def test_secrets_of_a_client_and_a_job(self):
+        vectors = read("envelopes")
+        of, output = vectors["of"], vectors["output"]
+        one, secret = vectors["client"], unhex(vectors["keys"]["secret"])
+        made = client_secret(Wallet(one["privateKey"]), one["origin"], one["chainId"])
+        self.assertEqual(made, unhex(one["secret"]))
+        self.assertEqual(job_secret(made, int(of["highHandle"]), int(of["lowHandle"])), secret)
+        self.assertEqual(evidence_key(secret, output["jobId"]), unhex(vectors["evidenceKey"]))
+        self.assertEqual(output_key(secret, output["jobId"], output["fence"]), unhex(output["innerKey"]))
+
+    def test_reading_keys(self):
+        vectors = read("envelopes")
+        for node in self.each(vectors["nodes"], 3):
+            signed = node["address"], node["key"], 31_337
+            digest = reading_digest(*signed)
+            self.assertEqual("0x" + Wallet(node["privateKey"]).sign_digest(digest).hex(), node["signature"])
+            self.assertTrue(verify_reading(*signed, node["signature"]))
+            self.assertFalse(verify_reading(*signed[:2], 1, node["signature"]))
+            self.assertTrue(is_usable(from_base64url(node["key"])))
+            self.assertTrue(fits(schema.reading_grant, {name: node[name] for name in ("key", "signature")}))
+        weak = vectors["weak"]
+        self.assertTrue(fits(schema.reading_grant, weak))
+        self.assertTrue(verify_reading(vectors["nodes"][2]["address"], weak["key"], 31_337, weak["signature"]))
+        self.assertFalse(is_usable(from_base64url(weak["key"])))
+
+    def test_a_reading_key_has_one_spelling(self):
+        signature = read("envelopes")["weak"]["signature"]
+        for number, is_one in ((2**255 - 20, True), (2**255 - 19, False), (2**255 - 1, False), (2**255 + 9, False)):
+            grant = {"key": to_base64url(number.to_bytes(32, "little")), "signature": signature}
+            self.assertEqual(fits(schema.reading_grant, grant), is_one)
+
+    def test_a_key_pair_of_rfc_9180(self):
+        seed = unhex("7268600d403fce431561aef583ee1613527cff655c1343f29812e66706df3234")
+        public = unhex("37fda3567bdbd628e88668c3c8d7e97d1d1253b6d4ea6d44c150f741f1bf4431")
+        self.assertEqual(derive_key_pair(seed).public_key().public_bytes_raw(), public)
+
+    def test_prompts_sealed_twice(self):
+        vectors = read("envelopes")
+        prompt, of = vectors["prompt"], vectors["of"]
+        key, secret = (unhex(vectors["keys"][name]) for name in ("promptKey", "secret"))
+        names = of["chainId"], of["store"], of["client"], int(of["highHandle"]), int(of["lowHandle"])
+        whole = EnvelopeOf(*names, of["list"])
+        made = seal_prompt(prompt["text"], key, secret, whole, vectors["nodes"], b"\x0c" * 12)
+        self.assertEqual(made, unhex(prompt["blob"]))
+        label = f"svc-envelope-v1:{of['client']}"
+        self.assertEqual(unseal(made, key, label), unhex(prompt["under"]))
+        self.assertIsNone(find_unsigned(of["chainId"], of["list"], vectors["nodes"]))
+        refused = {}
+        for one in self.each(vectors["invalid"], 16):
+            envelope = unseal(unhex(one["blob"]), key, label)
+            self.assertNotEqual(envelope, unhex(prompt["under"]))
+            if envelope[:2] == bytes([2, len(of["list"])]):
+                unsigned = find_unsigned(of["chainId"], of["list"], grants_in(envelope))
+                if unsigned is not None:
+                    refused[one["name"]] = of["list"].index(unsigned)
+        # What else is wrong is made by a client, and seen by nodes alone.
+        last, second = "a stranger in place of the last node", "a key that its node did not sign"
+        others = {"two nodes in the other order": 1, "another signature of the second node": 1}
+        self.assertEqual(refused, {last: 2, second: 1, **others})
+
+    def test_outputs_sealed_twice(self):
+        vectors = read("envelopes")
+        one, secret = vectors["output"], unhex(vectors["keys"]["secret"])
+        key, job_id, fence = unhex(one["outputKey"]), one["jobId"], one["fence"]
+        self.assertEqual(open_output(unhex(one["blob"]), key, secret, job_id, fence), one["text"])
+        once = seal(one["text"].encode(), key, f"svc-sealed-output-v2:{job_id}")
+        for blob, of_job, at in ((one["blob"], key, fence), (one["blob"], secret, fence + 1), (once.hex(), secret, fence)):
+            with self.assertRaisesRegex(SvcError, "cannot be decrypted"):
+                open_output(unhex(blob), key, of_job, job_id, at)
 
     def test_inputs_of_the_local_chain(self):
         one, calls = read("sealing")["localInput"], []
@@ -229,9 +302,10 @@ class Vectors(unittest.TestCase):
             self.assertEqual(refused.exception.code, "receipt-form")
 
 
-def purpose_of(vector):
-    purpose = vector["purpose"]
-    return prompt_purpose(purpose["client"]) if purpose["kind"] == "prompt" else output_purpose(purpose["jobId"])
+def grants_in(envelope):
+    """Reads the members' reading keys and signatures from an envelope."""
+    members = (envelope[at : at + 145] for at in range(66, 66 + envelope[1] * 145, 145))
+    return [{"key": to_base64url(one[:32]), "signature": "0x" + one[32:97].hex()} for one in members]
 
 
 if __name__ == "__main__":

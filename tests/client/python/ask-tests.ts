@@ -38,6 +38,13 @@ export function testPython(place: () => ClientWorld): void {
       expect(await askAt(place())).toEqual(answered)
     })
 
+    it('derives the secret of its jobs as other clients of its wallet do, so that they open them', async () => {
+      const { client } = place()
+      const [job] = (await client.jobs()).jobs
+      const opened = await client.open(job!.jobId)
+      expect(opened).toMatchObject({ status: 'accepted', output: answered.stdout.trim() })
+    })
+
     it('sends each transaction once, although the answers to it are lost', async () => {
       const sent: unknown[] = []
       const ended = await askAt(place(), (method, answer) => {

@@ -1,4 +1,4 @@
-"""Asks a question on the local chain: seals it, stores its key, checks the list, submits, follows, checks the answer.
+"""Asks a question on the local chain: stores a key, checks the list, seals, submits, follows, checks the answer.
 
 Only the local chain's coprocessor takes what Python encrypts. That chain protects nothing: it sends transactions for
 any account, and the client takes the contracts that the ICL names.
@@ -8,31 +8,32 @@ import json
 import secrets
 import time
 import urllib.parse
-from typing import Any, Callable, NamedTuple, TypeVar
+from typing import Any, Callable, NamedTuple, Optional, TypeVar
 
 from . import chain, schema
-from .comparators import evidence_key, exact_evidence
+from .comparators import exact_evidence
 from .coprocessor import encrypt, refuse_unless_local
-from .encoding import canonical_json, cid_of, hash_of, to_base64url, unhex
-from .errors import SvcError, check, checker
+from .encoding import canonical_json, cid_of, from_base64url, hash_of, to_base64url, unhex
+from .envelope import EnvelopeOf, find_unsigned, most_envelope_bytes, seal_prompt
+from .errors import SvcError, check
+from .hpke import is_usable
+from .job_secret import client_secret, evidence_key, job_secret
 from .jobs import fetch_output, fetch_receipt, follow, outlast, published_keys
 from .keccak import abi_encode, keccak256, word
 from .lists import candidates_of, draw_list, first_positions, job_id_of, list_seed, read_pool
 from .receipt import Receipt, receipt_hash
 from .rpc import Rpc, get_json, look_for, request, wrong_answer
-from .sealing import prompt_purpose, seal, split_key
+from .sealing import split_key
 from .signatures import verify_signature
 from .wallet import Wallet
 
 _agreement = {"comparator": "exact", "rule": "three", "quorum": 3, "max_answers": 7, "min_matches": 1}
 _list = {"min_tier": 0, "list_length": 9}
-_most_bytes, _output_tokens = 8_192, 1_024
+_base_bytes, _output_tokens = 8_192, 1_024
 _most_passed, _grace_s, _wait_s = 4, 600, 15
 # At the next attempt the ICL's chain RPC has the block that this one has.
 _looks, _leaving_s = 4, 5
 _encrypted = "(uint256,uint8,uint8,bytes)"
-
-_trust = checker("list-untrusted", "The list is not used", "Ask again, or use another ICL.")
 
 T = TypeVar("T")
 
@@ -55,28 +56,29 @@ def ask(
         raise SvcError("prompt-empty", "The prompt is empty", "Write what to ask.")
     service = _Service(icl.rstrip("/"), rpc_url, wallet)
     prompt = canonical_json({"messages": [{"content": text, "role": "user"}], "version": 1}).decode()
-    if len(prompt.encode()) > _most_bytes:
+    length = len(prompt.encode())
+    if length > service.most_bytes:
         raise SvcError(
-            "needs-gateway",
-            f"The prompt is longer than the {_most_bytes} bytes that every model takes",
-            "Run the gateway (`svc gateway`): it finds nodes that take more.",
+            "prompt-too-long",
+            f"The prompt has {length} bytes as it is sealed, and at most {service.most_bytes} fit",
+            f"Shorten it by {length - service.most_bytes} bytes or more.",
         )
-    key = secrets.token_bytes(32)
-    blob = seal(prompt, key, prompt_purpose(wallet.address))
-    terms = service.terms(model_id, len(blob))
+    key, own = secrets.token_bytes(32), client_secret(wallet, service.origin, service.chain_id)
+    terms = service.terms(model_id, length)
     of_key = service.store_key(key, hash_of(terms))
-    signed, seats = service.draw(terms, of_key)
-    job = service.submit(blob, of_key, signed, seats)
+    drawn = service.draw(terms, of_key)
+    secret = job_secret(own, of_key.high, of_key.low)
+    job = service.submit(service.seal(prompt, key, secret, of_key, drawn), of_key, drawn)
     view = follow(service.icl, job.job_id, job.token, on_view)
     if view["status"] != "accepted":
         why = f"The job ended as {view['status']} ({view.get('reason')})"
         raise SvcError("job-not-accepted", why, "Ask again, or a model whose answers vary less.")
     receipt = outlast(lambda: fetch_receipt(service.icl, job.job_id, job.token))
     outlast(lambda: service.check(receipt, job, view))
-    answer = outlast(lambda: fetch_output(service.icl, receipt, service.rpc))
+    answer = outlast(lambda: fetch_output(service.icl, receipt, service.rpc, secret))
     deliverer = receipt["delivery"]["body"]["address"]
     agreed = next(one["body"]["evidence"] for one in receipt["answers"] if one["body"]["address"] == deliverer)
-    check(exact_evidence(answer, evidence_key(key, job.job_id)) == agreed, "the text is not what the nodes agreed on")
+    check(exact_evidence(answer, evidence_key(secret, job.job_id)) == agreed, "the text is not what the nodes agreed on")
     return Answer(answer, receipt)
 
 
@@ -90,6 +92,16 @@ class _Key(NamedTuple):
 
     def query(self) -> dict[str, str]:
         return {**self.handles(), "block_number": self.block["number"]}
+
+
+class _Drawn(NamedTuple):
+    """A list that the ICL signed, drawn again here."""
+
+    signed: dict[str, Any]
+    grants: list[dict[str, Any]]
+    """Each member's reading key, which its wallet signed."""
+    seats: list[int]
+    """The positions that are seated first."""
 
 
 class _Job(NamedTuple):
@@ -113,31 +125,35 @@ class _Service:
         network = get_json(f"{icl}/v1/network")
         try:
             self.chain_id, self.origin = network["chain_id"], network["public_url"]
-            self.job_s = network["limits"]["job_seconds"]
-            if type(self.job_s) is not int or not 0 <= self.job_s <= 3_600:
-                raise ValueError("job_seconds of at most an hour")
+            self.job_s, self.most_bytes = (network["limits"][name] for name in ("job_seconds", "prompt_bytes"))
             names = ("result_registry", "prompt_key_store", "node_registry")
             self.results, self.store, self.nodes = (network["contracts"][name].lower() for name in names)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise wrong_answer("the ICL", f"no {error}") from error
         for contract in (self.results, self.store, self.nodes):
             _formed(schema.address, contract)
+        _formed(schema.icl_origin, self.origin)
         _formed(schema.integer(1, 2**53 - 1), self.chain_id)
+        _formed(schema.integer(0, 3_600), self.job_s)
+        _formed(schema.integer(0, 1_048_576), self.most_bytes)
         refuse_unless_local(self.chain_id)
         self.rpc = Rpc(rpc_url, self.chain_id)
 
-    def terms(self, model_id: str, sealed_bytes: int) -> dict[str, Any]:
+    def terms(self, model_id: str, length: int) -> dict[str, Any]:
+        """Returns the terms of a prompt of so many bytes. Nodes learn a long one's length as the next power of two."""
         query = urllib.parse.urlencode({"model_id": model_id, "comparator": _agreement["comparator"]})
         preview = get_json(f"{self.icl}/v1/inference/quorum-preview?{query}")
         preview = preview if isinstance(preview, dict) else {}
         pool_cid, room = preview.get("pool_cid"), preview.get("prompt_room_bytes")
         if type(room) is not int:
             raise wrong_answer("the ICL", "a preview without its room for prompts")
-        if room < sealed_bytes:
-            why = f"The ICL has room for an encrypted prompt of {room} bytes, and this one has {sealed_bytes}"
+        sealed = length + most_envelope_bytes
+        if room < sealed:
+            why = f"The ICL has room for an encrypted prompt of {room} bytes, and this one may have {sealed}"
             raise SvcError("no-room", f"{why}. Nothing was paid", "Try again in a few minutes.", retryable=True)
         own = {"icl_origin": self.origin, "model_id": model_id, "salt": to_base64url(secrets.token_bytes(32))}
-        return _formed(schema.terms, {**_agreement, **_list, **own, "pool_cid": pool_cid})
+        needs = {"needs": {"prompt_bytes": 1 << (length - 1).bit_length()}} if length > _base_bytes else {}
+        return _formed(schema.terms, {**_agreement, **_list, **own, **needs, "pool_cid": pool_cid})
 
     def store_key(self, key: bytes, terms_hash: str) -> _Key:
         """Stores the key; returns its handles and the block that seeds the list."""
@@ -152,50 +168,73 @@ class _Service:
         except (StopIteration, KeyError, IndexError, TypeError, ValueError) as error:
             raise wrong_answer("the chain RPC", "a transaction that stored no key") from error
 
-    def draw(self, terms: dict[str, Any], key: _Key) -> tuple[dict[str, Any], list[int]]:
-        """Returns the list that the ICL signed, drawn again here, and its first seats.
+    def draw(self, terms: dict[str, Any], key: _Key) -> _Drawn:
+        """Returns the list that the ICL signed, drawn again here.
 
         Asks again while the list seats a node that has just left. An ICL that keeps seating it is not believed.
         """
         for _ in range(_looks - 1):
-            signed, seats, is_active = self._drawn(terms, key)
-            if is_active:
-                return signed, seats
+            drawn, leaving = self._drawn(terms, key)
+            if leaving is None:
+                return drawn
             time.sleep(_leaving_s)
-        signed, seats, is_active = self._drawn(terms, key)
-        _trust(is_active, "a node that it seats has no stake")
-        return signed, seats
+        drawn, leaving = self._drawn(terms, key)
+        _trust(leaving is None, f"{leaving}, which is not active on chain for that tier")
+        return drawn
 
-    def _drawn(self, terms: dict[str, Any], key: _Key) -> tuple[dict[str, Any], list[int], bool]:
-        """Returns the list, its first seats, and whether all of these are active on chain."""
+    def _drawn(self, terms: dict[str, Any], key: _Key) -> tuple[_Drawn, Optional[str]]:
+        """Returns the list, and a node that is seated first but is not active on chain."""
         answer = self._post("/v1/inference/list", {**key.query(), "terms": terms, "wait": _wait_s})
-        signed = _formed(schema.signed_list, answer)
-        body = signed["body"]
+        signed = dict(_formed(schema.drawn_list, answer))
+        body, grants = signed["body"], signed.pop("reading")
         is_signed = verify_signature(signed["key"], signed["signature"], canonical_json(body))
-        _trust(is_signed and signed["key"] in published_keys(self.icl), "no key of the ICL signed it")
-        _trust(body["terms"] == terms and body["block"] == key.block, "it is of another key")
+        is_known = signed["key"] in published_keys(self.icl)
+        _trust(is_signed and is_known, "a list that none of its published keys has signed")
+        if body["block"] != key.block:
+            told = "The ICL and the chain RPC disagree about the block of the key"
+            raise SvcError("block-differs", told, "Try again, or use another chain RPC.", retryable=True)
+        asked = {"client": self.wallet.address, "terms": terms, **key.handles()}
+        is_own = all(body[name] == value for name, value in asked.items())
+        _trust(is_own, "a list for another key, client or other terms")
         names = self.wallet.address, key.high, key.low, hash_of(terms), key.block["hash"]
         pool = read_pool(terms["pool_cid"], lambda cid: chain.load_blob(self.icl, cid))
         candidates = candidates_of(pool, terms, self.wallet.address)
         own = draw_list(list_seed(self.chain_id, self.store, *names), candidates, terms["list_length"])
-        _trust(body["list"] == own, "pool and chain give another")
-        seats = first_positions(len(own), body["passed"], terms["quorum"])
-        _trust(len(seats) == terms["quorum"], "too few of its nodes can take the job")
-        left_out = [one for one in body["passed"] if one["position"] < seats[-1] and one["reason"] != "busy"]
-        _trust(len(left_out) <= _most_passed, "it passes over too many nodes")
-        is_active = [self.rpc.read(self.nodes, "isActive(address)", own[seat])[0] for seat in seats]
-        return signed, seats, all(is_active)
+        _trust(body["list"] == own, "another list than chain and pool give")
+        self._check_readers(own, grants)
+        seats, quorum = first_positions(len(own), body["passed"], terms["quorum"]), terms["quorum"]
+        if len(seats) < quorum:
+            told = f"Not enough nodes: {len(seats)} of the list can work now, and the job needs {quorum}"
+            raise SvcError("not-enough-nodes", told, "Ask again when more nodes are active.", retryable=True)
+        reasons = [one["reason"] for one in body["passed"] if one["position"] < seats[-1] and one["reason"] != "busy"]
+        told = f"it passes over {len(reasons)} nodes ({', '.join(dict.fromkeys(reasons))})"
+        _trust(len(reasons) <= _most_passed, f"too few of the list: {told}")
+        seated = [own[seat] for seat in seats]
+        leaving = next((node for node in seated if not self.rpc.read(self.nodes, "isActive(address)", node)[0]), None)
+        return _Drawn(signed, grants, seats), leaving
 
-    def submit(self, sealed: bytes, key: _Key, signed: dict[str, Any], seats: list[int]) -> _Job:
-        body, nonce, prompt_cid = signed["body"], secrets.randbits(256), cid_of(sealed)
+    def _check_readers(self, members: list[str], grants: list[dict[str, Any]]) -> None:
+        """An ICL could put its own reading key in, or leave one out. A node could sign one of small order."""
+        _trust(len(grants) == len(members), "a list without a reading key for each node")
+        unsigned = find_unsigned(self.chain_id, members, grants)
+        _trust(unsigned is None, f"a list with a reading key that {unsigned} has not signed")
+        are_usable = all(is_usable(from_base64url(grant["key"])) for grant in grants)
+        _trust(are_usable, "a list with a reading key that cannot be used")
+
+    def seal(self, prompt: str, key: bytes, secret: bytes, stored: _Key, drawn: _Drawn) -> bytes:
+        names = self.chain_id, self.store, self.wallet.address, stored.high, stored.low
+        return seal_prompt(prompt, key, secret, EnvelopeOf(*names, drawn.signed["body"]["list"]), drawn.grants)
+
+    def submit(self, sealed: bytes, key: _Key, drawn: _Drawn) -> _Job:
+        body, nonce, prompt_cid = drawn.signed["body"], secrets.randbits(256), cid_of(sealed)
         self._post(f"/v1/blobs?{urllib.parse.urlencode(key.query())}", sealed)
         job_id = job_id_of(self.chain_id, self.wallet.address, prompt_cid, key.high, key.low, nonce)
         latest = self.rpc.time()
         until = max(min(int(time.time()), body["at"]), latest) + self.job_s + _grace_s
-        mask = sum(1 << seat for seat in seats)
+        mask = sum(1 << seat for seat in drawn.seats)
         committed = abi_encode([key.high, key.low, job_id, body["list"], mask, body["coordinator"], until])
         self._send("commitList(uint256,uint256,bytes32,address[],uint16,address,uint64)", committed)
-        job = {"model_id": body["terms"]["model_id"], "prompt_cid": prompt_cid, **key.handles(), "list": signed}
+        job = {"model_id": body["terms"]["model_id"], "prompt_cid": prompt_cid, **key.handles(), "list": drawn.signed}
         more = {"until": until, "client_nonce": str(nonce), "parameters": {"max_output_tokens": _output_tokens}}
         submitted = self._post("/v1/inference", {**job, **more})
         token = _formed(schema.text("[!-~]{1,1024}"), submitted.get("read_token") if isinstance(submitted, dict) else None)
@@ -251,6 +290,12 @@ class _Service:
                     return found.get("hash")
             # Another process of this wallet has taken the nonce.
         raise SvcError("nonce-taken", "Other processes of this wallet took each nonce", "Ask again.", retryable=True)
+
+
+def _trust(holds: bool, what: str) -> None:
+    if not holds:
+        hint = "Do not use this ICL: it may hand the prompt to whom it likes."
+        raise SvcError("quorum-untrusted", f"The ICL chose {what}", hint)
 
 
 def _awaited(find: Callable[[], T], what: str) -> T:

@@ -6,10 +6,7 @@ import unicodedata
 from collections import Counter
 from typing import Any, NamedTuple, Optional
 
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-
-from .encoding import from_base64url, to_base64url, unhex
+from .encoding import from_base64url, to_base64url
 
 Evidence = dict[str, Any]
 
@@ -131,11 +128,6 @@ def _verdict(a: bytes, b: bytes, ratio: int) -> str:
     same_facts = shared.numbers == shared.names == shared.negators == 1_000
     is_wrong_copy = shared.trigrams >= _near_copy[shorter] and not same_facts
     return "inconclusive" if differs or is_wrong_copy else "match"
-
-
-def evidence_key(prompt_key: bytes, job_id: str) -> bytes:
-    """Derives the key of a job's evidence."""
-    return HKDF(SHA256(), 32, salt=unhex(job_id), info=b"svc-fingerprint-v1").derive(prompt_key)
 
 
 # White space by JavaScript's trim, which differs from Python's.

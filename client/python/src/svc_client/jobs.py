@@ -6,10 +6,11 @@ from typing import Any, Callable, TypeVar
 from .chain import load_blob
 from .coprocessor import decrypt
 from .encoding import cid_of
+from .envelope import open_output
 from .errors import SvcError, check
 from .receipt import Receipt, verify_receipt
 from .rpc import Rpc, get_json, wrong_answer
-from .sealing import join_key, output_purpose, unseal
+from .sealing import join_key
 
 _settled = ("accepted", "disputed", "expired", "cancelled")
 _poll_s = 1.0
@@ -74,10 +75,10 @@ def published_keys(icl: str) -> list[str]:
         raise wrong_answer("the ICL", f"keys without {error}") from error
 
 
-def fetch_output(icl: str, receipt: Receipt, rpc: Rpc) -> str:
-    """Returns the delivered text. Raises SvcError `needs-gateway` on any chain but the local one."""
+def fetch_output(icl: str, receipt: Receipt, rpc: Rpc, secret: bytes) -> str:
+    """Returns the delivered text, opened with the job's secret. Raises SvcErrors, elsewhere `needs-gateway`."""
     body = receipt["delivery"]["body"]
     halves = [decrypt(rpc, receipt["chain_id"], int(body[name])) for name in ("outHighHandle", "outLowHandle")]
     blob = load_blob(icl, body["output_cid"])
     check(cid_of(blob) == body["output_cid"], "the output has other content than its name says")
-    return unseal(blob, join_key(*halves), output_purpose(receipt["jobId"]))
+    return open_output(blob, join_key(*halves), secret, receipt["jobId"], body["fence"])

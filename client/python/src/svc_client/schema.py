@@ -86,13 +86,20 @@ comparator = one_of("exact", "similar/2", "structured/1")
 session_key = text(f"[A-Za-z0-9_-]{{42}}{_last3}", lambda key: is_strong_key(from_base64url(key)))
 session_signature = text(f"[A-Za-z0-9_-]{{85}}{_last2}")
 wallet_signature = text("0x[0-9a-f]{128}(1b|1c)", lambda signature: int(signature[66:130], 16) <= half_order)
+# A u of X25519 in its only spelling: X25519 itself accepts more.
+reading_grant = record(
+    key=text(
+        f"[A-Za-z0-9_-]{{42}}{_last3}", lambda key: int.from_bytes(from_base64url(key), "little") < 2**255 - 19
+    ),
+    signature=wallet_signature,
+)
 _fence = integer(1, 1_000_000)
 _position = integer(0, 15)
 _output_tokens = integer(1, 8_192)
 
 prompt_parts = ("json_object", "json_schema", "late_system", "names", "seed", "stop", "teacher", "tools")
 abort_reasons = (
-    "key-handles-missing prompt-unavailable prompt-unreadable prompt-not-supported fhe-decrypt-denied "
+    "key-handles-missing prompt-unavailable prompt-unreadable envelope-invalid prompt-not-supported fhe-decrypt-denied "
     "coprocessor-unavailable chain-rate-limited node-chain-unavailable model-not-offered provider-key-refused "
     "provider-model-unknown provider-rate-limited provider-quota-used-up provider-refused provider-unreachable "
     "provider-unavailable provider-silent provider-protocol-wrong provider-answer-empty "
@@ -131,9 +138,9 @@ _block = record(number=uint256, hash=hash32)
 _members = array(address, 3, 16)
 
 
-def _keyed(body: Form) -> Form:
+def _keyed(body: Form, **more: Form) -> Form:
     """The form of an ICL's statement, with the key that signed it."""
-    return record(body=body, key=session_key, signature=session_signature)
+    return record(body=body, key=session_key, signature=session_signature, **more)
 
 
 _passed = record(position=_position, reason=one_of(*pass_reasons), at=unix_seconds)
@@ -149,7 +156,7 @@ list_statement = record(
     coordinator=address,
     at=unix_seconds,
 )
-signed_list = _keyed(list_statement)
+drawn_list = _keyed(list_statement, reading=array(reading_grant, 0, 16))
 _job_list = record(
     terms=terms,
     block=_block,

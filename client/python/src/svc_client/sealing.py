@@ -1,4 +1,4 @@
-"""Sealed blobs: AES-256-GCM over UTF-8, bound to their kind and their owner."""
+"""Sealed blobs: AES-256-GCM over bytes, bound to a label that says what they are and whose."""
 
 import secrets
 
@@ -10,29 +10,28 @@ from .errors import SvcError
 seal_bytes = 1 + 12 + 16
 
 
-def prompt_purpose(client: str) -> bytes:
-    return f"svc-prompt-v1:{client}".encode()
-
-
-def output_purpose(job_id: str) -> bytes:
-    return f"svc-output-v1:{job_id}".encode()
-
-
-def seal(text: str, key: bytes, purpose: bytes, iv: bytes = b"") -> bytes:
+def seal(data: bytes, key: bytes, label: str, iv: bytes = b"") -> bytes:
     iv = iv or secrets.token_bytes(12)
-    return b"\x01" + iv + AESGCM(key).encrypt(iv, text.encode(), purpose)
+    return b"\x01" + iv + AESGCM(key).encrypt(iv, data, label.encode())
 
 
-def unseal(blob: bytes, key: bytes, purpose: bytes) -> str:
+def unseal(blob: bytes, key: bytes, label: str) -> bytes:
     """Opens a sealed blob. Raises SvcError `blob-unreadable`."""
     if len(blob) < seal_bytes or blob[0] != 1:
         raise _unreadable("it is not a sealed blob of version 1")
     try:
-        return AESGCM(key).decrypt(blob[1:13], blob[13:], purpose).decode()
+        return AESGCM(key).decrypt(blob[1:13], blob[13:], label.encode())
     except InvalidTag as error:
         raise _unreadable("the key does not open it, or it was changed") from error
-    except UnicodeDecodeError as error:
-        raise _unreadable("it does not hold UTF-8 text") from error
+
+
+def text_of(data: bytes) -> str:
+    """Returns the text of opened bytes. Raises SvcError `blob-unreadable`."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        # The cause is left out, because it shows the bytes.
+        raise _unreadable("it does not hold UTF-8 text") from None
 
 
 def _unreadable(why: str) -> SvcError:

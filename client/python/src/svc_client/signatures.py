@@ -6,7 +6,7 @@ from typing import Optional
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from .encoding import from_base64url
+from .encoding import from_base64url, unhex
 from .keccak import keccak256, word
 
 _ed_prime = 2**255 - 19
@@ -91,16 +91,20 @@ def recover_address(digest: bytes, signature: bytes) -> Optional[str]:
 
 
 _domain_type = keccak256(b"EIP712Domain(string name,string version,uint256 chainId)")
-_session_type = keccak256(
-    b"Session(address address,bytes32 key,string iclOrigin,uint256 chainId,uint64 notAfter)"
-)
+_session = "Session(address address,bytes32 key,string iclOrigin,uint256 chainId,uint64 notAfter)"
+_reading = "Reading(address node,bytes32 key,uint256 chainId)"
+
+
+def typed_digest(domain: str, chain_id: int, form: str, *fields: bytes) -> bytes:
+    """The digest of EIP-712 typed data that a wallet signs, in a domain of version `1`."""
+    separator = keccak256(_domain_type + keccak256(domain.encode()) + keccak256(b"1") + word(chain_id))
+    return keccak256(b"\x19\x01" + separator + keccak256(keccak256(form.encode()) + b"".join(fields)))
 
 
 def session_digest(address: str, key: str, icl_origin: str, chain_id: int, not_after: int) -> bytes:
-    """The digest that a wallet signs for its session key: EIP-712, domain `svc-session` version `1`."""
-    domain = _domain_type + keccak256(b"svc-session") + keccak256(b"1") + word(chain_id)
-    session = [word(address), from_base64url(key), keccak256(icl_origin.encode()), word(chain_id), word(not_after)]
-    return keccak256(b"\x19\x01" + keccak256(domain) + keccak256(_session_type + b"".join(session)))
+    """The digest that a wallet signs for its session key."""
+    names = word(address), from_base64url(key), keccak256(icl_origin.encode())
+    return typed_digest("svc-session", chain_id, _session, *names, word(chain_id), word(not_after))
 
 
 @lru_cache(maxsize=1_024)
@@ -109,4 +113,15 @@ def verify_session(
 ) -> bool:
     """True if the wallet granted the session key."""
     digest = session_digest(address, key, icl_origin, chain_id, not_after)
-    return recover_address(digest, bytes.fromhex(signature.removeprefix("0x"))) == address
+    return recover_address(digest, unhex(signature)) == address
+
+
+def reading_digest(node: str, key: str, chain_id: int) -> bytes:
+    """The digest that a node's wallet signs for its reading key."""
+    return typed_digest("svc-reading", chain_id, _reading, word(node), from_base64url(key), word(chain_id))
+
+
+@lru_cache(maxsize=1_024)
+def verify_reading(node: str, key: str, chain_id: int, signature: str) -> bool:
+    """True if the node's wallet signed the reading key for this chain."""
+    return recover_address(reading_digest(node, key, chain_id), unhex(signature)) == node
