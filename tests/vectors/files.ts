@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url'
 import { agreementVectors } from './make/agreements.ts'
+import { envelopeVectors } from './make/envelopes.ts'
 import { evidenceVectors } from './make/evidence.ts'
 import { listVectors } from './make/lists.ts'
 import { falseReceipts, trueReceipts } from './make/receipts.ts'
@@ -11,6 +12,7 @@ import { statementVectors } from './make/statements.ts'
 /** Every file of vectors, and how its content is made. Nothing in it is random or of today. */
 export const vectorFiles: Readonly<Record<string, () => Promise<object>>> = {
   'sealing.json': sealingVectors,
+  'envelopes.json': envelopeVectors,
   'grants.json': grantVectors,
   'attestation.json': attestationVectors,
   'requests.json': requestVectors,

@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { describe, expect, it } from 'vitest'
 import { answerCases } from './check/answers.ts'
+import { envelopeCases } from './check/envelopes.ts'
 import { ruleCases } from './check/rules.ts'
 import { secretCases } from './check/secrets.ts'
 import { vectorFiles, vectorPath, vectorText } from './files.ts'
@@ -24,7 +25,7 @@ describe('a file of vectors', () => {
   })
 })
 
-it.each([...secretCases, ...ruleCases, ...answerCases])(
+it.each([...secretCases, ...envelopeCases, ...ruleCases, ...answerCases])(
   'what the vectors say $name',
   async ({ run }) => run(),
 )

@@ -4,7 +4,6 @@ import { canonicalJson } from '../../../lib/canonical-json.ts'
 import { JobId } from '../../../lib/codecs.ts'
 import { comparators } from '../../../lib/comparators/all.ts'
 import { sha256Hex, toBase64Url, utf8 } from '../../../lib/digest.ts'
-import { evidenceKey } from '../../../lib/evidence.ts'
 import { receiptHash, recordHash, verifyReceipt } from '../../../lib/receipt.ts'
 import { Evidence } from '../../../lib/schemas/evidence.ts'
 import { ListStatement } from '../../../lib/schemas/list.ts'
@@ -16,6 +15,7 @@ import {
   TurnAbortStatement,
   VerdictStatement,
 } from '../../../lib/schemas/statements.ts'
+import { evidenceKeyOf } from '../../../lib/sealing/job-secret.ts'
 import { verifySignature } from '../../../lib/session-key.ts'
 import { commitmentOf, statementBytes } from '../../../lib/statements.ts'
 import { aJobId, anAddress } from '../../branded.ts'
@@ -58,8 +58,8 @@ const evidenceCases = [exact, similar].flatMap((file): readonly Case[] => {
   }
   const { id } = comparator
   return [
-    caseOf(`keys of evidence of ${id}`, [file], async ({ promptKey, jobId, evidenceKey: key }) => {
-      const made = await evidenceKey(unhex(promptKey), JobId.parse(jobId))
+    caseOf(`keys of evidence of ${id}`, [file], async ({ secret, jobId, evidenceKey: key }) => {
+      const made = await evidenceKeyOf(unhex(secret), JobId.parse(jobId))
       same('the key', toBase64Url(made), toBase64Url(unhex(key)))
     }),
     caseOf(`evidence of ${id}`, file.answers, async ({ text, utf16 = [], evidence }) => {

@@ -8,7 +8,7 @@ import {
   verifyNodeSignature,
   verifyWalletSignature,
 } from '../../../lib/request-signature.ts'
-import { type BlobPurpose, joinKey, seal, splitKey, unseal } from '../../../lib/sealing.ts'
+import { joinKey, seal, splitKey, textOf, unseal } from '../../../lib/sealing.ts'
 import { type Session, sessionTypedData, verifySession } from '../../../lib/session-grant.ts'
 import { signingKeyFromSeed } from '../../../lib/session-key.ts'
 import { type Case, check, same } from '../../runtimes/inside/case.ts'
@@ -56,14 +56,13 @@ export const secretCases: readonly Case[] = [
     same('the halves', `${halves.high} ${halves.low}`, `${high} ${low}`)
     same('the key', toBase64Url(joinKey(halves)), toBase64Url(unhex(key)))
   }),
-  caseOf('sealed blobs', sealing.blobs, async ({ purpose, iv, text, blob }) => {
-    const of = purpose as BlobPurpose
-    same('the text', await unseal(unhex(blob), sealingKey, of), text)
-    const made = await seal(text, sealingKey, of, { bytes: () => unhex(iv) })
+  caseOf('sealed blobs', sealing.blobs, async ({ label, iv, text, blob }) => {
+    same('the text', textOf(await unseal(unhex(blob), sealingKey, label)), text)
+    const made = await seal(utf8(text), sealingKey, label, { bytes: () => unhex(iv) })
     same('the blob', toBase64Url(made), toBase64Url(unhex(blob)))
   }),
-  caseOf('blobs that do not open', sealing.unreadable, async ({ purpose, blob }) => {
-    const code = await codeOf(unseal(unhex(blob), sealingKey, purpose as BlobPurpose))
+  caseOf('blobs that do not open', sealing.unreadable, async ({ label, blob }) => {
+    const code = await codeOf(unseal(unhex(blob), sealingKey, label))
     same('the error', code, 'blob-unreadable')
   }),
   caseOf('session keys', grants.keys, async ({ seed, publicKey, thumbprint }) => {

@@ -1,13 +1,13 @@
 import type { ComparatorId } from '../../../lib/codecs.ts'
 import { comparators } from '../../../lib/comparators/all.ts'
 import { fromBase64Url, toBase64Url } from '../../../lib/digest.ts'
-import { evidenceKey } from '../../../lib/evidence.ts'
 import type { Evidence } from '../../../lib/schemas/evidence.ts'
+import { evidenceKeyOf } from '../../../lib/sealing/job-secret.ts'
 import { aJobId } from '../../branded.ts'
 import { breadAnswer, liftAnswer } from '../../lib/comparators/texts.ts'
 import { fill, hex } from './bytes.ts'
 
-const promptKey = fill(3)
+const secret = fill(3)
 const jobId = aJobId(`0x${'ab'.repeat(32)}`)
 const prompt = 'How does the lift work?'
 
@@ -71,7 +71,7 @@ const documents = {
 /** Evidence of answers, what it says of each two of them, and evidence in another form. */
 export async function evidenceVectors(id: ComparatorId): Promise<object> {
   const comparator = comparators[id]
-  const key = await evidenceKey(promptKey, jobId)
+  const key = await evidenceKeyOf(secret, jobId)
   const named = await Promise.all(
     Object.entries(id === 'structured/1' ? documents : texts).map(async ([name, text]) => ({
       name,
@@ -94,8 +94,8 @@ export async function evidenceVectors(id: ComparatorId): Promise<object> {
   })
   return {
     about:
-      'Evidence is made of `text` (or its code units, `utf16`) and `prompt` under `evidenceKey` (HKDF-SHA256 of the prompt key, salt the job id, info "svc-fingerprint-v1"). `pairs` are [name, name, outcome], the same both ways round. Malformed evidence is a no-match with everything.',
-    ...{ promptKey: hex(promptKey), jobId, evidenceKey: hex(key), prompt },
+      'Evidence is made of `text` (or its code units, `utf16`) and `prompt` under `evidenceKey` (HKDF-SHA256 of the secret of the job, salt the job id, info "svc-evidence-v2"). `pairs` are [name, name, outcome], the same both ways round. Malformed evidence is a no-match with everything.',
+    ...{ secret: hex(secret), jobId, evidenceKey: hex(key), prompt },
     answers: named,
     pairs,
     malformed,
