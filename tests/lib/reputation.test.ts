@@ -32,11 +32,10 @@ describe('the fold of reputation events', () => {
     expect(standingOf(events)).toMatchObject({ slashedGwei: 12, completed: 1, score: 110 })
   })
 
-  it('is what docs/protocol.md says', async () => {
-    const page = await readFile(join(import.meta.dirname, '../../docs/protocol.md'), 'utf8')
+  it('is what docs/reputation.md says', async () => {
+    const page = await readFile(join(import.meta.dirname, '../../docs/reputation.md'), 'utf8')
     const number = (text: string | undefined) => Number(text?.replaceAll(',', '').trim())
-    const section = page.split(/^## /m).find((text) => text.startsWith('Reputation')) ?? ''
-    const rows = [...section.matchAll(/^\| `([a-z-]+)` +\|((?:[^|]+\|){3})/gm)].map(
+    const rows = [...page.matchAll(/^\| `([a-z-]+)` +\|((?:[^|]+\|){3})/gm)].map(
       ([, code, cells = '']) => {
         const [counts, score, doubtMillinats] = cells.split('|')
         const [completed, accepted, rejected] = counts?.split(', ').map(number) ?? []
