@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect } from 'vitest'
 import { z } from 'zod'
+import { runInfer } from '../../client/infer/run-infer.ts'
+import { clientEnvironment } from '../../demo/client-environment.ts'
 import { createApi } from '../../lib/api.ts'
 import { JobId } from '../../lib/codecs.ts'
 import { receiptHash, verifyReceipt } from '../../lib/receipt.ts'
@@ -75,6 +77,22 @@ const keptIn = (page: Page): Promise<string[]> =>
     return [...Object.keys(localStorage), ...Object.keys(sessionStorage), ...names]
   })
 
+/** What `svc infer --open` prints of a job. */
+async function openedBy(environment: NodeJS.ProcessEnv, jobId: string): Promise<string> {
+  let printed = ''
+  const write = (text: string) => {
+    printed += text
+    return true
+  }
+  const exitCode = await runInfer(['--open', jobId, '--json'], {
+    ...{ environment, output: { write }, errors: { write: () => true } },
+    input: (async function* () {})(),
+    ...{ clock: systemClock, random: systemRandom, signal: new AbortController().signal },
+  })
+  expect(exitCode).toBe(0)
+  return z.object({ output: z.string() }).parse(JSON.parse(printed)).output
+}
+
 describe(`the playground in a browser${browserNote}`, () => {
   itInBrowser(
     'runs a prompt with a throw-away key, shows each step, and checks the receipt',
@@ -127,33 +145,39 @@ describe(`the playground in a browser${browserNote}`, () => {
     },
   )
 
-  itInBrowser('runs a prompt with a wallet, which signs and sends everything itself', async () => {
-    const { place: world } = parts()
-    const { page, problems, close } = await newPage()
-    const { chain } = world.world
-    const connecting = Promise.withResolvers<void>()
-    const { asked } = await giveStubWallet(page, chain.client, chain, connecting.promise)
-    await page.goto(world.url)
-    await page.getByLabel('Account').selectOption('Stub wallet')
-    // Cancelled while the wallet still asks its user; the next run takes the same question's answer.
-    await run(page, question)
-    await page.getByText('Waiting for Stub wallet').first().waitFor()
-    await page.getByRole('button', { name: 'Cancel' }).click()
-    await page.getByRole('heading', { name: 'Cancelled' }).waitFor()
-    await run(page, question)
-    await page.getByText('Waiting for Stub wallet').first().waitFor()
-    connecting.resolve()
-    await page.getByRole('heading', { name: 'Receipt' }).waitFor()
-    expect(await checksOf(page)).toEqual(Array.from({ length: 11 }, () => 'true'))
-    expect(asked.filter((method) => method === 'eth_requestAccounts')).toHaveLength(1)
-    // The key is stored, and then bound to its list.
-    expect(asked.filter((method) => method === 'eth_sendTransaction')).toHaveLength(2)
-    // A permit, and the secret of its jobs, twice, since this browser does not know the wallet yet.
-    expect(asked.filter((method) => method === 'eth_signTypedData_v4')).toHaveLength(3)
-    expect(asked).toContain('personal_sign')
-    expect(problems).toEqual([])
-    await close()
-  })
+  itInBrowser(
+    'runs a prompt with a wallet, which signs and sends everything itself, and whose command opens it again',
+    async () => {
+      const { place: world } = parts()
+      const { page, problems, close } = await newPage()
+      const { chain } = world.world
+      const connecting = Promise.withResolvers<void>()
+      const { asked } = await giveStubWallet(page, chain.client, chain, connecting.promise)
+      await page.goto(world.url)
+      await page.getByLabel('Account').selectOption('Stub wallet')
+      // Cancelled while the wallet still asks its user; the next run takes the same question's answer.
+      await run(page, question)
+      await page.getByText('Waiting for Stub wallet').first().waitFor()
+      await page.getByRole('button', { name: 'Cancel' }).click()
+      await page.getByRole('heading', { name: 'Cancelled' }).waitFor()
+      await run(page, question)
+      await page.getByText('Waiting for Stub wallet').first().waitFor()
+      const following = page.waitForRequest((request) => jobUrl.test(request.url()))
+      connecting.resolve()
+      await page.getByRole('heading', { name: 'Receipt' }).waitFor()
+      expect(await checksOf(page)).toEqual(Array.from({ length: 11 }, () => 'true'))
+      expect(asked.filter((method) => method === 'eth_requestAccounts')).toHaveLength(1)
+      // The key is stored, and then bound to its list.
+      expect(asked.filter((method) => method === 'eth_sendTransaction')).toHaveLength(2)
+      // A permit, and the secret of its jobs, twice, since this browser does not know the wallet yet.
+      expect(asked.filter((method) => method === 'eth_signTypedData_v4')).toHaveLength(3)
+      expect(asked).toContain('personal_sign')
+      const jobId = jobUrl.exec((await following).url())?.[1] ?? ''
+      expect(await openedBy(await clientEnvironment(world.world), jobId)).toBe(playgroundAnswer)
+      expect(problems).toEqual([])
+      await close()
+    },
+  )
 
   itInBrowser('cancels a job at the ICL, and says so', async () => {
     const { place: world } = parts()
