@@ -1,26 +1,11 @@
-import { concat, hexToBytes, keccak256 } from 'viem'
-import type { Address, JobId } from './codecs.ts'
-import { concatBytes, fromBase64Url, utf8 } from './digest.ts'
-
-/** A node with the salt of its revealed answer, base64url. */
-type Revealed = { readonly address: Address; readonly salt: string }
+import type { Placed } from './agreement-rule.ts'
 
 /**
- * Returns the members of an accepted group in the order in which they deliver: the first, then the next when it fails. The order is drawn
- * from the salts of all revealed `answers`, given by batch and position, so no node knows it while it can still choose its commitment.
+ * Returns an accepted group in the order in which its members deliver: the first, then the next when it fails. Members of later batches
+ * come first, because they may have copied the evidence of earlier ones, which has no text. Within a batch the list's order counts.
  */
-export function deliverers(
-  jobId: JobId,
-  answers: readonly Revealed[],
-  group: readonly Address[],
-): readonly Address[] {
-  const salts = answers.map(({ salt }) => fromBase64Url(salt))
-  const entropy = keccak256(concatBytes(utf8('svc-deliver-v2'), hexToBytes(jobId), ...salts))
-  return group
-    .map((address) => ({ address, key: keccak256(concat([entropy, address])) }))
-    .toSorted((a, b) => (a.key < b.key ? -1 : 1))
-    .map(({ address }) => address)
-}
+export const deliverers = <Member extends Placed>(group: readonly Member[]): readonly Member[] =>
+  group.toSorted((a, b) => b.batch - a.batch || a.position - b.position)
 
 /** A checker's verdict on a delivery; undefined while there is none. */
 type Check = 'match' | 'no-match' | undefined

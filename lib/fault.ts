@@ -83,9 +83,9 @@ async function verifyRefutation(evidence: FaultEvidence): Promise<void> {
   check(statements.length === 4, 'it needs four statements')
   const [answer, delivery, own, verdict] = statements.map(({ body }) => body)
   check(
-    answer?.statement === 'svc-answer-v2' &&
+    answer?.statement === 'svc-answer-v3' &&
       delivery?.statement === 'svc-delivery-v2' &&
-      own?.statement === 'svc-answer-v2' &&
+      own?.statement === 'svc-answer-v3' &&
       verdict?.statement === 'svc-verdict-v2',
     'it needs an answer, its delivery, the own answer and the verdict',
   )

@@ -4,8 +4,9 @@
  * Idea: a receipt holds everything that the decision rests on: the terms and the list, each revealed answer, the deliveries and the
  * verdicts on them. The rules are deterministic, so any holder of the receipt decides again and must get the same result.
  *
- * Invariants: a valid receipt names every node up to the last that had a seat. Its deliverer is the one that the salts draw. The ICL adds
- * only its signature. No node's statement can be changed without breaking the node's signature.
+ * Invariants: a valid receipt names every node up to the last that had a seat. No node knew another answer of its batch when it committed
+ * to its own. The deliverer follows from batches and list. The ICL adds only its signature. No node's statement can be changed without
+ * breaking the node's signature.
  *
  * Failure cases: that a node was late is only the ICL's word, against which the node has its acknowledgements (lib/ack.ts). That a node
  * gave no verdict is also only its word. The ICL can leave verdicts out, as long as the others give the same outcome. The list, the stakes
@@ -20,6 +21,7 @@ import { jobIdOf } from './job-id.ts'
 import { receiptQuota, replayBatches, verifyAnswers } from './receipt/answers.ts'
 import { verifyDeliveries } from './receipt/deliveries.ts'
 import { check } from './receipt/refuse.ts'
+import { verifySeen } from './receipt/seen.ts'
 import { signedChecker } from './receipt/signed.ts'
 import { Receipt, ReceiptRecord } from './schemas/receipt.ts'
 import { verifySignature } from './session-key.ts'
@@ -73,6 +75,7 @@ export async function verifyReceipt(
   const answers = await verifyAnswers(receipt, checkSigned, (node) =>
     onHeld({ part: 'answer', node }),
   )
+  await verifySeen(receipt, answers)
   const group = replayBatches(receipt, answers, quota)
   onHeld({ part: 'agreement' })
   await verifyDeliveries(receipt, { answers, group, checkSigned })

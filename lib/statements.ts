@@ -8,6 +8,7 @@ import { Tally } from './schemas/receipt.ts'
 import {
   AckStatement,
   AnswerStatement,
+  type BatchCommitment,
   DeliveryStatement,
   TurnAbortStatement,
   VerdictStatement,
@@ -25,7 +26,7 @@ export type NodeStatement =
 export type IclStatement = Tally | ListStatement | AckStatement
 
 const schemas: Readonly<Record<(NodeStatement | IclStatement)['statement'], z.ZodType>> = {
-  'svc-answer-v2': AnswerStatement,
+  'svc-answer-v3': AnswerStatement,
   'svc-delivery-v2': DeliveryStatement,
   'svc-verdict-v2': VerdictStatement,
   'svc-abort-v2': TurnAbortStatement,
@@ -61,3 +62,7 @@ export const commitmentOf = (parts: {
   const { jobId, address, fence, evidence, salt } = parts
   return sha256Hex(canonicalJson({ jobId, address, fence, evidence, salt }))
 }
+
+/** What a node signs of the commitments of its batch: SHA-256 of their canonical JSON, by fence. */
+export const seenHash = (commitments: readonly BatchCommitment[]): Promise<Hash32> =>
+  sha256Hex(canonicalJson(commitments.toSorted((a, b) => a.fence - b.fence)))

@@ -13,7 +13,6 @@ import { toSeconds } from '../../lib/time.ts'
 import type { TokenKeys } from '../records/icl-keys.ts'
 import { agreementOf, answersOf } from '../rules/agreed.ts'
 import { isSettled, type Job, roleOf } from '../rules/job.ts'
-import { batchOf } from '../rules/seats.ts'
 import { shownJob } from '../rules/shown-job.ts'
 
 type RefKeys = Pick<TokenKeys, 'tag'>
@@ -76,12 +75,12 @@ function publicAssignments(job: Job, isOver: boolean): ConsoleJobDetail['assignm
   const { verdicts = [], opened = [] } = job.agreement?.turns.at(-1) ?? {}
   const attested = new Map(attestedBy(opened).map(({ node, ...numbers }) => [node, numbers]))
   return job.assignments.map((assignment) => {
-    const { seat, status, reason, node, fence } = assignment
+    const { seat, batch, status, reason, node, fence } = assignment
     const said = verdicts.find(({ body }) => body.fence === fence)?.body
     const numbers = said && attested.get(node)
     return {
       seat,
-      batch: batchOf(job, seat),
+      batch,
       role: roleOf(job, assignment),
       status,
       ...(reason !== undefined && { reason }),

@@ -7,7 +7,7 @@ import { signStatement } from '../records/icl-keys.ts'
 import { type Answered, answersOf, currentTurn } from '../rules/agreed.ts'
 import { type Job, maxOutputTokensOf, type Turn } from '../rules/job.ts'
 import { type PostedDelivery, signedOf } from '../rules/posted.ts'
-import { batchOf } from '../rules/seats.ts'
+import { commitmentsOf } from '../rules/seats.ts'
 import { viewList } from './view-job.ts'
 
 /** Makes what an accepted job keeps of its receipt, with the receipt's hash; undefined when the job has a receipt or is not accepted. */
@@ -37,7 +37,7 @@ export function receiptOf(job: Job): Receipt | undefined {
 function recordOf(job: Job, chain_id: number, turn: Turn, delivery: PostedDelivery): ReceiptRecord {
   const answers = answersOf(job)
   return {
-    version: 3,
+    version: 4,
     icl_origin: job.list.terms.icl_origin,
     chain_id,
     jobId: job.id,
@@ -48,10 +48,10 @@ function recordOf(job: Job, chain_id: number, turn: Turn, delivery: PostedDelive
     prompt_cid: job.promptCid,
     max_output_tokens: maxOutputTokensOf(job),
     list: viewList(job),
-    answers: answers.map(({ answer, seat }) => ({
-      ...signedOf(answer),
-      batch: batchOf(job, seat),
-    })),
+    answers: answers.map(({ answer, batch }) => ({ ...signedOf(answer), batch })),
+    seen: Array.from({ length: 1 + (answers.at(-1)?.batch ?? 0) }, (_, batch) =>
+      commitmentsOf(job, batch),
+    ),
     over: seatsOver(job),
     failed_deliveries: failedDeliveries(job, answers),
     delivery: signedOf(delivery),

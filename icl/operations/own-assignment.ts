@@ -14,6 +14,7 @@ import { checkersOf } from '../rules/delivery.ts'
 import { type Job, roleOf } from '../rules/job.ts'
 import { nextStep } from '../rules/next-step.ts'
 import { signedOf } from '../rules/posted.ts'
+import { commitmentsOf } from '../rules/seats.ts'
 import { loadJob } from './change-job.ts'
 import { hold, type Question, type Waiting } from './hold.ts'
 import { ownAssignment } from './own-statement.ts'
@@ -57,6 +58,7 @@ async function lookForStep(
     step,
     ...(deadline !== undefined && { deadline: toSeconds(deadline) }),
     server_time: toSeconds(deps.clock.now()),
+    ...(step === 'reveal' && { commitments: commitmentsOf(job, assignment.batch) }),
     ...inTurn(job, step),
   }
 }

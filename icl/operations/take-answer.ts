@@ -18,14 +18,21 @@ import type {
   VerdictPost,
   VerdictStatement,
 } from '../../lib/schemas/statements.ts'
-import { commitmentOf } from '../../lib/statements.ts'
+import { commitmentOf, seenHash } from '../../lib/statements.ts'
 import { checkCommitmentOf } from '../../lib/teacher.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { answersOf, currentTurn } from '../rules/agreed.ts'
 import type { Command } from '../rules/commands.ts'
 import { checkersOf } from '../rules/delivery.ts'
 import type { Node } from '../rules/eligibility.ts'
-import { type Assignment, assignmentFor, type Job, maxOutputTokensOf } from '../rules/job.ts'
+import {
+  type Assignment,
+  assignmentFor,
+  byFence,
+  type Job,
+  maxOutputTokensOf,
+} from '../rules/job.ts'
+import { commitmentsOf } from '../rules/seats.ts'
 import { viewAssignmentState } from './assignments.ts'
 import { changeJob } from './change-job.ts'
 import { acknowledged, checkSession, loadOwnJob, postedBy } from './own-statement.ts'
@@ -58,8 +65,10 @@ export async function takeAnswer(
     checkEvidence(job, answer.body)
   }
   const commitment = await commitmentOf({ jobId, address, fence, evidence, salt })
-  const command = { type: 'reveal', node: address, fence, answer, commitment } as const
-  const changed = await changeJob(deps, jobId, command)
+  const changed = await changeJob(deps, jobId, async (current) => {
+    await checkSeen(current, fence, answer.body)
+    return { type: 'reveal', node: address, fence, answer, commitment }
+  })
   return await acknowledged(deps, changed, assignmentFor(changed, address, fence), 'reveal')
 }
 
@@ -72,6 +81,15 @@ function checkTerms(job: Job, { position }: Assignment, body: AnswerStatement): 
   if (body.position !== position || body.list !== job.list.commitment) {
     throw mismatch(`The node is at position ${position} of the list ${job.list.commitment}`)
   }
+}
+
+/** Checks that a first answer names the commitments of its batch. The rules refuse it before all of these are there. */
+async function checkSeen(job: Job, fence: number, { seen }: AnswerStatement): Promise<void> {
+  const own = byFence(job, fence)
+  const commitments = own ? commitmentsOf(job, own.batch) : []
+  if (own?.answer || commitments.length === 0) return
+  if (seen === (await seenHash(commitments))) return
+  throw mismatch('The answer names other commitments than those of its batch')
 }
 
 const mismatch = (why: string) => new ProblemError('statement-mismatch', why)

@@ -30,7 +30,7 @@ export function faultEvidenceOf(
 function statementIn(posted: PostedStatement): FaultEvidence['statements'][number] {
   const { signature, session, body } = posted
   switch (body.statement) {
-    case 'svc-answer-v2':
+    case 'svc-answer-v3':
       return { body, signature, session }
     case 'svc-delivery-v2':
       return { body, signature, session }

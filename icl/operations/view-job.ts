@@ -3,7 +3,6 @@ import type { JobListView } from '../../lib/schemas/list.ts'
 import { toSeconds } from '../../lib/time.ts'
 import { agreementOf, currentTurn } from '../rules/agreed.ts'
 import { type Assignment, type Job, roleOf } from '../rules/job.ts'
-import { batchOf } from '../rules/seats.ts'
 import { shownJob } from '../rules/shown-job.ts'
 import type { Webhook } from '../rules/webhook.ts'
 
@@ -47,13 +46,13 @@ const viewWebhook = ({ state, attempts, lastStatus, lastError }: Webhook) => ({
 
 /** An assignment as the client may see it. */
 export function viewAssignment(job: Job, assignment: Assignment): JobView['quorum'][number] {
-  const { seat, position, node, fence, status, reason } = assignment
+  const { seat, batch, position, node, fence, status, reason } = assignment
   const { turns = [] } = job.agreement ?? {}
   const verdict = turns.at(-1)?.verdicts.find(({ body }) => body.address === node)?.body
   const failed = turns.find((turn) => turn.fence === fence)?.failed
   return {
     seat,
-    batch: batchOf(job, seat),
+    batch,
     position,
     role: roleOf(job, assignment),
     node,

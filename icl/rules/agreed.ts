@@ -5,7 +5,6 @@ import type { AgreementView } from '../../lib/schemas/jobs.ts'
 import type { Terms } from '../../lib/schemas/terms.ts'
 import { type Assignment, isSettled, type Job, type Turn } from './job.ts'
 import type { PostedAnswer } from './posted.ts'
-import { batchOf } from './seats.ts'
 
 /** Returns the quota of terms for a list of this length, or why there is none. */
 export function quotaOfTerms(terms: Terms, listLength: number) {
@@ -27,7 +26,7 @@ export type Answered = Assignment & { readonly answer: PostedAnswer }
 export const answersOf = (job: Job): readonly Answered[] =>
   job.assignments
     .filter((assignment): assignment is Answered => assignment.answer !== undefined)
-    .toSorted((a, b) => batchOf(job, a.seat) - batchOf(job, b.seat) || a.position - b.position)
+    .toSorted((a, b) => a.batch - b.batch || a.position - b.position)
 
 /** The turn to deliver that is under way; undefined when there is none. */
 export function currentTurn({ agreement }: Job): Turn | undefined {
@@ -44,12 +43,7 @@ export function isMatch(one: Answered, other: Answered): boolean {
 
 /** Decides on the revealed answers, when at most `left` more can be had. */
 export const decisionOf = (job: Job, left?: number): Decision<Answered> =>
-  decide(
-    answersOf(job).map((answered) => ({ ...answered, batch: batchOf(job, answered.seat) })),
-    isMatch,
-    quotaOfJob(job),
-    left,
-  )
+  decide(answersOf(job), isMatch, quotaOfJob(job), left)
 
 /** How many answers of a settled job agree, and how far apart they are; undefined before it settles or with fewer than two answers. */
 export function agreementOf(job: Job): AgreementView | undefined {

@@ -1,12 +1,13 @@
 /*
  * Problem: an answer counts only if its node gave it without knowing the others' answers.
  *
- * Idea: each node first commits to its evidence by a hash. It reveals once all seats of its batch have committed. When every
- * seat has an answer, the answers are compared.
+ * Idea: each node first commits to its evidence by a hash. Once all seats have committed, the nodes of the batch get its
+ * commitments. Each reveals if its own is among them, and signs that it saw them. When every seat has an answer, the
+ * answers are compared.
  *
  * Invariants:
  * - A node reveals exactly what it committed to. It never commits twice in the same job.
- * - The time to reveal starts for a whole batch at once. It starts separately only for a node that took a seat later.
+ * - The time to reveal starts for a whole batch at once. A node that takes a seat later is of a later batch.
  * - A revealed answer stays, and its seat is never filled again.
  *
  * Failure cases: a node that does not reveal in time loses its seat and is scored. It may still reveal while no other node
@@ -18,6 +19,7 @@ import { repeated } from './faults.ts'
 import {
   type Assignment,
   changeTo,
+  isRevealing,
   type Job,
   type Moment,
   recorded,
@@ -26,7 +28,7 @@ import {
   withAssignment,
 } from './job.ts'
 import type { PostedAnswer } from './posted.ts'
-import { currentAssignments, emptySeats, mayStillReveal, seatCount } from './seats.ts'
+import { currentAssignments, emptySeats, mayStillReveal } from './seats.ts'
 
 /** Stores the node's commitment, which ends its lease. The last commitment of a batch starts the time to reveal. */
 export function commit(
@@ -45,11 +47,12 @@ export function commit(
   return changeTo(opened(recorded(committed, now, 'committed', { assignment }), moment))
 }
 
-/** The job with the time to reveal running, if every seat has committed or revealed. */
+/** The job with the time to reveal running for the next batch, if every seat has committed, and all of earlier batches have revealed. */
 function opened(job: Job, { now, limits }: Moment): Job {
   const seated = currentAssignments(job)
-  const isBound = ({ status }: Assignment) => status === 'committed' || status === 'revealed'
-  if (seated.length < seatCount(job) || !seated.every(isBound)) return job
+  const isBound = (one: Assignment) =>
+    one.status === 'revealed' || (one.status === 'committed' && !isRevealing(one))
+  if (seated.length < job.seats || !seated.every(isBound)) return job
   const assignments = job.assignments.map((assignment) =>
     assignment.status === 'committed' && assignment.deadline === undefined
       ? { ...assignment, deadline: now + limits.revealMs }
@@ -96,5 +99,5 @@ export function reveal(
     emptySeats(revealed).length > 0 || job.reason !== 'not-enough-nodes'
       ? revealed
       : { ...revealed, reason: undefined }
-  return decided(recorded(seated, now, 'revealed', { assignment }), moment)
+  return decided(opened(recorded(seated, now, 'revealed', { assignment }), moment), moment)
 }

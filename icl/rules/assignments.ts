@@ -11,13 +11,14 @@ import {
   type Moment,
   recorded,
   refuse,
+  roleOf,
   type Transition,
   withAssignment,
 } from './job.ts'
 import { awaitsGrant } from './seats.ts'
 import { settle } from './settle.ts'
 
-/** Applies what was found about a node whose assignment is not offered yet. Where the node cannot take part, nobody is scored. */
+/** Applies what was found about a node whose assignment is not offered yet. */
 export function applyFinding(job: Job, finding: Finding, { now, limits }: Moment): Transition {
   const assignment = assignmentOf(job, finding.node)
   // The finding is too late: the job has ended, or the node has an offer or a newer assignment.
@@ -42,7 +43,7 @@ export function applyFinding(job: Job, finding: Finding, { now, limits }: Moment
     case 'refuse-access':
       return changeTo(vacated(job, assignment, 'aborted', 'grant-refused', now))
     case 'find-gone':
-      return changeTo(vacated(job, assignment, 'aborted', 'node-left', now))
+      return unoffered(job, assignment, 'node-left', now)
     case 'find-ended':
       // The seat can never be filled.
       return settle(job, 'expired', 'list-ended', now)
@@ -106,6 +107,21 @@ export const neverRevealed = (job: Job, assignment: Assignment, now: number): Ch
   changeTo(vacated(job, assignment, 'lapsed', 'never-revealed', now), [
     scoring(assignment, 'never-revealed'),
   ])
+
+/**
+ * Empties the seat of a node that is away or stays full before its offer. Only the leader is scored, as if it had let the offer pass: it
+ * knows that it would deliver, which costs gas.
+ */
+export const unoffered = (
+  job: Job,
+  assignment: Assignment,
+  reason: 'node-busy' | 'node-left',
+  now: number,
+): Change =>
+  changeTo(
+    vacated(job, assignment, 'aborted', reason, now),
+    roleOf(job, assignment) === 'leader' ? [scoring(assignment, 'offer-lapsed')] : [],
+  )
 
 /** The job with an assignment ended and its seat empty. */
 export function vacated(

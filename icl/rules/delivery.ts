@@ -1,8 +1,8 @@
 /*
  * Problem: the agreed answer has to reach the client, and any member of the agreement may be dead, or lie.
  *
- * Idea: the members take turns to deliver, in an order drawn from the salts of all answers. The others open each delivery and
- * say whether it is the text behind the revealed evidence. If it is not, or does not come, the next member delivers.
+ * Idea: the members take turns to deliver, those of the last batch first, and then by the list. The others open each delivery
+ * and say whether it is the text behind the revealed evidence. If it is not, or does not come, the next member delivers.
  *
  * Invariants:
  * - At most one turn is under way, and no member has two.

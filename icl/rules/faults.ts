@@ -41,7 +41,7 @@ export function repeated<S extends PostedStatement>(
   if (first.hash === second.hash) return changeTo(job)
   const isProven = first.session.key === second.session.key
   const noted = isProven && withFault(job, assignment, 'equivocated', [first, second], now)
-  const what = first.body.statement === 'svc-answer-v2' ? 'answer' : 'statement'
+  const what = first.body.statement === 'svc-answer-v3' ? 'answer' : 'statement'
   const detail = `The node gave another ${what} for this fence before`
   return refuse('already-answered', detail, noted || undefined)
 }

@@ -24,8 +24,9 @@ import type { Webhook } from './webhook.ts'
 
 /** One attempt of one node at one seat of a job; times in milliseconds. */
 export type Assignment = {
-  /** Numbered across all batches. */
   readonly seat: number
+  /** 0 for the quorum. A seat that is filled once the nodes of a batch may know its commitments belongs to the next. */
+  readonly batch: number
   /** The number of the attempt at this seat. */
   readonly attempt: number
   /** The position of its node on the job's list. */
@@ -128,8 +129,8 @@ export type Job = {
   readonly phase: JobPhase
   readonly reason?: JobReason | undefined
   readonly settledAt?: number
-  /** The number of seats by batch: the quorum, then the seats added when no agreement was found. */
-  readonly batches: readonly number[]
+  /** The number of seats: the quorum, and those added when no agreement was found. */
+  readonly seats: number
   readonly nextFence: number
   readonly assignments: readonly Assignment[]
   /** The nodes that may take part, in the order in which they are seated. */
@@ -233,12 +234,9 @@ export const isRevealing = ({ status, deadline }: Assignment): boolean =>
 export const occupiesSlot = (status: AssignmentStatus): boolean =>
   status === 'offered' || status === 'claimed'
 
-/** The role of an assignment's node: the leader delivers the answer. Before there is a deliverer, the node at the first seat leads. */
-export function roleOf(job: Job, { fence, seat }: Assignment): Role {
-  const deliverer = job.agreement?.turns.at(-1)?.fence
-  const leads = deliverer === undefined ? seat === 0 : deliverer === fence
-  return leads ? 'leader' : 'verifier'
-}
+/** The role of an assignment's node: the member that was seated first leads. It has the earliest position, so it delivers if its batch agrees. */
+export const roleOf = ({ assignments: [first] }: Job, { position }: Assignment): Role =>
+  position === first?.position ? 'leader' : 'verifier'
 
 /** The longest answer that the job allows. */
 export const maxOutputTokensOf = ({ parameters }: Job): number =>

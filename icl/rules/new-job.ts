@@ -39,7 +39,7 @@ export function newJob(submission: Submission): Job {
     minTier,
     comparator,
     phase: 'open',
-    batches: [quorum],
+    seats: quorum,
     nextFence: 1,
     assignments: [],
     events: [],

@@ -1,4 +1,5 @@
 import { causes } from '../../lib/causes.ts'
+import type { BatchCommitment } from '../../lib/schemas/statements.ts'
 import { type Assignment, isHeld, isRevealing, type Job, type MemberState } from './job.ts'
 
 /** The latest assignment of a seat. */
@@ -44,21 +45,26 @@ export const timedAssignments = (job: Job): readonly Assignment[] =>
 export const emptySeats = (job: Job): readonly number[] =>
   seatsOf(job).filter((seat) => !isHeld(assignmentAt(job, seat)?.status ?? 'lapsed'))
 
-/** The number of seats so far. */
-export const seatCount = ({ batches }: Pick<Job, 'batches'>): number =>
-  batches.reduce((sum, size) => sum + size, 0)
+const seatsOf = ({ seats }: Job): readonly number[] =>
+  Array.from({ length: seats }, (_, seat) => seat)
 
-const seatsOf = (job: Job): readonly number[] =>
-  Array.from({ length: seatCount(job) }, (_, seat) => seat)
+/** True once the node of an assignment may know the commitments of its batch. */
+const isOpened = (assignment: Assignment): boolean =>
+  assignment.status === 'revealed' ||
+  assignment.reason === 'never-revealed' ||
+  isRevealing(assignment)
 
-/** The batch that a seat belongs to. */
-export function batchOf({ batches }: Pick<Job, 'batches'>, seat: number): number {
-  let end = 0
-  return batches.findIndex((size) => {
-    end += size
-    return seat < end
-  })
-}
+/** The batch of a seat that is filled now: the first whose commitments no node knows. */
+export const nextBatch = ({ assignments }: Job): number =>
+  Math.max(-1, ...assignments.filter(isOpened).map(({ batch }) => batch)) + 1
+
+/** The commitments of a batch that its nodes may know, by fence. */
+export const commitmentsOf = ({ assignments }: Job, batch: number): BatchCommitment[] =>
+  assignments
+    .filter((assignment) => assignment.batch === batch && isOpened(assignment))
+    .flatMap(({ node: address, fence, commitment }) =>
+      commitment === undefined ? [] : [{ address, fence, commitment }],
+    )
 
 /** The positions on the list that never had a seat, in order. */
 export function unseated({ list, assignments }: Job): readonly number[] {

@@ -16,7 +16,7 @@ export function shownJob(job: Job): Job {
     ...rest,
     ...(cancelledAt !== undefined && { phase: 'cancelled' }),
     reason: shownReason(job),
-    batches: job.batches.slice(0, 1),
+    seats: job.list.terms.quorum,
     assignments: seated.map(shownAssignment),
     passed: firstCommitted?.passed ?? job.passed,
     events: heldFrom === undefined ? job.events : job.events.filter(({ seq }) => seq < heldFrom),

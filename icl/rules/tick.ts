@@ -11,8 +11,8 @@
  * - A node that gave its seat back may return only when no fit member without a former seat is left. Its reason must be
  *   one that passes, and it must not have committed. The pause before grows with each attempt, so that a member that stays
  *   busy holds up nobody.
- * - A node is scored for an offer, a lease or a reveal that it let pass. It is not scored for waiting for a slot or a
- *   grant, or for a poll's claim that it never took up.
+ * - A node is scored for an offer, a lease or a reveal that it let pass. It is not scored for waiting for a grant, or for a
+ *   poll's claim that it never took up. The leader alone is scored for having no free slot or being away.
  *
  * Failure cases, with the end of the job: the deadline has passed (expired). A seat has used up its attempts, or as many
  * nodes as a quorum gave it back for a cause in the job itself and none committed (expired, attempts-exhausted). Two nodes
@@ -23,7 +23,7 @@
 import { causes } from '../../lib/causes.ts'
 import { mostAssignments } from '../../lib/schemas/jobs.ts'
 import { currentTurn } from './agreed.ts'
-import { neverRevealed, vacated } from './assignments.ts'
+import { neverRevealed, unoffered, vacated } from './assignments.ts'
 import { lapseTurn } from './delivery.ts'
 import { scoring } from './effects.ts'
 import {
@@ -44,6 +44,7 @@ import {
   awaitsGrant,
   emptySeats,
   isUsedUp,
+  nextBatch,
   returnable,
   timedAssignments,
   unseated,
@@ -66,9 +67,8 @@ export function tick(
   }
   const lapsed = afterwards(lapse(job, now), (next) => lapseTurn(next, moment))
   if (!members || isCancelled || isSettled(lapsed.job.phase)) return lapsed
-  return afterwards(lapsed, (next) =>
-    fillSeats(vacateFullNodes(next, members, now), members, moment),
-  )
+  const vacant = afterwards(lapsed, (next) => vacateFullNodes(next, members, now))
+  return afterwards(vacant, (next) => fillSeats(next, members, moment))
 }
 
 /** True when the next tick needs the members' states: a seat is or may become empty, and it is time to fill it. */
@@ -87,17 +87,20 @@ const waitsForSlot = ({ status }: Assignment): boolean => status === 'awaiting-g
 const lookForSlotMs = 5_000
 
 /** Takes assignments from nodes that stay full, as far as other members are free to take them. */
-function vacateFullNodes(job: Job, members: readonly MemberState[], now: number): Job {
+function vacateFullNodes(job: Job, members: readonly MemberState[], now: number): Change {
   const others = unseated(job).filter((position) => members[position] === 'fit').length
   let left = others - emptySeats(job).length
-  let next = job
-  for (const assignment of overdueAssignments(job, now).filter(waitsForSlot)) {
-    next =
-      left-- > 0
-        ? vacated(next, assignment, 'aborted', 'node-busy', now)
-        : withAssignment(next, assignment.fence, { deadline: now + lookForSlotMs })
-  }
-  return next
+  return overdueAssignments(job, now)
+    .filter(waitsForSlot)
+    .reduce(
+      (change, assignment) =>
+        afterwards(change, (next) =>
+          left-- > 0
+            ? unoffered(next, assignment, 'node-busy', now)
+            : changeTo(withAssignment(next, assignment.fence, { deadline: now + lookForSlotMs })),
+        ),
+      changeTo(job),
+    )
 }
 
 const lapse = (job: Job, now: number): Change =>
@@ -208,7 +211,8 @@ export function seatMember(job: Job, seat: number, position: number, now: number
   if (node === undefined) throw new RangeError(`The list has no position ${position}`)
   const { nextFence: fence } = job
   const attempt = attemptsAt(job, seat) + 1
-  const assignment = { seat, attempt, position, node, fence, status: 'awaiting-grant' } as const
+  const place = { seat, batch: nextBatch(job), attempt, position }
+  const assignment = { ...place, node, fence, status: 'awaiting-grant' } as const
   const assignments = [...job.assignments, assignment]
   const seated = recorded({ ...job, assignments, nextFence: fence + 1 }, now, 'chosen', {
     assignment,

@@ -19,14 +19,14 @@ export type SettledJob = {
 
 /** Returns the figures of a settled job. */
 function settledJob(job: Job): SettledJob {
-  const { agreement, batches, list, passed, phase } = job
+  const { agreement, seats, list, passed, phase } = job
   const turns = agreement?.turns ?? []
   const group = agreement?.group
   return {
     rule: list.terms.rule,
     phase,
     passed: passed.map(({ reason }) => reason),
-    joined: batches.slice(1).reduce((sum, seats) => sum + seats, 0),
+    joined: seats - list.terms.quorum,
     deliveries: turns.map(
       ({ failed }) => failed?.reason ?? (phase === 'accepted' ? 'settled' : 'broken-off'),
     ),

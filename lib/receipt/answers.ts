@@ -92,35 +92,30 @@ function checkSeats({ answers, over, list: { members, passed } }: Receipt): void
   )
 }
 
-/** A seat must be filled after all seats of earlier batches. Otherwise the ICL could choose the order of the salts. */
-function checkOrder(answers: readonly NamedAnswer[]): void {
-  const isLate = answers.every(({ batch, fence }) =>
-    answers.every((other) => other.batch >= batch || other.fence < fence),
-  )
-  check(isLate, 'an answer of a later batch was asked for before one of an earlier')
-}
-
-/** Decides again after each batch, and checks that the next batch is the one asked for. Returns the answers of the group. */
+/**
+ * Decides again after each batch, and checks that the next batch has as many nodes as were missing. Where nodes of a batch did not reveal,
+ * the next batch takes their seats before anything is decided. Returns the answers of the group.
+ */
 export function replayBatches(
   receipt: Receipt,
   answers: readonly NamedAnswer[],
   quota: Quota,
 ): readonly NamedAnswer[] {
-  const { compare } = comparators[receipt.list.terms.comparator]
+  const { seen, list, tally } = receipt
+  const { compare } = comparators[list.terms.comparator]
   const isMatch = (one: NamedAnswer, other: NamedAnswer) =>
     compare(one.evidence, other.evidence) === 'match'
   check(answers.length <= quota.maxAnswers, 'it has more answers than its terms allow')
-  checkOrder(answers)
-  const last = answers.at(-1)?.batch ?? 0
   let missing = quota.quorum
-  for (let batch = 0; batch <= last; batch++) {
-    const size = answers.filter((answer) => answer.batch === batch).length
-    check(size === missing, `batch ${batch} has ${size} answers, where ${missing} were missing`)
+  for (const [batch, { length: size }] of seen.entries()) {
+    check(size === missing, `batch ${batch} has ${size} nodes, where ${missing} were missing`)
     const known = answers.filter((answer) => answer.batch <= batch)
+    missing = size - known.filter((answer) => answer.batch === batch).length
+    if (missing > 0) continue
     const decision = decide(known, isMatch, quota)
     if (decision.outcome === 'accepted') {
-      check(batch === last, `its answers agreed before batch ${last}`)
-      check(decision.mask === receipt.tally.body.group, 'the tally has another group')
+      check(batch === seen.length - 1, `its answers agreed before batch ${seen.length - 1}`)
+      check(decision.mask === tally.body.group, 'the tally has another group')
       return decision.group
     }
     if (decision.outcome === 'disputed') break

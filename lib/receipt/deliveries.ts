@@ -25,9 +25,8 @@ type Agreed = {
 /** Checks who delivered, the order of the turns, and the verdicts on each delivery. */
 export async function verifyDeliveries(receipt: Receipt, agreed: Agreed): Promise<void> {
   const { failed_deliveries: failed, delivery, verdicts, tally } = receipt
-  const { answers, group } = agreed
-  const members = group.map(({ address }) => address)
-  const order = deliverers(receipt.jobId, answers, members)
+  const { group } = agreed
+  const order = deliverers(group).map(({ address }) => address)
   for (const [turn, { address, reason, abort, delivery, verdicts }] of failed.entries()) {
     check(order[turn] === address, `it was not the turn of ${address} to deliver`)
     check(turn + 1 < order.length, 'no member is left to deliver')

@@ -14,7 +14,14 @@ import {
 import { AbortReason, AssignmentStatus, JobPhase, Parameters, Role } from './jobs.ts'
 import { ListMembers, ListPosition } from './list.ts'
 import { named } from './named.ts'
-import { Ack, Fence, SignedAnswer, SignedDelivery, TurnNumber } from './statements.ts'
+import {
+  Ack,
+  BatchCommitments,
+  Fence,
+  SignedAnswer,
+  SignedDelivery,
+  TurnNumber,
+} from './statements.ts'
 import { TeacherScore } from './teacher.ts'
 import { maxListLength } from './terms.ts'
 
@@ -104,6 +111,9 @@ export const OwnAssignment = named('OwnAssignment', {
   step: NextStep,
   deadline: UnixSeconds.optional().describe('Of the step'),
   server_time: ServerTime,
+  commitments: BatchCommitments.optional().describe(
+    'With `reveal`: those of the batch, by fence. The node reveals only if its own is among them, and signs their hash',
+  ),
   turn: TurnNumber.optional().describe('With `deliver`, `check` and `differ`: whose it is'),
   checkers: z
     .array(ListPosition)

@@ -55,7 +55,7 @@ export const ConsoleJobs = named('ConsoleJobs', {
 /** One attempt at a seat. Node and verdict are set only once the job has settled. */
 const ConsoleAssignment = named('ConsoleAssignment', {
   seat: z.int(),
-  /** 0 for the quorum. Each later batch has the seats that were added when no agreement was found. */
+  /** 0 for the quorum. A later batch has the seats that were added when no agreement was found, or whose nodes did not reveal. */
   batch: z.int(),
   role: Role,
   status: AssignmentStatus,

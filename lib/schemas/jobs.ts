@@ -175,11 +175,11 @@ export const SubmittedJob = named('SubmittedJob', {
 /** One assignment of a job, for its client. Its status stays `claimed` from the claim until the job has settled. */
 export const AssignmentView = named('AssignmentView', {
   seat: z.int(),
-  /** 0 for the quorum. Each later batch has the seats that were added when no agreement was found. */
+  /** 0 for the quorum. A later batch has the seats that were added when no agreement was found, or whose nodes did not reveal. */
   batch: z.int(),
   /** The node's position on the job's list. */
   position: z.int(),
-  /** `leader`: delivers the answer; the first seat until the deliverer is known. */
+  /** `leader`: the first member of the list that was seated. It delivers if the answers of the quorum agree. */
   role: Role,
   node: Address,
   fence: z.int(),

@@ -4,6 +4,7 @@ import { AssignmentReason, DeliveryReason, MaxOutputTokens, mostAssignments } fr
 import { JobListView, ListPosition } from './list.ts'
 import { named, signedByIcl } from './named.ts'
 import {
+  BatchCommitments,
   Fence,
   SignedAnswer,
   SignedDelivery,
@@ -44,7 +45,7 @@ const FailedDelivery = z.object({
 
 /** A receipt without the ICL's signature. */
 export const ReceiptRecord = z.object({
-  version: z.literal(3),
+  version: z.literal(4),
   icl_origin: IclOrigin,
   chain_id: z.int().positive(),
   jobId: JobId,
@@ -57,9 +58,18 @@ export const ReceiptRecord = z.object({
   list: JobListView,
   /** All answers, dissenting ones too, ordered by batch and position. */
   answers: z
-    .array(SignedAnswer.extend({ batch: z.int().min(0).max(6) }))
+    .array(
+      SignedAnswer.extend({
+        batch: z
+          .int()
+          .min(0)
+          .max(mostAssignments - 1),
+      }),
+    )
     .min(3)
     .max(7),
+  /** The commitments of each batch. Its answers sign that their nodes saw all of them before they revealed. */
+  seen: z.array(BatchCommitments).min(1).max(mostAssignments),
   /** In the order in which the seats were given. */
   over: z.array(SeatOver).max(mostAssignments),
   failed_deliveries: z.array(FailedDelivery).max(6),

@@ -23,9 +23,20 @@ export const Fence = z.int().min(1).max(1_000_000)
 /** The node and the assignment that a statement is about. Each statement of a node begins with these. */
 const about = { jobId: JobId, address: Address, fence: Fence }
 
+/** A node's commitment, as all nodes of its batch get it before they reveal. */
+export const BatchCommitment = named('BatchCommitment', {
+  address: Address,
+  fence: Fence,
+  commitment: Hash32,
+})
+export type BatchCommitment = z.output<typeof BatchCommitment>
+
+/** The commitments of a batch, by fence. Its nodes reveal only once they know all of them. */
+export const BatchCommitments = z.array(BatchCommitment).min(1).max(7)
+
 /** A node's revealed answer: its evidence, never its text. It opens the node's commitment. */
 export const AnswerStatement = named('AnswerStatement', {
-  statement: z.literal('svc-answer-v2'),
+  statement: z.literal('svc-answer-v3'),
   ...about,
   position: ListPosition.describe("Of the node on the job's list"),
   list: Hash32.describe('The commitment to the list, as PromptKeyStore holds it'),
@@ -33,6 +44,7 @@ export const AnswerStatement = named('AnswerStatement', {
   max_output_tokens: MaxOutputTokens,
   evidence: Evidence,
   salt: Base64Url32,
+  seen: Hash32.describe("SHA-256 of JCS of its batch's commitments, by fence"),
 })
 export type AnswerStatement = z.output<typeof AnswerStatement>
 
@@ -64,7 +76,7 @@ export const VerdictStatement = named('VerdictStatement', {
 })
 export type VerdictStatement = z.output<typeof VerdictStatement>
 
-/** The number of a turn to deliver, from 0 on in the order that the salts draw. */
+/** The number of a turn to deliver, from 0. */
 export const TurnNumber = z.int().min(0).max(6)
 
 /** A member of the agreement gives back its part in a turn: its own delivery, or its check of another's. */

@@ -6,7 +6,7 @@
  *
  * Invariants: A statement is on disk before the node sends it, and the node sends the same bytes each time. A turn or a check that it cannot
  * do it gives back once, without a retry, because storing an output key costs gas. The node opens its commitment as long as the ICL takes
- * the answer.
+ * the answer, but only if the ICL shows that its batch has committed.
  *
  * Failure cases: the ICL is away or another node was faster (the node asks for the next step); the node cannot reveal (it gives the
  * assignment back); an acknowledgement was lost (fetch-acks.ts); the job does not end (job-time.ts gives the assignment back).
@@ -104,7 +104,7 @@ async function act(part: Part, next: Step): Promise<OwnAssignment | undefined> {
     case 'work':
       return await sendCommitment(part)
     case 'reveal':
-      return await reveal(part)
+      return await reveal(part, next.view.commitments)
     case 'deliver': {
       const { checkers = [] } = next.view
       const withinLease = leaseOf(deps, claim, next.secondsLeft, 'deliver')

@@ -1,15 +1,22 @@
 import { listCommitment } from '../../lib/list-commitment.ts'
 import type { OwnAssignment } from '../../lib/schemas/assignments.ts'
-import type { AnswerPost } from '../../lib/schemas/statements.ts'
-import { signed, statementHash } from '../../lib/statements.ts'
+import type { AnswerPost, BatchCommitment } from '../../lib/schemas/statements.ts'
+import { seenHash, signed, statementHash } from '../../lib/statements.ts'
+import { SvcError } from '../../lib/svc-error.ts'
 import { acknowledged } from './acknowledged.ts'
 import type { Part } from './own.ts'
 import { noteSigned } from './signed-before.ts'
 
-/** Opens the commitment: posts the signed answer, the same bytes each time. Returns the next step if the ICL names it. */
-export async function reveal(part: Part): Promise<OwnAssignment | undefined> {
+/**
+ * Opens the commitment once all of its batch have committed: posts the signed answer, the same bytes each time. Returns the next step if
+ * the ICL names it.
+ */
+export async function reveal(
+  part: Part,
+  commitments: readonly BatchCommitment[] = [],
+): Promise<OwnAssignment | undefined> {
   const { deps, claim, own } = part
-  own.answer ??= await signAnswer(part)
+  own.answer ??= await signAnswer(part, commitments)
   const body = own.answer
   const next = await acknowledged(part, {
     step: 'reveal',
@@ -21,13 +28,21 @@ export async function reveal(part: Part): Promise<OwnAssignment | undefined> {
   return next
 }
 
-async function signAnswer({ deps, claim, own }: Part): Promise<AnswerPost> {
+async function signAnswer(
+  { deps, claim, own }: Part,
+  commitments: readonly BatchCommitment[],
+): Promise<AnswerPost> {
   const { address, sessionKey, journal } = deps
-  const { evidence, salt } = own.committed
+  const { evidence, salt, commitment } = own.committed
   const { jobId, fence } = claim
+  // An ICL that leaves this node out could show its evidence to a node that has not committed.
+  const isAmong = commitments.some(
+    (one) => one.address === address && one.fence === fence && one.commitment === commitment,
+  )
+  if (!isAmong) throw leftOut()
   const answer = await signed(
     {
-      statement: 'svc-answer-v2',
+      statement: 'svc-answer-v3',
       jobId,
       address,
       fence,
@@ -37,6 +52,7 @@ async function signAnswer({ deps, claim, own }: Part): Promise<AnswerPost> {
       max_output_tokens: claim.parameters.max_output_tokens,
       evidence,
       salt,
+      seen: await seenHash(commitments),
     },
     sessionKey,
   )
@@ -44,3 +60,10 @@ async function signAnswer({ deps, claim, own }: Part): Promise<AnswerPost> {
   noteSigned(journal, { step: 'answer', jobId, fence, answer })
   return answer
 }
+
+const leftOut = (): SvcError =>
+  new SvcError(
+    'commitments-untrusted',
+    'the ICL asks for the answer, but its list of commitments lacks that of this node',
+    { hint: 'Tell the operator of the ICL. The answer stays hidden.' },
+  )

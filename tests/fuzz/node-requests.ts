@@ -13,7 +13,7 @@ import {
   VerdictPost,
   type VerdictStatement,
 } from '../../lib/schemas/statements.ts'
-import { commitmentOf, signed, statementHash } from '../../lib/statements.ts'
+import { commitmentOf, seenHash, signed, statementHash } from '../../lib/statements.ts'
 import { checkCommitmentOf } from '../../lib/teacher.ts'
 import { sampleScore } from '../lib/attested.ts'
 import type { Operation } from './api-document.ts'
@@ -23,16 +23,22 @@ import { type ClaimedAssignment, type FuzzWorld, remember, weighingHeartbeat } f
 const salt = toBase64Url(new Uint8Array(32).fill(9))
 
 /** A node's answer, its evidence under a fixed key. */
-async function answerOf({ node, claim, answer }: ClaimedAssignment): Promise<AnswerStatement> {
+async function answerOf({
+  node,
+  claim,
+  answer,
+  seen = [],
+}: ClaimedAssignment): Promise<AnswerStatement> {
   const { jobId, fence, position, list, activator, until } = claim
   const key = new Uint8Array(32).fill(3)
   return {
-    statement: 'svc-answer-v2',
+    statement: 'svc-answer-v3',
     ...{ jobId, address: node.address, fence, position, salt },
     list: listCommitment({ jobId, activator, until, list }),
     model_id: claim.model_id,
     max_output_tokens: claim.parameters.max_output_tokens,
     evidence: await comparators[claim.comparator].evidenceOf({ text: answer, prompt: '', key }),
+    seen: await seenHash(seen),
   }
 }
 
@@ -190,15 +196,16 @@ function viewOf({ dice, model }: FuzzWorld, operation: Operation) {
   const learn = (answer: unknown) => {
     if (!committed) return
     const told = OwnAssignment.parse(answer)
+    const own = { ...claimed, told, seen: told.commitments ?? claimed.seen }
     const next = {
       ...{ reveal: model.revealing, deliver: model.delivering },
       ...{ check: model.checking, open: model.opening },
     }
     const { step } = told
     if (step === 'wait') remember(model.committed, committed, 20)
-    else if (step === 'differ') remember(model.checking, { ...claimed, told }, 20)
+    else if (step === 'differ') remember(model.checking, own, 20)
     else if (step !== 'work' && step !== 'over') {
-      remember(next[step], { ...claimed, told }, 20)
+      remember(next[step], own, 20)
     }
   }
   const giveBack = () => {

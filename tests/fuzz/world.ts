@@ -47,6 +47,7 @@ export type ClaimedAssignment = {
   readonly claim: Claim
   readonly answer: string
   readonly told?: OwnAssignment
+  readonly seen?: OwnAssignment['commitments']
   /** What its verdict commits to. */
   readonly scored?: OpenedScore
 }

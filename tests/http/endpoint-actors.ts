@@ -20,6 +20,7 @@ import {
   claim,
   commitTo,
   deliveryOf,
+  openingOf,
   reveal,
   turnAbortOf,
   verdictOf,
@@ -153,6 +154,10 @@ function answersOf({ icl, job, leader, others, spareJob, spareLeader, outsider }
     leader.given.set(jobId, { claimed: await claimed(), answer: post })
     return post
   })
+  const opening = once(async () => {
+    await answer()
+    return await openingOf(leader, jobId)
+  })
   const deliverer = once(async () => {
     for (const node of others) await reveal(node, jobId)
     const found = await delivererOf(nodes, jobId)
@@ -173,6 +178,7 @@ function answersOf({ icl, job, leader, others, spareJob, spareLeader, outsider }
     checker,
     claim,
     answer,
+    opening,
     result,
     verdict,
     byOutsider,
@@ -234,7 +240,7 @@ async function anothersOf(
     case 'commitAssignment':
       return { signer, body: bytes(await answers.commit()) }
     case 'revealAnswer': {
-      const post = await answers.byOutsider(await answers.answer())
+      const post = await answers.byOutsider(await answers.opening())
       return { signer, body: bytes(z.encode(AnswerPost, post)) }
     }
     case 'postResult': {
@@ -307,7 +313,7 @@ export function bodiesOf(actors: Actors) {
     postHeartbeat: of(async () => heartbeatOf(leader.address, icl.clock)),
     claimAssignment: of(answers.claim),
     commitAssignment: of(answers.commit),
-    revealAnswer: of(async () => z.encode(AnswerPost, await answers.answer())),
+    revealAnswer: of(async () => z.encode(AnswerPost, await answers.opening())),
     postResult: of(async () => z.encode(DeliveryPost, await answers.result())),
     postVerdict: of(async () => z.encode(VerdictPost, await answers.verdict())),
     openCheck: of(answers.opened),

@@ -55,11 +55,11 @@ describe('the node whose turn it is to deliver', () => {
     const { jobId, deliverer, checkers, others, seated } = await agreed(['a', 'b', 'a', 'a'], 5)
     const members = givenIn(deliverer, jobId).claimed.list
     const own = await ownAssignment(deliverer, jobId)
-    expect([own.step, own.deadline! - own.server_time, own.role]).toEqual(['deliver', 45, 'leader'])
+    expect([own.step, own.deadline! - own.server_time]).toEqual(['deliver', 45])
     expect(own.checkers?.map((position) => members[position])).toEqual(addressesOf(checkers))
     for (const node of seated) {
       if (node !== deliverer)
-        expect(await ownAssignment(node, jobId)).toMatchObject({ step: 'wait', role: 'verifier' })
+        expect(await ownAssignment(node, jobId)).toMatchObject({ step: 'wait' })
     }
     const delivery = await deliveryOf(icl, deliverer, jobId)
     await deliverer.api.postResult({ body: delivery })

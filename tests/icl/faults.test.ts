@@ -229,7 +229,7 @@ it('a second, different statement is a proven fault of each node: two answers, t
   expect(await codeOf(second.api.postVerdict({ body }))).toBe('already-answered')
   await end(world)
   for (const [node, kind] of [
-    [first, 'svc-answer-v2'],
+    [first, 'svc-answer-v3'],
     [second, 'svc-verdict-v2'],
   ] as const) {
     const [fault, ...more] = await faultsOf(node.address)
@@ -274,9 +274,9 @@ describe('a verdict that the evidence of its own answer refutes', () => {
       expect([fault?.kind, more]).toEqual(['verdict-refuted', []])
       const { evidence } = fault!
       expect(evidence?.statements.map((each) => each.body.statement)).toEqual([
-        'svc-answer-v2',
+        'svc-answer-v3',
         'svc-delivery-v2',
-        'svc-answer-v2',
+        'svc-answer-v3',
         'svc-verdict-v2',
       ])
       expect(await verifyFault(evidence!)).toBe('verdict-refuted')

@@ -8,6 +8,7 @@ import {
   commitTo,
   deliveryOf,
   givenIn,
+  openingOf,
   ownAssignment,
   reveal,
   verdictOf,
@@ -53,8 +54,9 @@ describe('the answer to a step, if the node asks for it', () => {
     const posts = await Promise.all(nodes.map((node, index) => commitHeld(node, claims[index]!)))
     const committed = await clock.until(Promise.all(posts.map((post) => post())))
     expect(committed.map(({ next }) => next?.step)).toEqual(['reveal', 'reveal', 'reveal'])
-    const revealing = nodes.map((node) =>
-      node.api.revealAnswer({ ...held, body: givenIn(node, jobId).answer }, patient),
+    const openings = await Promise.all(nodes.map((node) => openingOf(node, jobId)))
+    const revealing = nodes.map((node, index) =>
+      node.api.revealAnswer({ ...held, body: openings[index]! }, patient),
     )
     const deliverer = await clock.until(delivererOnceKnown(own, nodes, jobId))
     expect(await revealing[nodes.indexOf(deliverer)]).toMatchObject({ next: { step: 'deliver' } })

@@ -168,7 +168,7 @@ describe('the members of a list', () => {
     await giveBack(nodeAt(job.leader))
     await clock.advance(2_000)
     const view = await viewOf(job)
-    expect(view.quorum.at(-1)).toMatchObject({ position: 4, role: 'leader', status: 'offered' })
+    expect(view.quorum.at(-1)).toMatchObject({ position: 4, role: 'verifier', status: 'offered' })
     expect(view.list.passed).toMatchObject([{ position: 3, reason: 'leaving' }])
     const claimed = await claim(members[4]!)
     expect(claimed).toMatchObject({ position: 4, list: job.list.body.list, until: job.body.until })

@@ -3,15 +3,17 @@ import type { Address, ComparatorId, JobId } from '../../lib/codecs.ts'
 import { comparators } from '../../lib/comparators/all.ts'
 import { toBase64Url } from '../../lib/digest.ts'
 import { listCommitment } from '../../lib/list-commitment.ts'
+import type { OwnAssignment } from '../../lib/schemas/assignments.ts'
 import type { AbortReason } from '../../lib/schemas/jobs.ts'
 import type {
   AnswerPost,
+  BatchCommitment,
   DeliveryPost,
   TurnAbortPost,
   VerdictPost,
   VerdictStatement,
 } from '../../lib/schemas/statements.ts'
-import { commitmentOf, signed, statementHash } from '../../lib/statements.ts'
+import { commitmentOf, seenHash, signed, statementHash } from '../../lib/statements.ts'
 import { newHandle } from './test-client.ts'
 import type { Claimed, Given, Outside, TestNode } from './test-icl.ts'
 
@@ -38,28 +40,30 @@ export async function claim(node: TestNode, jobId?: JobId) {
   return node.api.claimAssignment({ body: { jobId: offer.jobId, fence: offer.fence } })
 }
 
-/** The answer of a node to the work that it claimed, signed. */
+/** The answer of a node to the work that it claimed, signed; it names no commitments that there are unless they are given. */
 export async function answerOf(
   { address, key }: Pick<TestNode, 'address' | 'key'>,
   claimed: Claimed,
   answer: string,
+  commitments: readonly BatchCommitment[] = [],
 ): Promise<AnswerPost> {
   const { jobId, fence, list, activator, until } = claimed
   return signed(
     {
-      statement: 'svc-answer-v2',
+      statement: 'svc-answer-v3',
       ...{ jobId, address, fence, position: claimed.position },
       list: listCommitment({ jobId, activator, until, list }),
       model_id: claimed.model_id,
       max_output_tokens: claimed.parameters.max_output_tokens,
       evidence: await evidenceOf(answer, claimed.comparator),
       salt: toBase64Url(new Uint8Array(32).fill(9)),
+      seen: await seenHash(commitments),
     },
     key,
   )
 }
 
-/** Commits a node to an answer; gives the statement that opens the commitment later. */
+/** Commits a node to an answer; gives the statement that opens the commitment later, still without the commitments of its batch. */
 export async function commitTo(
   node: TestNode,
   claimed: Claimed,
@@ -79,9 +83,24 @@ export const givenIn = (node: TestNode, jobId: JobId): Given => {
   return given
 }
 
+/** The statement that opens what a node has committed to, with the commitments of its batch once the ICL names them. */
+export async function openingOf(
+  node: TestNode,
+  jobId: JobId,
+  seen?: OwnAssignment,
+): Promise<AnswerPost> {
+  const { claimed, answer } = givenIn(node, jobId)
+  const { commitments } = seen ?? (await ownAssignment(node, jobId))
+  if (!commitments) return answer
+  const { signature: _, ...body } = answer
+  const opening = await signed({ ...body, seen: await seenHash(commitments) }, node.key)
+  node.given.set(jobId, { claimed, answer: opening })
+  return opening
+}
+
 /** Opens what a node has committed to. */
-export const reveal = (node: TestNode, jobId: JobId) =>
-  node.api.revealAnswer({ body: givenIn(node, jobId).answer })
+export const reveal = async (node: TestNode, jobId: JobId) =>
+  node.api.revealAnswer({ body: await openingOf(node, jobId) })
 
 /** A node's own assignment: its step, and what it needs for it. */
 export const ownAssignment = (node: TestNode, jobId: JobId) =>

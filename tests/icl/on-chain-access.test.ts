@@ -171,7 +171,7 @@ it('a job over a pool of 20 on a real chain is for the first nodes of its list, 
   })
   const next = nodes.find(({ address }) => address === key.list.body.list[3])!
   const offer = await until(async () => (await offersOf(next))[0])
-  expect(offer).toMatchObject({ jobId, role: 'leader' })
+  expect(offer).toMatchObject({ jobId, role: 'verifier' })
   expect((await view()).quorum.at(-1)).toMatchObject({ node: next.address, position: 3 })
   expect(await readersOf(key.highHandle)).toEqual(new Set([...key.first, next.address]))
 })

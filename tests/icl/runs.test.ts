@@ -3,7 +3,15 @@ import { verifyReceipt } from '../../lib/receipt.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import { type NodeStatement, signed } from '../../lib/statements.ts'
 import { codeOf } from '../code-of.ts'
-import { claim, commitTo, deliver, deliveryOf, givenIn, verdictOf } from './node-steps.ts'
+import {
+  claim,
+  commitTo,
+  deliver,
+  deliveryOf,
+  givenIn,
+  openingOf,
+  verdictOf,
+} from './node-steps.ts'
 import { answerJob, checkAll, delivererOf } from './run-job.ts'
 import { submit } from './test-client.ts'
 import {
@@ -95,7 +103,7 @@ describe('what a former run signed', () => {
     for (const node of nodes) await commitTo(node, await claim(node), 'yes')
     const restarted: TestNode[] = []
     for (const node of nodes) {
-      const { answer } = givenIn(node, jobId)
+      const answer = await openingOf(node, jobId)
       // Killed more than once, even.
       await start(node.name)
       const current = await start(node.name)

@@ -118,7 +118,7 @@ describe('a node that stops', () => {
       { node: spareOf(job).address, status: 'offered' },
     ])
     const { metrics } = await icl.api().getNode({ params: { address: leader.address } })
-    expect(metrics.reputation_score).toBe(100)
+    expect(metrics.reputation_score).toBe(99)
   })
 
   it('finishes what it has claimed', async () => {

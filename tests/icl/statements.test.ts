@@ -14,7 +14,7 @@ import {
   deliver,
   deliveryOf,
   evidenceOf,
-  givenIn,
+  openingOf,
   ownAssignment,
   verdictOf,
 } from './node-steps.ts'
@@ -61,7 +61,7 @@ async function committed(answer = 'yes') {
   const world = await claimed()
   await commitTo(world.node, world.work, answer)
   for (const each of world.others) await commitTo(each, await claim(each), 'yes')
-  return { ...world, post: givenIn(world.node, world.jobId).answer }
+  return { ...world, post: await openingOf(world.node, world.jobId) }
 }
 
 /** The three nodes of a job have answered the same, and this one delivers. */

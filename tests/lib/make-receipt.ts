@@ -14,6 +14,7 @@ import type { JobListView } from '../../lib/schemas/list.ts'
 import type { Receipt, ReceiptRecord, Tally } from '../../lib/schemas/receipt.ts'
 import type {
   AnswerStatement,
+  BatchCommitment,
   DeliveryStatement,
   SignedAnswer,
   SignedDelivery,
@@ -23,7 +24,13 @@ import type {
 import type { AgreementRule, Terms } from '../../lib/schemas/terms.ts'
 import { sessionTypedData } from '../../lib/session-grant.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
-import { type NodeStatement, statementBytes, statementHash } from '../../lib/statements.ts'
+import {
+  commitmentOf,
+  type NodeStatement,
+  seenHash,
+  statementBytes,
+  statementHash,
+} from '../../lib/statements.ts'
 import { aHash } from '../branded.ts'
 
 const iclOrigin = 'https://icl.test'
@@ -50,7 +57,8 @@ export async function signerOf(name: string, byte: number, at = iclOrigin) {
 }
 
 /** The node at a position of the sample list: n1 at 0. Its session key is made from the byte 21 and up. */
-const nodeAt = (position: number, at = iclOrigin) => signerOf(`n${position + 1}`, 21 + position, at)
+export const nodeAt = (position: number, at = iclOrigin) =>
+  signerOf(`n${position + 1}`, 21 + position, at)
 
 /** The address of the node at a position of the sample list. */
 export const addressAt = (position: number): Address => walletOf(`n${position + 1}`).address
@@ -108,6 +116,8 @@ export type ReceiptChanges = {
   readonly identity?: Partial<JobIdentity>
   readonly list?: Partial<JobListView>
   readonly over?: Receipt['over']
+  /** By batch: how many of the nodes in `over` saw its commitments and did not reveal. */
+  readonly silent?: readonly number[]
   /** Positions of the answers; from 0 on when left out. */
   readonly positions?: readonly number[]
   /** Fences of the answers; from 1 on when left out. */
@@ -170,21 +180,18 @@ export async function makeReceipt(
   for (const [index, text] of texts.entries()) {
     const position = changes.positions?.[index] ?? index
     given.push({
-      statement: 'svc-answer-v2',
+      statement: 'svc-answer-v3',
       ...about,
       address: members[position] ?? addressAt(position),
       fence: changes.fences?.[index] ?? 1 + index,
       position,
       evidence: await comparators[comparator].evidenceOf({ text, prompt, key }),
       salt: toBase64Url(seedOf(40 + position)),
+      seen: about.list,
     })
   }
-  const { answers, group, mask } = batched(given, list, comparator)
-  const order = deliverers(
-    jobId,
-    answers,
-    group.map(({ address }) => address),
-  ).map((address) => group.find((answer) => answer.address === address)!)
+  const { answers, seen, group, mask } = await batched(given, list, comparator, changes)
+  const order = deliverers(group)
   const deliverer = order[failed.length]!
   const turnOf = (of: AnswerStatement, verdicts: NonNullable<ReceiptChanges['verdicts']>) =>
     delivered(of, { answers, group, list, output: changes.output ?? {} }, verdicts)
@@ -211,7 +218,7 @@ export async function makeReceipt(
   const { kpHighHandle, kpLowHandle, clientNonce, promptCid } = identity
   const receipt = await tallied(
     {
-      version: 3,
+      version: 4,
       icl_origin: list.terms.icl_origin,
       chain_id: identity.chainId,
       jobId,
@@ -226,7 +233,7 @@ export async function makeReceipt(
           batch,
         })),
       ),
-      over,
+      ...{ seen, over },
       failed_deliveries: failedTurns,
       ...(await turnOf(deliverer, changes.verdicts ?? {})),
     },
@@ -237,30 +244,46 @@ export async function makeReceipt(
 
 type Batched = AnswerStatement & { readonly batch: number }
 
-/** The answers with their batches, as they were asked for, and those that agree: of all when not enough do. */
-function batched(
+/** The answers with their batches and what their nodes saw, as they were asked for, and those that agree: of all when not enough do. */
+async function batched(
   given: readonly AnswerStatement[],
   list: JobListView,
   comparator: ComparatorId,
-): {
+  { over = [], silent = [] }: ReceiptChanges,
+): Promise<{
   readonly answers: readonly Batched[]
+  readonly seen: BatchCommitment[][]
   readonly group: readonly Batched[]
   readonly mask: number
-} {
+}> {
   const { compare } = comparators[comparator]
   const quota = receiptQuota({ list })
-  let answers: readonly Batched[] = []
+  const unrevealed = over.filter(({ reason }) => reason === 'never-revealed')
+  const seen: BatchCommitment[][] = []
+  const answers: Batched[] = []
   let size = quota.quorum
   for (let batch = 0; ; batch++) {
-    const next = given.slice(answers.length, answers.length + size)
-    answers = [...answers, ...next.map((answer) => ({ ...answer, batch }))]
+    const missed = silent[batch] ?? 0
+    const next = given.slice(answers.length, answers.length + size - missed)
+    const commitments = await commitmentsOf(next)
+    for (const { position, fence } of unrevealed.splice(0, missed)) {
+      const commitment = aHash(`0x${'c'.repeat(64)}`)
+      commitments.push({ address: list.members[position]!, fence, commitment })
+    }
+    seen.push(commitments.toSorted((a, b) => a.fence - b.fence))
+    const hash = await seenHash(commitments)
+    answers.push(...next.map((answer) => ({ ...answer, batch, seen: hash })))
+    if (missed > 0) {
+      size = missed
+      continue
+    }
     const decision = decide(
       answers,
       (one, other) => compare(one.evidence, other.evidence) === 'match',
       quota,
     )
     if (decision.outcome === 'accepted' && answers.length === given.length) {
-      return { answers, group: decision.group, mask: decision.mask }
+      return { answers, seen, group: decision.group, mask: decision.mask }
     }
     if (decision.outcome !== 'more' || answers.length === given.length) {
       throw new RangeError(`${answers.length} of ${given.length} answers are ${decision.outcome}`)
@@ -268,6 +291,14 @@ function batched(
     size = decision.count
   }
 }
+
+const commitmentsOf = (answers: readonly AnswerStatement[]): Promise<BatchCommitment[]> =>
+  Promise.all(
+    answers.map(async (answer) => {
+      const { address, fence } = answer
+      return { address, fence, commitment: await commitmentOf(answer) }
+    }),
+  )
 
 /** A delivery of an answer, and what the others say of it. */
 async function delivered(

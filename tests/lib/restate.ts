@@ -7,7 +7,7 @@ import type {
   SignedVerdict,
   VerdictStatement,
 } from '../../lib/schemas/statements.ts'
-import { statementHash } from '../../lib/statements.ts'
+import { commitmentOf, seenHash, statementHash } from '../../lib/statements.ts'
 import { signedByNode, tallied } from './make-receipt.ts'
 
 /** What its nodes and its ICL say otherwise in a receipt; by position on the list. */
@@ -15,16 +15,37 @@ export type Restated = {
   readonly answers?: Readonly<Record<number, Partial<AnswerStatement>>>
   readonly delivery?: Partial<DeliveryStatement>
   readonly verdicts?: Readonly<Record<number, Partial<VerdictStatement>>>
+  /** The commitments of the batches; an answer is of the batch in which its fence stands. */
+  readonly seen?: (seen: Receipt['seen']) => Receipt['seen']
   readonly record?: (record: Receipt) => Partial<ReceiptRecord>
   readonly tally?: Partial<Tally>
 }
 
 /** The receipt with other statements, all signed again by those who made them, and naming one another's new hashes unless the change says otherwise. */
 export async function restated(receipt: Receipt, changes: Restated): Promise<Receipt> {
+  const bodies = receipt.answers.map(({ body }) => ({
+    ...body,
+    ...changes.answers?.[body.position],
+  }))
+  const told = await Promise.all(
+    receipt.seen.map((commitments) =>
+      Promise.all(
+        commitments.map(async (one) => {
+          const own = bodies[receipt.answers.findIndex(({ body }) => body.fence === one.fence)]
+          if (!own) return one
+          const { address, fence } = own
+          return { address, fence, commitment: await commitmentOf(own) }
+        }),
+      ),
+    ),
+  )
+  const seen = changes.seen?.(told) ?? told
   const answers = await Promise.all(
-    receipt.answers.map(async ({ body, batch }) => {
-      const signed = await signedByNode({ ...body, ...changes.answers?.[body.position] })
-      return { ...signed, batch }
+    bodies.map(async (body, at) => {
+      const found = seen.findIndex((batch) => batch.some(({ fence }) => fence === body.fence))
+      const batch = found === -1 ? receipt.answers[at]!.batch : found
+      const all = { ...body, seen: await seenHash(seen[batch] ?? []) }
+      return { ...(await signedByNode({ ...all, ...changes.answers?.[body.position] })), batch }
     }),
   )
   const renamed = new Map<Hash32, Hash32>()
@@ -58,7 +79,7 @@ export async function restated(receipt: Receipt, changes: Restated): Promise<Rec
   )
   const { tally, ...record } = {
     ...receipt,
-    ...{ answers, failed_deliveries: failed },
+    ...{ answers, seen, failed_deliveries: failed },
     ...(await again(receipt.delivery, receipt.verdicts)),
   }
   const { group, deliverer, settled_at } = tally.body

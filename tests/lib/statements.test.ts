@@ -30,7 +30,7 @@ const hash = aHash(`0x${'2'.repeat(64)}`)
 const about = { jobId, address, fence: 2 }
 const salt = 'A'.repeat(43)
 const answer: AnswerStatement = {
-  ...{ statement: 'svc-answer-v2', ...about, position: 1, list: hash, salt, evidence },
+  ...{ statement: 'svc-answer-v3', ...about, position: 1, list: hash, salt, evidence, seen: hash },
   ...{ model_id: 'openai:test', max_output_tokens: 5 },
 }
 const delivery: DeliveryStatement = {
@@ -51,7 +51,7 @@ describe('a statement', () => {
       [
         answer,
         `{${named},${evidenceText},"fence":2,"jobId":"${jobId}","list":"${hash}","max_output_tokens":5,` +
-          `"model_id":"openai:test","position":1,"salt":"${salt}","statement":"svc-answer-v2"}`,
+          `"model_id":"openai:test","position":1,"salt":"${salt}","seen":"${hash}","statement":"svc-answer-v3"}`,
       ],
       [
         delivery,

@@ -238,7 +238,7 @@ async function delivererOf(
     coprocessor.granted.add(outHighHandle).add(outLowHandle)
     const answer = await signed(
       {
-        statement: 'svc-answer-v2',
+        statement: 'svc-answer-v3',
         ...about,
         position: claim.list.indexOf(leaderAddress),
         list: listCommitment(claim),
@@ -250,6 +250,7 @@ async function delivererOf(
           key: await evidenceKeyOf(secret, claim.jobId),
         }),
         salt: toBase64Url(random.bytes(32)),
+        seen: listCommitment(claim),
       },
       key,
     )

@@ -11,7 +11,12 @@ import type { Turn } from './job-world.ts'
 
 type Api = JobDeps['api']
 
-type Seat = { status: OwnAssignment['status']; turn: number; shownAt?: number | undefined }
+type Seat = {
+  status: OwnAssignment['status']
+  turn: number
+  shownAt?: number | undefined
+  commitment?: Hash32
+}
 
 /** The ICL as one node sees it in its jobs: it acknowledges what it gets, and names the next step: work, reveal, each of the turns, and then over. */
 export function createSeat({
@@ -70,7 +75,11 @@ export function createSeat({
     const now = seconds()
     const base = { jobId, status, phase: 'running', role, fence, server_time: now } as const
     if (status === 'claimed') return { ...base, step: 'work', deadline: leaseEnd }
-    if (status === 'committed') return { ...base, step: 'reveal', deadline: now + 30 }
+    if (status === 'committed') {
+      const own = seat.commitment && { address: nodeAddress, fence, commitment: seat.commitment }
+      const commitments = own ? [own] : []
+      return { ...base, step: 'reveal', deadline: now + 30, commitments }
+    }
     const turn = turns[seat.turn]
     if (turn === undefined) return { ...base, phase: 'accepted', step: 'over' }
     seat.shownAt ??= now
@@ -86,7 +95,8 @@ export function createSeat({
   const getAssignment = vi.fn<Api['getAssignment']>(async ({ params }) => view(params.jobId))
   const api = {
     commitAssignment: vi.fn<Api['commitAssignment']>(async ({ query, body }) => {
-      seatOf(body.jobId, body.fence).status = 'committed'
+      const { commitment } = body
+      Object.assign(seatOf(body.jobId, body.fence), { status: 'committed', commitment })
       return withNext({ query }, await acknowledge(body, 'commit', body.commitment))
     }),
     getAssignment,

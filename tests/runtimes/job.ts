@@ -9,13 +9,19 @@ import { jobIdOf } from '../../lib/job-id.ts'
 import { maskOf } from '../../lib/list.ts'
 import type { RequestSigner } from '../../lib/request-signature.ts'
 import type { ClaimResult } from '../../lib/schemas/assignments.ts'
-import type { AnswerPost } from '../../lib/schemas/statements.ts'
 import { newSealingKey, seal, splitKey } from '../../lib/sealing.ts'
 import { signed, statementHash } from '../../lib/statements.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
 import { eventually } from '../eventually.ts'
-import { check, commitTo, reveal } from '../icl/node-steps.ts'
-import { modelId, type Outside, origin, type TestNode, walletOf } from '../icl/test-icl.ts'
+import { check, commitTo, givenIn, reveal } from '../icl/node-steps.ts'
+import {
+  type Given,
+  modelId,
+  type Outside,
+  origin,
+  type TestNode,
+  walletOf,
+} from '../icl/test-icl.ts'
 import { listKey } from '../listed-key.ts'
 import type { RuntimesWorld } from './world.ts'
 
@@ -144,9 +150,8 @@ const nextStep = (node: TestNode, jobId: JobId) =>
 async function deliver(
   world: RuntimesWorld,
   node: TestNode,
-  claimed: z.output<typeof ClaimResult>,
-  answer: AnswerPost,
   checkers: readonly number[],
+  { claimed, answer }: Given,
 ): Promise<void> {
   const { jobId, fence, activator, until, list } = claimed
   const made = await newKey(world, walletOf(node.name).account)
@@ -177,11 +182,11 @@ async function deliver(
 /** Has a node do its part of a job, until nothing is left. */
 async function workAs(world: RuntimesWorld, node: TestNode, jobId: JobId): Promise<void> {
   const claimed = await claimJob(node, jobId)
-  const answer = await commitTo(node, claimed, 'yes')
+  await commitTo(node, claimed, 'yes')
   for (;;) {
     const { step, checkers = [] } = await nextStep(node, jobId)
     if (step === 'reveal') await reveal(node, jobId)
-    else if (step === 'deliver') await deliver(world, node, claimed, answer, checkers)
+    else if (step === 'deliver') await deliver(world, node, checkers, givenIn(node, jobId))
     else if (step === 'check') await check(node, jobId)
     else return
   }

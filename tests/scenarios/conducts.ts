@@ -1,5 +1,6 @@
 import type { Address, JobId } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
+import type { OwnAssignment } from '../../lib/schemas/assignments.ts'
 import { answerOf } from '../icl/node-steps.ts'
 import { type Conduct, commitAs, patient, say, type Work } from '../simulation/node.ts'
 
@@ -59,16 +60,21 @@ export const copier = (diary: Diary): Conduct => ({
     }
     return commitAs(work, `nothing yet of ${node.name}`)
   },
-  reveal: (work) => noting(diary, revealAs(work, work.answer)),
+  reveal: (work, seen) => noting(diary, revealAs(work, work.answer, seen)),
 })
 
 /** Works, commits to what it found, and reveals something else. */
 export const revealsAnother = (diary: Diary): Conduct => ({
-  reveal: (work) => noting(diary, revealAs(work, `another answer of ${work.node.name}`)),
+  reveal: (work, seen) =>
+    noting(diary, revealAs(work, `another answer of ${work.node.name}`, seen)),
 })
 
-async function revealAs({ node, claimed, signal }: Work, answer: string): Promise<void> {
-  const body = await answerOf(node, claimed, answer)
+async function revealAs(
+  { node, claimed, signal }: Work,
+  answer: string,
+  { commitments }: OwnAssignment,
+): Promise<void> {
+  const body = await answerOf(node, claimed, answer, commitments)
   await node.api.revealAnswer({ body }, { ...patient, signal })
 }
 
@@ -102,9 +108,9 @@ export function wrongAnswers(every = 1): Conduct {
 
 /** Signs two answers for one assignment and posts both. */
 export const equivocator = (diary: Diary): Conduct => ({
-  reveal: async (work) => {
-    await revealAs(work, work.answer)
-    await noting(diary, revealAs(work, `another answer of ${work.node.name}`))
+  reveal: async (work, seen) => {
+    await revealAs(work, work.answer, seen)
+    await noting(diary, revealAs(work, `another answer of ${work.node.name}`, seen))
   },
 })
 

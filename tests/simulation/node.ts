@@ -7,7 +7,7 @@ import type {
   AssignmentState,
   OwnAssignment,
 } from '../../lib/schemas/assignments.ts'
-import { commitTo, deliveryOf, givenIn, verdictOf } from '../icl/node-steps.ts'
+import { commitTo, deliveryOf, openingOf, verdictOf } from '../icl/node-steps.ts'
 import { heartbeatOf, type Outside, type TestNode } from '../icl/test-icl.ts'
 import type { Dice } from './dice.ts'
 
@@ -44,7 +44,7 @@ export type Work = {
 export type Conduct = {
   /** Answers and commits to the answer; false when it does nothing more. */
   readonly commit?: (work: Work) => Promise<boolean>
-  readonly reveal?: (work: Work) => Promise<void>
+  readonly reveal?: (work: Work, seen: OwnAssignment) => Promise<void>
   readonly deliver?: (work: Work) => Promise<void>
   /** Looks at the delivery of another, whether its own answer matches it or not. */
   readonly check?: (work: Work, seen: OwnAssignment) => Promise<void>
@@ -215,7 +215,7 @@ async function workBy(conduct: Conduct, work: Work): Promise<void> {
     const name = `${step} ${delivered?.delivery.signature}`
     if (step === 'wait') continue
     if (done.has(name)) await clock.sleep(pauseMs, signal)
-    else if (step === 'reveal') await reveal(work)
+    else if (step === 'reveal') await reveal(work, seen)
     else if (step === 'deliver') await deliver(work)
     else if (delivered) await check(work, seen)
     done.add(name)
@@ -234,8 +234,8 @@ export async function commitAs({ node, claimed, clock, signal }: Work, answer: s
   return true
 }
 
-const revealWell = async ({ node, claimed, signal }: Work): Promise<void> => {
-  const body = givenIn(node, claimed.jobId).answer
+const revealWell = async ({ node, claimed, signal }: Work, seen: OwnAssignment): Promise<void> => {
+  const body = await openingOf(node, claimed.jobId, seen)
   await node.api.revealAnswer({ body }, { ...patient, signal })
 }
 

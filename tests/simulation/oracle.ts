@@ -17,9 +17,8 @@ export function whyNotAccepted(job: Job): readonly string[] {
   const answers = job.assignments.filter(({ answer }) => answer !== undefined)
   const nodes = new Set(answers.map(({ node }) => node))
   const members = membersOf(job)
-  const seats = job.batches.reduce((sum, size) => sum + size, 0)
   const wrong: string[] = []
-  if (answers.length !== seats) wrong.push('before every seat had answered')
+  if (answers.length !== job.seats) wrong.push('before every seat had answered')
   if (nodes.size !== answers.length) wrong.push('by a node that had two seats')
   if (nodes.has(job.client)) wrong.push('by its own client')
   if (answers.length > mostAnswersOf(job)) wrong.push('by too many answers')

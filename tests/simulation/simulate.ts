@@ -165,7 +165,7 @@ function tally(
 }
 
 /** What has to be covered besides the plain way, on which the quorum agrees and the first of it delivers. */
-function reachedBy({ agreement, assignments, batches, list, phase }: Job): readonly string[] {
+function reachedBy({ agreement, assignments, seats, list, phase }: Job): readonly string[] {
   const answers = assignments.filter(({ answer }) => answer !== undefined)
   const isAccepted = phase === 'accepted'
   const { group = [], turns = [] } = agreement ?? {}
@@ -173,8 +173,8 @@ function reachedBy({ agreement, assignments, batches, list, phase }: Job): reado
   const isReached = {
     'list of three': list.members.length === 3,
     'accepted by a list of three': isAccepted && list.members.length === 3,
-    joiner: batches.length > 1,
-    'accepted with a joiner': isAccepted && batches.length > 1,
+    joiner: seats > list.terms.quorum,
+    'accepted with a joiner': isAccepted && seats > list.terms.quorum,
     'accepted over dissent': isAccepted && answers.length > group.length,
     'failed delivery': turns.some(({ failed }) => failed !== undefined),
     'accepted from a later deliverer': isAccepted && turns.length > 1,

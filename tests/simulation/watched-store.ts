@@ -1,6 +1,5 @@
 import type { Node } from '../../icl/rules/eligibility.ts'
 import { defaultJobLimits, type Job } from '../../icl/rules/job.ts'
-import { seatCount } from '../../icl/rules/seats.ts'
 import { createMemoryStore } from '../../icl/store/memory/store.ts'
 import type { Store, Write } from '../../icl/store/store.ts'
 import type { Clock } from '../../lib/clock.ts'
@@ -114,7 +113,7 @@ const away = () => new ProblemError('unavailable', 'The database is away', { ret
 function brokenBy(before: Job | undefined, after: Job): string[] {
   const about = `job ${after.id.slice(0, 10)}`
   const fences = after.assignments.map(({ fence }) => fence)
-  const seats = Array.from({ length: seatCount(after) }, (_, seat) => seat)
+  const seats = Array.from({ length: after.seats }, (_, seat) => seat)
   const checks: readonly [boolean, string][] = [
     [after.nextFence < (before?.nextFence ?? 0), 'a fence went back'],
     [new Set(fences).size !== fences.length, 'one fence was given out twice'],

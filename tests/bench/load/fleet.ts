@@ -11,6 +11,7 @@ import {
   givenTo,
   list,
   type Offer,
+  opened,
   poll,
   preview,
   reveal,
@@ -128,15 +129,17 @@ export async function startFleet({ ports, nodes, works }: FleetOptions): Promise
     const { times, claimedByAll, settled } = await jobOf(offer.jobId)
     if (times.claimed.push(claimedAt) === 3) claimedByAll.resolve()
     if (!works) return
-    const answer = await givenTo(node, offer)
+    let answer = await givenTo(node, offer)
     // The answer to each step waits for the next one, which is asked for only when that took too long.
     let told = await send<{ next?: unknown }>(await commitment(answer))
     times.committed.push(performance.now())
     for (;;) {
       const next = told.next ?? (await send(task(offer)))
-      const { step, to_check: seen, checkers = [] } = OwnAssignment.parse(next)
+      const own = OwnAssignment.parse(next)
+      const { step, to_check: seen, checkers = [] } = own
       told = {}
       if (step === 'reveal') {
+        answer = await opened(node, answer, own)
         told = await send(reveal(answer))
       } else if (step === 'deliver') {
         times.revealed = performance.now()

@@ -2,12 +2,16 @@ import { z } from 'zod'
 import type { Address, JobId } from '../../../lib/codecs.ts'
 import { toBase64Url } from '../../../lib/digest.ts'
 import type { NodeSigner } from '../../../lib/request-signature.ts'
-import { ClaimResult, type DeliveryToCheck } from '../../../lib/schemas/assignments.ts'
+import {
+  ClaimResult,
+  type DeliveryToCheck,
+  type OwnAssignment,
+} from '../../../lib/schemas/assignments.ts'
 import { SubmitJob } from '../../../lib/schemas/jobs.ts'
 import { ListRequest, type SignedList } from '../../../lib/schemas/list.ts'
 import { AnswerPost, DeliveryPost, VerdictPost } from '../../../lib/schemas/statements.ts'
 import type { Terms } from '../../../lib/schemas/terms.ts'
-import { commitmentOf, signed, statementHash } from '../../../lib/statements.ts'
+import { commitmentOf, seenHash, signed, statementHash } from '../../../lib/statements.ts'
 import { systemRandom } from '../../../lib/system.ts'
 import { termsHash } from '../../../lib/terms.ts'
 import { commitListed, handlesOf, storeOutput } from '../../contention/chain.ts'
@@ -98,6 +102,15 @@ export const task = ({ jobId }: Offer): Call => ({
   method: 'GET',
   path: `/internal/task/${jobId}?wait=20`,
 })
+
+/** The answer with the commitments of its batch, which its node has seen. */
+export async function opened(
+  { key }: NodeSigner,
+  { signature: _, ...answer }: Given,
+  { commitments = [] }: OwnAssignment,
+): Promise<Given> {
+  return signed({ ...answer, seen: await seenHash(commitments) }, key)
+}
 
 export const reveal = (answer: Given): Call => ({
   method: 'POST',

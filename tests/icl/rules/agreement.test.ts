@@ -2,10 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { assignmentOf, defaultJobLimits, type Job } from '../../../icl/rules/job.ts'
 import { currentAssignments } from '../../../icl/rules/seats.ts'
 import type { Address } from '../../../lib/codecs.ts'
-import { deliverers } from '../../../lib/delivery-rule.ts'
 import {
   answered,
-  answerOf,
   committed,
   decidedJob,
   inTurn,
@@ -40,14 +38,13 @@ function joined(job: Job, ...answers: readonly string[]): Job {
 }
 
 describe('answers that match one another', () => {
-  it('are delivered by their nodes, in an order that all salts draw', () => {
+  it('are delivered by their nodes, in the order of the list', () => {
     const job = decidedJob('x', 'x', 'x')
     expect(groupOf(job)).toEqual([nodeA, nodeB, nodeC])
-    const answers = [nodeA, nodeB, nodeC].map((node) => answerOf(node, 1, 'x').body)
-    expect(inTurn(job)).toEqual(deliverers(job.id, answers, [nodeA, nodeB, nodeC]))
+    expect(inTurn(job)).toEqual([nodeA, nodeB, nodeC])
     expect(job.agreement?.turns).toMatchObject([{ deadline: 10 + defaultJobLimits.deliverMs }])
     expect(job.tickAt).toBe(10 + defaultJobLimits.deliverMs)
-    expect([job.phase, job.batches]).toEqual(['running', [3]])
+    expect([job.phase, job.seats]).toEqual(['running', 3])
   })
 
   it('are two of three under any-two, and in a pool of three', () => {
@@ -59,16 +56,16 @@ describe('answers that match one another', () => {
 
   it('are as many as the client asked for', () => {
     const terms = { rule: 'any-two', max_answers: 5, min_matches: 2 } as const
-    expect(decidedJob('x', 'x', 'y', { terms }).batches).toEqual([3, 1])
+    expect(decidedJob('x', 'x', 'y', { terms }).seats).toEqual(4)
   })
 })
 
 describe('answers that do not agree', () => {
   it('get as many more as the largest group lacks, from the list in its order', () => {
     const two = decidedJob('x', 'x', 'y')
-    expect([two.batches, two.fillAt, two.agreement]).toEqual([[3, 1], 10, undefined])
+    expect([two.seats, two.fillAt, two.agreement]).toEqual([4, 10, undefined])
     const none = decidedJob('x', 'y', 'z')
-    expect(none.batches).toEqual([3, 2])
+    expect(none.seats).toBe(5)
     const seated = take(none, tickWith(spares), 100)
     expect(currentAssignments(seated).slice(3)).toMatchObject([
       { seat: 3, position: 3, node: nodeD },
@@ -87,9 +84,10 @@ describe('answers that do not agree', () => {
       200,
     )
     job = revealed(job, [[nodeD, 'x']], 210)
-    expect([job.agreement, job.batches]).toEqual([undefined, [3, 2]])
+    expect([job.agreement, job.seats]).toEqual([undefined, 5])
     job = revealed(job, [[nodeE, 'x']], 220)
     expect(groupOf(job)).toEqual([nodeA, nodeD, nodeE])
+    expect(inTurn(job)).toEqual([nodeD, nodeE, nodeA])
   })
 
   it('may be joined by one that completes a group', () => {
@@ -99,7 +97,7 @@ describe('answers that do not agree', () => {
 
   it('are a dispute when no more can make a group large enough', () => {
     const more = joined(joined(decidedJob('x', 'x', 'y'), 'y'), 'z')
-    expect([more.batches, more.phase]).toEqual([[3, 1, 1, 1], 'running'])
+    expect([more.seats, more.phase]).toEqual([6, 'running'])
     const seven = joined(joined(more, 'w'), 'v')
     expect([seven.phase, seven.reason]).toEqual(['disputed', 'quorum-disagreed'])
     expect(new Set(Object.values(scoresOf(seven)))).toEqual(new Set(['answer-undecided']))

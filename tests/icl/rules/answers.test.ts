@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { assignmentOf, defaultJobLimits, type Job } from '../../../icl/rules/job.ts'
 import { nextStep } from '../../../icl/rules/next-step.ts'
-import { assignmentAt } from '../../../icl/rules/seats.ts'
+import { assignmentAt, commitmentsOf } from '../../../icl/rules/seats.ts'
 import {
   abortBy,
   answered,
@@ -9,6 +9,7 @@ import {
   commitBy,
   committed,
   fenceOf,
+  inTurn,
   nodeA,
   nodeB,
   nodeC,
@@ -101,6 +102,25 @@ describe('a reveal', () => {
     expect(assignmentOf(bindsItself, nodeD)?.deadline).toBe(50_000 + revealMs)
     const whole = revealed(bindsItself, [[nodeD, 'x']], 51_000)
     expect(whole.agreement?.group).toEqual([1, 2, 4])
+    // Its node could have copied what the others had revealed.
+    expect(inTurn(whole)).toEqual([nodeD, nodeA, nodeB])
+  })
+
+  it('of a node that took a seat later waits until all of the batch before have revealed', () => {
+    const left = take(bound(), abortBy(bound(), nodeC), 20)
+    const joined = committed(take(left, tickWith([nodeD]), 30), [[nodeD, 'x']], 40)
+    expect(stepOf(joined, nodeD)).toEqual({ step: 'wait' })
+    const over = revealed(
+      joined,
+      [
+        [nodeA, 'x'],
+        [nodeB, 'x'],
+      ],
+      50,
+    )
+    expect(stepOf(over, nodeD)).toEqual({ step: 'reveal', deadline: 50 + revealMs })
+    const seen = [0, 1].map((batch) => commitmentsOf(over, batch).map(({ fence }) => fence))
+    expect(seen).toEqual([[1, 2, 3], [4]])
   })
 
   it('that comes late counts while nobody has the seat: three nodes are enough for a job', () => {

@@ -271,9 +271,9 @@ describe('a check', () => {
       const refuted = take(open, lie, 30)
       expect(refuted.faults).toMatchObject([{ kind: 'verdict-refuted', node: second }])
       expect(refuted.faults?.[0]?.statements?.map(({ body }) => body.statement)).toEqual([
-        'svc-answer-v2',
+        'svc-answer-v3',
         'svc-delivery-v2',
-        'svc-answer-v2',
+        'svc-answer-v3',
         'svc-verdict-v2',
       ])
       expect(currentTurn(refuted)?.verdicts).toEqual([])

@@ -134,14 +134,15 @@ const keyOf = (job: Job): string =>
   JSON.stringify([
     job.phase,
     job.reason,
-    job.batches,
+    job.seats,
     job.fillAt,
     job.cancelledAt,
     job.firstCommitted?.nextFence,
     job.faults?.map(({ kind, fence }) => [kind, fence]),
     job.assignments.map(
-      ({ seat, node, status, reason, deadline: end, poll, commitment, answer }) => [
+      ({ seat, batch, node, status, reason, deadline: end, poll, commitment, answer }) => [
         seat,
+        batch,
         node.at(-1),
         status,
         reason,

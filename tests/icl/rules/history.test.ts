@@ -78,7 +78,7 @@ describe('the history of a job', () => {
     expect(eventOf('claimed')).toMatchObject({ at: 1, phase: 'running', ...of(nodeA, 'leader', 1) })
     expect(eventOf('agreed')?.detail).toBe('2 of 3 answers match')
     expect(eventOf('delivery-failed')?.detail).toBe('node-failed')
-    expect(eventOf('delivered')).toMatchObject({ at: 3, node: second, role: 'leader' })
+    expect(eventOf('delivered')).toMatchObject({ at: 3, node: second, role: 'verifier' })
     expect(eventOf('verdict-no-match')).toMatchObject({
       at: 4,
       detail: 'different-answer',
@@ -96,7 +96,6 @@ describe('the history of a job', () => {
     const job = sampleJob()
     const cases = [
       [{ type: 'refuse-access', node: nodeA, fence: 1 }, 'grant-refused'],
-      [{ type: 'find-gone', node: nodeA, fence: 1 }, 'node-left'],
       [{ type: 'abort', node: nodeA, fence: 1, reason: 'node-stopping' }, 'node-stopping'],
     ] as const
     for (const [command, detail] of cases) {
@@ -150,7 +149,7 @@ describe('the history of a job', () => {
     const filled = outcomeOf(job, tickWith([nodeD]), 130_010)
     expect(filled.effects).toEqual([{ type: 'ensure-access', node: nodeD, fence: 4 }])
     expect(filled.events.map(({ type, node, role }) => [type, node, role])).toEqual([
-      ['chosen', nodeD, 'leader'],
+      ['chosen', nodeD, 'verifier'],
     ])
   })
 })

@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 import { answersOf, currentTurn, quotaOfJob } from '../../../icl/rules/agreed.ts'
 import type { Command } from '../../../icl/rules/commands.ts'
 import { isHeld, isSettled, type Job, type JobLimits } from '../../../icl/rules/job.ts'
-import { batchOf, seatCount } from '../../../icl/rules/seats.ts'
+import { commitmentsOf } from '../../../icl/rules/seats.ts'
 import { shownJob } from '../../../icl/rules/shown-job.ts'
 import { decide } from '../../../lib/agreement-rule.ts'
 import { scoresOf, take } from './sample-job.ts'
@@ -21,6 +21,7 @@ export function checkStep(before: Job, after: Job): void {
   promise(isSettled(after.phase) === (after.tickAt === undefined), 'it is looked at again', after)
   promise((after.tickAt ?? 0) <= after.deadline, 'its deadline is its last time', after)
   checkSeats(before, after)
+  checkShownCommitments(before, after)
   checkTurns(before, after)
   checkKeys(after)
   checkReplay(after)
@@ -40,6 +41,15 @@ function checkKeys(job: Job): void {
     'a session key signs for one node',
     job,
   )
+}
+
+/** The commitments that nodes were shown once, which they sign, stay as they are. */
+function checkShownCommitments(before: Job, after: Job): void {
+  const all = (job: Job) =>
+    job.assignments.map(({ batch }) => JSON.stringify(commitmentsOf(job, batch)))
+  const now = all(after)
+  const stay = all(before).every((shown, at) => shown === '[]' || shown === now[at])
+  promise(stay, 'what nodes have seen stays', after)
 }
 
 function checkSeats(before: Job, after: Job): void {
@@ -86,28 +96,29 @@ function checkTurns(before: Job, after: Job): void {
 
 /** What the answers decide when they are replayed batch by batch, as a receipt's are. */
 function replayed(job: Job): readonly number[] | 'disputed' | 'more' {
-  const answers = answersOf(job).map((answer) => ({ ...answer, batch: batchOf(job, answer.seat) }))
-  for (const [batch, size] of job.batches.entries()) {
+  const answers = answersOf(job)
+  let missing = quotaOfJob(job).quorum
+  for (let batch = 0; ; batch++) {
+    const seen = commitmentsOf(job, batch)
+    if (seen.length === 0) return 'more'
+    promise(seen.length === missing, 'a batch has as many nodes as are missing', job)
     const upTo = answers.filter((answer) => answer.batch <= batch)
-    const isWhole = upTo.length === seatCount({ batches: job.batches.slice(0, batch + 1) })
-    if (!isWhole) return 'more'
-    promise(size > 0, 'a batch has seats', job)
+    missing = seen.length - upTo.filter((answer) => answer.batch === batch).length
+    if (missing > 0) continue
     const decision = decide(
       upTo,
       (one, other) => one.answer.body.evidence.digest === other.answer.body.evidence.digest,
       quotaOfJob(job),
     )
-    const next = job.batches[batch + 1]
-    if (decision.outcome === 'more' && next !== undefined) {
-      promise(decision.count === next, 'as many are asked as are missing', job)
-    } else {
-      promise(next === undefined, 'nobody is asked in vain', job)
-      return decision.outcome === 'accepted'
-        ? decision.group.map(({ fence }) => fence)
-        : decision.outcome
+    if (decision.outcome === 'more') {
+      missing = decision.count
+      continue
     }
+    promise(commitmentsOf(job, batch + 1).length === 0, 'nobody is asked in vain', job)
+    return decision.outcome === 'accepted'
+      ? decision.group.map(({ fence }) => fence)
+      : decision.outcome
   }
-  return 'more'
 }
 
 function checkReplay(job: Job): void {

@@ -110,7 +110,7 @@ export function answerOf(node: Address, fence: number, answer: string | Evidence
   const evidence = typeof answer === 'string' ? oneWord(answer) : answer
   return {
     body: {
-      statement: 'svc-answer-v2',
+      statement: 'svc-answer-v3',
       jobId,
       address: node,
       fence,
@@ -120,6 +120,7 @@ export function answerOf(node: Address, fence: number, answer: string | Evidence
       max_output_tokens: 1_024,
       evidence,
       salt: toBase64Url(utf8(node.slice(2, 34))),
+      seen: aHash(`0x${'4'.repeat(64)}`),
     },
     hash: hashOf(`answer:${node}:${fence}:${evidence.digest}`),
     ...signedBy(node),

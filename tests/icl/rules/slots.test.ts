@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { defaultJobLimits, type Job } from '../../../icl/rules/job.ts'
+import { defaultJobLimits, type Job, roleOf } from '../../../icl/rules/job.ts'
 import { assignmentAt } from '../../../icl/rules/seats.ts'
 import { replicaFor } from '../../../icl/rules/share.ts'
 import { needsMembers } from '../../../icl/rules/tick.ts'
@@ -13,6 +13,7 @@ import {
   nodeD,
   nodeE,
   sampleJob,
+  scoresOf,
   take,
   tickWith,
 } from './sample-job.ts'
@@ -40,13 +41,13 @@ describe('a node without a free slot', () => {
     ])
   })
 
-  it('loses the seat after 20 s to one that has a place, and its score nothing', () => {
+  it('loses the seat after 20 s to one that has a place', () => {
     const job = waiting()
     expect(needsMembers(job, 1_000 + slotWaitMs)).toBe(true)
     const moved = take(job, tickWith([nodeD], [nodeA]), 1_000 + slotWaitMs)
     expect(moved.assignments[0]).toMatchObject({ status: 'aborted', reason: 'node-busy' })
     expect([leaderOf(moved).node, leaderOf(moved).attempt]).toEqual([nodeD, 1])
-    expect(moved.outbox.map(({ effect }) => effect.type)).not.toContain('score-node')
+    expect(scoresOf(moved)).toEqual({ a: 'offer-lapsed' })
   })
 
   it('keeps the seat while nobody else has a place either', () => {
@@ -132,13 +133,22 @@ it('a job that waits for a grant and for a node says which came first, once, unt
 })
 
 describe('a node that has left before it was offered anything', () => {
-  it('is replaced at once, and it costs nothing', () => {
+  it('is replaced at once, by a verifier', () => {
     const job = find(sampleJob(), 'find-gone', nodeA, 1_000)
     expect(job.assignments[0]).toMatchObject({ status: 'aborted', reason: 'node-left' })
     expect(job.tickAt).toBe(1_000)
     const filled = take(job, tickWith([nodeD]), 1_000)
     expect([leaderOf(filled).node, leaderOf(filled).attempt]).toEqual([nodeD, 1])
-    expect(filled.outbox.map(({ effect }) => effect.type)).not.toContain('score-node')
+    expect(roleOf(filled, leaderOf(filled))).toBe('verifier')
+  })
+
+  it.each([
+    ['find-gone', 0],
+    ['find-busy', slotWaitMs],
+  ] as const)('is scored for it (%s) only as the leader, which would deliver', (type, ms) => {
+    const scoreOf = (node: Address) =>
+      Object.values(scoresOf(take(find(sampleJob(), type, node, 0), tickWith([nodeD]), ms)))
+    expect([nodeA, nodeB].map(scoreOf)).toEqual([['offer-lapsed'], []])
   })
 
   it('keeps what it was offered already', () => {

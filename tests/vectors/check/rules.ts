@@ -52,10 +52,9 @@ export const ruleCases: readonly Case[] = [
     const parts = { list, jobId: JobId.parse(of.jobId), activator: Address.parse(of.activator) }
     same('the commitment', listCommitment({ ...of, ...parts }), commitment)
   }),
-  caseOf('orders of delivery', lists.deliverers, ({ jobId, answers, group, order }) => {
-    const of = answers.map(({ address, salt }) => ({ address: Address.parse(address), salt }))
-    const members = group.map((address) => Address.parse(address))
-    same('the order', deliverers(JobId.parse(jobId), of, members).join(), order.join())
+  caseOf('orders of delivery', lists.deliverers, ({ group, order }) => {
+    const made = deliverers(group).map(({ position }) => position)
+    same('the order', made.join(), order.join())
   }),
   caseOf('quotas', agreements.quotas, (vector) => {
     const result = quotaOf(vector as QuotaRequest)

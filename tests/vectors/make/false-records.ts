@@ -52,21 +52,16 @@ export const falseRecords: readonly FalseReceipt[] = [
     min_matches: 3,
   }),
 
-  recorded('split', 'batch 0 has 2 answers, where 3 were missing', ({ answers }) => ({
+  recorded('split', 'batch 1 has 2 nodes, where 1 were missing', ({ answers }) => ({
     answers: answers.filter((_, at) => at !== 1),
-    over: [{ position: 1, fence: 9, reason: 'never-revealed', at: 1 }],
+    over: [{ position: 1, fence: 2, reason: 'never-revealed', at: 1 }],
   })),
-  rebatched('batch 1 has 1 answers, where 2 were missing', [0, 0, 0, 1, 2]),
-  rebatched('batch 0 has 4 answers, where 3 were missing', [0, 0, 0, 0, 1]),
-  recorded(
-    'split',
-    'an answer of a later batch was asked for before one of an earlier',
-    ({ answers: [one, two, three, four, five] }) => ({
-      answers: [one!, two!, { ...four!, batch: 0 }, { ...three!, batch: 1 }, five!],
-    }),
-  ),
-  recorded('split', 'its answers do not agree', ({ answers }) => ({
+  rebatched('batch 1 has 1 nodes, where 2 were missing', 3, 4),
+  rebatched('batch 0 has 4 nodes, where 3 were missing', 4),
+  rebatched('batch 0 has 2 nodes, where 3 were missing', 2),
+  recorded('split', 'its answers do not agree', ({ answers, seen }) => ({
     answers: answers.slice(0, 3),
+    seen: seen.slice(0, 1),
   })),
   said('split', 'its answers agreed before batch 1', async () => {
     const evidence = await evidenceOf('yes')
@@ -97,8 +92,9 @@ export const falseRecords: readonly FalseReceipt[] = [
   })),
 ]
 
-function rebatched(why: string, batches: readonly number[]): FalseReceipt {
-  return recorded('split', why, ({ answers }) => ({
-    answers: answers.map((answer, at) => ({ ...answer, batch: batches[at] ?? 0 })),
-  }))
+/** The five answers in other batches, which end after so many answers, and which their nodes say that they saw. */
+function rebatched(why: string, ...ends: readonly number[]): FalseReceipt {
+  return said('split', why, {
+    seen: (seen) => [0, ...ends].map((from, at) => seen.flat().slice(from, ends[at] ?? 5)),
+  })
 }

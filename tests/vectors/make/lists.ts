@@ -59,8 +59,13 @@ export async function listVectors(): Promise<object> {
   const activator = anAddress(`0x${'ac'.repeat(20)}`)
   const until = 1_800_001_000
   const commitment = { jobId, activator, until, list }
-  const answers = list.slice(0, 5).map((address, at) => ({ address, salt: toBase64Url(fill(at)) }))
-  const group = [0, 2, 4].map((at) => answers[at]!.address)
+  const group = [
+    [0, 4],
+    [0, 1],
+    [2, 8],
+    [1, 6],
+    [2, 7],
+  ].map(([batch = 0, position = 0]) => ({ batch, position }))
   return {
     about:
       'A blob of `pool` is named by its CID: a CIDv1 of raw bytes with SHA-256, in base32. `list` is drawn from the candidates of the pool. Big numbers are decimal text.',
@@ -76,7 +81,7 @@ export async function listVectors(): Promise<object> {
       positions: firstPositions(seats.length, seats.passed, seats.quorum),
     })),
     commitments: [{ ...commitment, commitment: listCommitment(commitment) }],
-    deliverers: [{ jobId, answers, group, order: deliverers(jobId, answers, group) }],
+    deliverers: [{ group, order: deliverers(group).map(({ position }) => position) }],
   }
 }
 

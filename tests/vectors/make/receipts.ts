@@ -7,6 +7,7 @@ import { restated } from '../../lib/restate.ts'
 import { differencesOf } from './differences.ts'
 import { falseAnswers } from './false-answers.ts'
 import { falseChecks } from './false-checks.ts'
+import { falseCommitments } from './false-commitments.ts'
 import { falseDeliveries } from './false-deliveries.ts'
 import { type FalseReceipt, mistakeMade, positionOf, type Samples } from './false-receipt.ts'
 import { falseRecords } from './false-records.ts'
@@ -46,6 +47,17 @@ const others: readonly Made[] = [
     'a lease that lapsed',
     ['a', 'a', 'a'],
     { positions: [0, 1, 3], fences: [1, 2, 4], over: [{ position: 2, ...lapsed }] },
+  ],
+  [
+    'a node that did not reveal, and two that took its seat',
+    ['a', 'a', 'a'],
+    {
+      ...{ positions: [0, 2, 4], fences: [1, 3, 5], silent: [1, 1] },
+      over: [
+        { position: 1, fence: 2, reason: 'never-revealed', at },
+        { position: 3, fence: 4, reason: 'never-revealed', at },
+      ],
+    },
   ],
   [
     'a node that answered at its second attempt',
@@ -103,7 +115,13 @@ export async function falseReceipts(): Promise<object> {
   )
   if (!good || !split || !third || !any) throw new Error('a sample is missing')
   const known: Samples = { good, split, third, any, attested: await attested(good) }
-  const all = [...falseRecords, ...falseAnswers, ...falseDeliveries, ...falseChecks]
+  const all = [
+    ...falseRecords,
+    ...falseAnswers,
+    ...falseCommitments,
+    ...falseDeliveries,
+    ...falseChecks,
+  ]
   return {
     about:
       'Each is the receipt named `of` in receipts-valid.json after `changes`, in order: [path, value] sets what the JSON pointer (RFC 6901) names, [path] removes it. `why` is what this service says, and no part of the protocol. The keys of the ICL are those of the valid receipt, or `iclKeys`. The `malformed` ones are refused for their form, before any signature is looked at.',

@@ -1,10 +1,8 @@
 """Decides which answers agree, who delivers them, and whether a delivery settles. Pure, in integers."""
 
-from typing import Callable, NamedTuple, Optional, Sequence, TypeVar
+from typing import Any, Callable, NamedTuple, Optional, Sequence, TypeVar
 
-from .encoding import from_base64url, unhex
 from .errors import check
-from .keccak import keccak256
 
 T = TypeVar("T")
 _most_answers = 7
@@ -66,10 +64,9 @@ def decide(
     return Decision("more", count=count)
 
 
-def deliverers(job_id: str, salts: Sequence[str], group: Sequence[str]) -> list[str]:
-    """Returns the members in order of delivery. `salts` are those of all answers by batch and position."""
-    entropy = keccak256(b"svc-deliver-v2" + unhex(job_id) + b"".join(map(from_base64url, salts)))
-    return sorted(group, key=lambda address: keccak256(entropy + unhex(address)))
+def deliverers(group: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Returns the members in order of delivery: those of later batches first, and then by position on the list."""
+    return sorted(group, key=lambda member: (-member["batch"], member["position"]))
 
 
 def settled(checks: Sequence[Optional[str]], is_time_up: bool) -> str:

@@ -42,6 +42,7 @@ def verify_receipt(receipt: Any, icl_keys: Optional[Sequence[str]] = None) -> No
     check_signed = _signed_checker(receipt)
     answers = _check_answers(receipt, check_signed)
     _check_seats(receipt)
+    _check_seen(receipt, answers)
     group = _replay(receipt, answers, quota)
     _check_deliveries(receipt, answers, group, check_signed)
     _check_tally(receipt, icl_keys)
@@ -128,6 +129,36 @@ def _check_seats(receipt: Receipt) -> None:
         check(position in known, f"it does not say what became of {members[position]}")
 
 
+def _check_seen(receipt: Receipt, answers: list[Answer]) -> None:
+    """Checks that no node could know another answer of its batch when it committed to its own.
+
+    Each signed that it saw the same commitments before it revealed, and revealed what it had committed to.
+    """
+    members = receipt["list"]["members"]
+    fences = [one["fence"] for commitments in receipt["seen"] for one in commitments]
+    is_ordered = all(one < other for one, other in zip(fences, fences[1:]))
+    check(is_ordered, "its commitments are not in the order of their seats")
+    unrevealed = {seat["fence"]: seat for seat in receipt["over"] if seat["reason"] == "never-revealed"}
+    by_fence = {answer["fence"]: answer for answer in answers}
+    for batch, commitments in enumerate(receipt["seen"]):
+        seen = hash_of(commitments)
+        for one in commitments:
+            address, answer = one["address"], by_fence.get(one["fence"])
+            if answer is None:
+                seat = unrevealed.get(one["fence"])
+                is_known = seat is not None and members[seat["position"]] == address
+                check(is_known, f"it lacks the answer that {address} committed to")
+                continue
+            check(answer["address"] == address, f"the commitment of {answer['address']} is of another node")
+            check(answer["batch"] == batch, f"{address} committed in another batch")
+            check(answer["seen"] == seen, f"{address} saw other commitments before it revealed")
+            opened = {name: answer[name] for name in ("jobId", "address", "fence", "evidence", "salt")}
+            is_opened = hash_of(opened) == one["commitment"]
+            check(is_opened, f"{address} revealed another answer than it committed to")
+    is_whole = len(fences) == len(answers) + len(unrevealed)
+    check(is_whole, "a node revealed, or was to reveal, without a commitment")
+
+
 def _replay(receipt: Receipt, answers: list[Answer], quota: Quota) -> list[Answer]:
     """Decides again after each batch; returns the answers of the group."""
     comparator = receipt["list"]["terms"]["comparator"]
@@ -136,15 +167,15 @@ def _replay(receipt: Receipt, answers: list[Answer], quota: Quota) -> list[Answe
         return compare(one["evidence"], other["evidence"], comparator) == "match"
 
     check(len(answers) <= quota.max_answers, "it has more answers than its terms allow")
-    is_late = all(
-        other["batch"] >= one["batch"] or other["fence"] < one["fence"] for one in answers for other in answers
-    )
-    check(is_late, "an answer of a later batch was asked for before one of an earlier")
-    last, missing = answers[-1]["batch"], quota.quorum
-    for batch in range(last + 1):
-        size = sum(answer["batch"] == batch for answer in answers)
-        check(size == missing, f"batch {batch} has {size} answers, where {missing} were missing")
+    last, missing = len(receipt["seen"]) - 1, quota.quorum
+    for batch, commitments in enumerate(receipt["seen"]):
+        size = len(commitments)
+        check(size == missing, f"batch {batch} has {size} nodes, where {missing} were missing")
         known = [answer for answer in answers if answer["batch"] <= batch]
+        # The next batch takes the seats of those that did not reveal before anything is decided.
+        missing = size - sum(answer["batch"] == batch for answer in known)
+        if missing > 0:
+            continue
         decision = decide(known, is_match, quota)
         if decision.outcome == "accepted":
             check(batch == last, f"its answers agreed before batch {last}")
@@ -160,8 +191,7 @@ def _check_deliveries(
     receipt: Receipt, answers: list[Answer], group: list[Answer], check_signed: CheckSigned
 ) -> None:
     """Checks who delivered, the order of the turns, and the verdicts on each delivery."""
-    salts = [answer["salt"] for answer in answers]
-    order = deliverers(receipt["jobId"], salts, [member["address"] for member in group])
+    order = [member["address"] for member in deliverers(group)]
 
     def outcome_of(delivery: dict[str, Any], verdicts: list[dict[str, Any]]) -> str:
         return _outcome_of(delivery, verdicts, answers, group, check_signed)

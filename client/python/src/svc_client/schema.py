@@ -179,13 +179,14 @@ def _about(statement: str) -> dict[str, Form]:
 
 
 answer_statement = record(
-    **_about("svc-answer-v2"),
+    **_about("svc-answer-v3"),
     position=_position,
     list=hash32,
     model_id=model_id,
     max_output_tokens=_output_tokens,
     evidence=_evidence,
     salt=base64url32,
+    seen=hash32,
 )
 delivery_statement = record(
     **_about("svc-delivery-v2"), answer=hash32, output_cid=cid, outHighHandle=uint256, outLowHandle=uint256
@@ -239,7 +240,7 @@ _score = record(
 _delivery = _signed(delivery_statement)
 _verdicts = array(_signed(verdict_statement), 0, 6)
 receipt = record(
-    version=one_of(3),
+    version=one_of(4),
     icl_origin=icl_origin,
     chain_id=integer(1, 2**53 - 1),
     jobId=hash32,
@@ -250,7 +251,8 @@ receipt = record(
     prompt_cid=cid,
     max_output_tokens=_output_tokens,
     list=_job_list,
-    answers=array(_signed(answer_statement, batch=integer(0, 6)), 3, 7),
+    answers=array(_signed(answer_statement, batch=integer(0, 63)), 3, 7),
+    seen=array(array(record(address=address, fence=_fence, commitment=hash32), 1, 7), 1, 64),
     over=array(
         record(position=_position, fence=_fence, reason=one_of(*over_reasons), at=unix_seconds),
         0,
