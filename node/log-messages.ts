@@ -47,10 +47,22 @@ export const messages = {
     `Job ${jobId}: ${step}: ${why}; asking for the next step`,
   scored: (jobId: JobId, { n, agree, gap, far }: TeacherScore) =>
     `Job ${jobId}: Delivered text under the model: ${n} tokens, ${agree} the likeliest, gap ${gap}, ${far} far`,
-  ended: ({ jobId, role, model_id, outcome, reason, started_at, ended_at, usage }: EndedJob) =>
-    `Job ${jobId}: ended as ${role} of ${model_id}: ${outcome}${reason === undefined ? '' : ` (${reason})`} after ${ended_at - started_at} s` +
+  ended: ({ jobId, role, model_id, started_at, ended_at, usage, ...ending }: EndedJob) =>
+    `Job ${jobId}: ended as ${role} of ${model_id}: ${outcomeText(ending)} after ${ended_at - started_at} s` +
     (usage ? `, ${usageText(usage, undefined)}` : ''),
 } as const
+
+/** The outcome of a job for people: with the reason, and the other node that delivered. */
+export const outcomeText = ({
+  outcome,
+  reason,
+  deliverer,
+}: Pick<JobRecord, 'outcome' | 'reason' | 'deliverer'>): string => {
+  const why = reason === undefined ? '' : ` (${reason})`
+  const by =
+    deliverer === undefined || outcome === 'result-posted' ? '' : `, ${deliverer} delivered`
+  return `${outcome}${why}${by}`
+}
 
 const handleText = (handle: bigint): string => `0x${handle.toString(16).padStart(64, '0')}`
 

@@ -8,6 +8,7 @@ import type { Config } from '../config.ts'
 import { loadConfig } from '../config-file.ts'
 import { costOf, usageText } from '../inference/usage.ts'
 import { historyPathOf, type JobRecord, readHistory } from '../journal/history.ts'
+import { outcomeText } from '../log-messages.ts'
 import { durationText, timeText } from './amounts.ts'
 import { type CommandContext, warnOf } from './context.ts'
 import { explainScore } from './explain-score.ts'
@@ -108,6 +109,7 @@ const csvColumns = [
   'ended_at',
   'outcome',
   'reason',
+  'deliverer',
 ] as const
 
 const csvCell = (value: unknown): string => {
@@ -141,13 +143,12 @@ function printTable(
 ): void {
   if (jobs.length === 0) print('No jobs yet.')
   for (const job of jobs) {
-    const { jobId, role, model_id, started_at, ended_at, outcome, reason, usage, events } = job
+    const { jobId, role, model_id, started_at, ended_at, usage, events } = job
     const took = ended_at === undefined ? '' : ` in ${durationText(ended_at - started_at)}`
-    const why = reason === undefined ? '' : ` (${reason})`
     const used = usage ? `, ${usageText(usage, prices[model_id])}` : ''
     const codes = events.length === 0 ? '' : `; ${events.map(textOf).join(', ')}`
     print(
-      `${timeText(started_at)}  ${jobId.slice(0, 10)}..${jobId.slice(-4)}  ${role.padEnd(8)}  ${model_id}  ${outcome}${why}${took}${used}${codes}`,
+      `${timeText(started_at)}  ${jobId.slice(0, 10)}..${jobId.slice(-4)}  ${role.padEnd(8)}  ${model_id}  ${outcomeText(job)}${took}${used}${codes}`,
     )
   }
   if (others.length > 0) print('Reputation events of other jobs:')

@@ -146,7 +146,7 @@ const checkContent = (receipt: Receipt, iclKey: string | undefined): Promise<Che
     const whose = iclKey === undefined ? `by the key ${receipt.tally.key}` : 'by the given ICL key'
     return ok(
       'content',
-      `job, list, ${answers} answers and their signatures, agreement and delivery fit (${agreed} of ${answers} agreed); the tally is signed ${whose}`,
+      `job, list, ${answers} answers and their signatures, agreement and delivery fit (${agreed} of ${answers} agreed, ${receipt.tally.body.deliverer} delivered); the tally is signed ${whose}`,
     )
   })
 

@@ -111,7 +111,9 @@ async function act(part: Part, next: Step): Promise<OwnAssignment | undefined> {
       own.delivery ??= await withinLease(signal, (leased) =>
         makeDelivery({ ...part, signal: leased }, checkers),
       )
-      return await postDelivery(part, own.delivery)
+      const told = await postDelivery(part, own.delivery)
+      own.taken.deliverer = deps.address
+      return told
     }
     case 'check':
     case 'differ':

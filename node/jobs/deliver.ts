@@ -49,6 +49,9 @@ export async function makeDelivery(
     })
   }
   const { secret } = await own.secrets(signal)
+  if (!own.output && claim.role !== 'leader') {
+    deps.log.step(`Job ${jobId}: delivering in place of the leader`)
+  }
   own.output ??= await sealedOutput(deps, { jobId, fence, secret }, text, signal)
   const { output } = own
   // The upload does not depend on the key being on chain. A failed upload must not cost a second key, which takes gas.

@@ -21,7 +21,7 @@ type Ended = Pick<AssignmentOffer, 'jobId' | 'fence' | 'role' | 'model_id'> & {
 }
 
 /** The outcome of a job. */
-export type Ending = Pick<JobRecord, 'outcome' | 'reason'>
+export type Ending = Pick<JobRecord, 'outcome' | 'reason' | 'deliverer'>
 
 /** The abort reason of the jobs that the daemon ends when it stops. */
 export const nodeStopping = (): SvcError =>

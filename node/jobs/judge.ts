@@ -51,6 +51,7 @@ export async function judge(
     api.postVerdict({ query, body }, { signal: ended, attempts: callAttempts, timeoutMs }),
   )
   own.taken.verdict = body
+  own.taken.deliverer = to_check.delivery.body.address
   log.step(
     `Job ${claim.jobId}: Verdict: ${body.verdict}${body.reason === undefined ? '' : ` (${body.reason})`}`,
   )

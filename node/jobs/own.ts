@@ -1,3 +1,4 @@
+import type { Address } from '../../lib/codecs.ts'
 import type { ClaimResult } from '../../lib/schemas/assignments.ts'
 import type {
   AckStatement,
@@ -31,6 +32,8 @@ export type Taken = {
   delivery?: DeliveryPost | undefined
   /** The last verdict. */
   verdict?: VerdictPost | undefined
+  /** The node that made the last delivery that this node posted or checked. */
+  deliverer?: Address
 }
 
 type SealedOutput = {
@@ -67,10 +70,14 @@ export type Part = {
 }
 
 /** Returns the outcome of a job that is over, by the last of the node's statements that the ICL has. */
-export function endingOf({ answer, delivery, verdict }: Readonly<Taken>, why: string): Ending {
-  if (verdict) {
-    return { outcome: verdict.verdict, ...(verdict.reason && { reason: verdict.reason }) }
+export function endingOf(taken: Readonly<Taken>, why: string): Ending {
+  const { answer, delivery, verdict, deliverer } = taken
+  const by = { ...(deliverer && { deliverer }) }
+  if (delivery && (!verdict || deliverer === delivery.address)) {
+    return { outcome: 'result-posted', ...by }
   }
-  if (delivery) return { outcome: 'result-posted' }
+  if (verdict) {
+    return { outcome: verdict.verdict, ...by, ...(verdict.reason && { reason: verdict.reason }) }
+  }
   return { outcome: answer ? 'answered' : 'given-up', reason: why.slice(0, 1_000) }
 }

@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path'
 import { z } from 'zod'
-import { JobId, ModelId, UnixSeconds } from '../../lib/codecs.ts'
+import { Address, JobId, ModelId, UnixSeconds } from '../../lib/codecs.ts'
 import { Role } from '../../lib/schemas/jobs.ts'
 import { sumOf } from '../inference/usage.ts'
 import { openRotatingFile, orUnusable } from '../rotating-file.ts'
@@ -27,6 +27,8 @@ const JobRecord = z.object({
   ]),
   /** The abort reason, the verdict's reason, or why the node gave the job up or got no further than an answer. */
   reason: z.string().max(1_000).optional(),
+  /** The node whose delivery this node posted or checked last. */
+  deliverer: Address.optional(),
   /** Tokens as the provider counted them. A line holds those of one answer, and reading adds them up. */
   usage: z.object({ input_tokens: Count, output_tokens: Count }).optional(),
 })

@@ -10,6 +10,7 @@ import type { Flags } from '../../../node/commands/flags.ts'
 import { showJobs } from '../../../node/commands/jobs.ts'
 import { historyPathOf, openHistory } from '../../../node/journal/history.ts'
 import { aJobId } from '../../branded.ts'
+import { nodeAddress } from '../../icl/rules/sample-job.ts'
 import { answerJson, startServer } from '../../local-server.ts'
 import { shortWaits } from '../../short-waits.ts'
 import { quietContext } from './context.ts'
@@ -75,10 +76,13 @@ const history = openHistory(historyPathOf(join(folder, 'config.json')))
 const job = { role: 'leader', model_id: 'openai:x', fence: 1, started_at: startedAt } as const
 const usage = { input_tokens: 1_000, output_tokens: 50 }
 history.append({ ...job, jobId: aJobId(jobId('a')), outcome: 'running', usage })
-const ended_at = startedAt + 75
-history.append({ ...job, jobId: aJobId(jobId('a')), outcome: 'result-posted', ended_at })
+const ended = { ...job, ended_at: startedAt + 75 }
+const by = { deliverer: address }
+history.append({ ...ended, ...by, jobId: aJobId(jobId('a')), outcome: 'result-posted' })
 const reason = 'provider-refused, "twice"'
-history.append({ ...job, jobId: aJobId(jobId('b')), outcome: 'aborted', reason, ended_at })
+history.append({ ...ended, jobId: aJobId(jobId('b')), outcome: 'aborted', reason })
+const other = nodeAddress('7')
+history.append({ ...ended, jobId: aJobId(jobId('d')), outcome: 'match', deliverer: other })
 history.close()
 await appendFile(historyPathOf(join(folder, 'config.json')), '{"torn')
 afterAll(async () => {
@@ -97,7 +101,7 @@ describe('svc-node jobs', () => {
   it("joins the node's own history with the ICL's signed events, over all pages", async () => {
     const { printed, warned } = await jobs({ json: true })
     const { jobs: shown, other_events, icl_asked } = JSON.parse(printed.join(''))
-    expect([icl_asked, shown.length]).toEqual([true, 2])
+    expect([icl_asked, shown.length]).toEqual([true, 3])
     expect(shown[0]).toMatchObject({
       jobId: jobId('a'),
       outcome: 'result-posted',
@@ -114,9 +118,10 @@ describe('svc-node jobs', () => {
   it('prints CSV that quotes what needs it', async () => {
     const { printed } = await jobs({ csv: true })
     expect(printed).toEqual([
-      'jobId,role,model_id,fence,started_at,ended_at,outcome,reason,input_tokens,output_tokens,cost,events',
-      `${jobId('a')},leader,openai:x,1,${startedAt},${startedAt + 75},result-posted,,1000,50,0.00018,answer-delivered`,
-      `${jobId('b')},leader,openai:x,1,${startedAt},${startedAt + 75},aborted,"provider-refused, ""twice""",,,,`,
+      'jobId,role,model_id,fence,started_at,ended_at,outcome,reason,deliverer,input_tokens,output_tokens,cost,events',
+      `${jobId('a')},leader,openai:x,1,${startedAt},${startedAt + 75},result-posted,,${address},1000,50,0.00018,answer-delivered`,
+      `${jobId('b')},leader,openai:x,1,${startedAt},${startedAt + 75},aborted,"provider-refused, ""twice""",,,,,`,
+      `${jobId('d')},leader,openai:x,1,${startedAt},${startedAt + 75},match,,${other},,,,`,
     ])
   })
 
@@ -126,6 +131,7 @@ describe('svc-node jobs', () => {
     expect(all).toContain(
       'result-posted in 1 min 15 s, 1000 + 50 tokens, cost 0.00018; answer-delivered',
     )
+    expect(all).toContain(`leader    openai:x  match, ${other} delivered in 1 min 15 s`)
     const last = await jobs({ limit: '1', json: true })
     expect(JSON.parse(last.printed.join('')).jobs).toHaveLength(1)
   })
@@ -136,7 +142,7 @@ describe('svc-node jobs', () => {
       { SVC_ICL_ENDPOINT: 'http://127.0.0.1:9' },
     )
     expect(JSON.parse(printed.join(''))).toMatchObject({ icl_asked: false, other_events: [] })
-    expect(JSON.parse(printed.join('')).jobs).toHaveLength(2)
+    expect(JSON.parse(printed.join('')).jobs).toHaveLength(3)
     expect(warned.join('\n')).toContain("only this machine's own history")
   })
 
