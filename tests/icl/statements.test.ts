@@ -81,13 +81,14 @@ async function shortenSession(node: TestNode, seconds = 60) {
 }
 
 describe('an answer is refused', () => {
-  it('that is about another model, length, place or list', async () => {
+  it('that is about another model, length, place or list, or names other commitments', async () => {
     const { node, post } = await committed()
     for (const change of [
       { model_id: 'openai:cheaper' },
       { max_output_tokens: 1 },
       { position: post.position + 1 },
       { list: other },
+      { seen: other },
     ]) {
       const body = await changed(node, post, change)
       expect([change, await codeOf(node.api.revealAnswer({ body }))]).toEqual([
