@@ -1,4 +1,3 @@
-import { canonicalJson } from './canonical-json.ts'
 import { parseJson } from './parse-json.ts'
 import { PromptDocument } from './schemas/prompt.ts'
 import { SvcError } from './svc-error.ts'
@@ -9,9 +8,8 @@ export const promptOfText = (text: string): PromptDocument => ({
   messages: [{ role: 'user', content: text.replace(/\p{Surrogate}/gu, '\ufffd') }],
 })
 
-/** Writes a document as the text that is sealed: canonical JSON (RFC 8785). */
-export const writePrompt = (prompt: PromptDocument): string =>
-  new TextDecoder('utf-8', { ignoreBOM: true }).decode(canonicalJson(prompt))
+/** Writes a document as the text that is sealed. Schemas keep the caller's order: models write the members of JSON in it. */
+export const writePrompt = (prompt: PromptDocument): string => JSON.stringify(prompt)
 
 /** Reads a sealed document. Throws SvcError `prompt-unreadable`, which quotes none of it. */
 export function readPrompt(sealed: string): PromptDocument {

@@ -6,7 +6,7 @@ import { isJson } from '../is-json.ts'
  * under OpenAI's names. The length of the answer is a parameter of the job, since the receipt shows it.
  */
 
-// Canonical JSON has no lone surrogates. Too long a prompt is refused by its bytes.
+// UTF-8 has no lone surrogates. Too long a prompt is refused by its bytes.
 const Text = z.string().regex(/^\P{Surrogate}*$/u, 'holds half a surrogate pair')
 const Said = Text.min(1)
 
@@ -65,7 +65,7 @@ const ResponseFormat = z.discriminatedUnion('type', [
   }),
 ])
 
-/** A prompt, which is sealed as canonical JSON. */
+/** A prompt, which is sealed as JSON. */
 export const PromptDocument = z
   .strictObject({
     version: z.literal(1),

@@ -17,10 +17,9 @@ const schemaOf = (schema: unknown) =>
   prompt({ response_format: { type: 'json_schema', name: 's', schema } })
 
 describe('a prompt document', () => {
-  it('is a text as one message of the user, in its one spelling', () => {
-    // Fixed: what others have sealed must be read for ever.
+  it('is a text as one message of the user', () => {
     expect(writePrompt(promptOfText('Who?\n\u00fc'))).toBe(
-      '{"messages":[{"content":"Who?\\n\u00fc","role":"user"}],"version":1}',
+      '{"version":1,"messages":[{"role":"user","content":"Who?\\n\u00fc"}]}',
     )
     expect(promptText(promptOfText('\ufeff Who?\n'))).toBe('\ufeff Who?\n')
   })
@@ -30,6 +29,15 @@ describe('a prompt document', () => {
     for (const text of ['naïve 🗼\u2028"\\', '\ufeffmark', ' ']) {
       expect(readPrompt(writePrompt(promptOfText(text)))).toEqual(promptOfText(text))
     }
+  })
+
+  it('keeps the members of a schema in the order of the caller, whole numbers first', () => {
+    const schema = '{"type":"object","properties":{"7":{},"why":{},"answer":{},"__proto__":{}}}'
+    const written = writePrompt(PromptDocument.parse(schemaOf(JSON.parse(schema))))
+    expect(JSON.stringify(Reflect.get(Object(readPrompt(written).response_format), 'schema'))).toBe(
+      schema,
+    )
+    expect(written).toContain(schema)
   })
 
   it('holds half a surrogate pair as text does that is encoded', () => {

@@ -131,7 +131,9 @@ describe('the openai package at the gateway', () => {
   it('has a conversation reach the providers with every part, and hears what a model cannot take', async () => {
     answer = () => '{"Kiel": "9:10"}'
     provider.calls.length = 0
-    const parameters = { type: 'object', properties: { port: { type: 'string' } } }
+    // A model writes members in the order of the schema, so no schema may be sorted on the way.
+    const properties = { reasoning: { type: 'string' }, port: { minLength: 1, default: 'Kiel' } }
+    const parameters = { type: 'object', properties, required: ['reasoning', 'port'] }
     const called = { name: 'departures', arguments: '{"port":"Kiel"}' }
     const asked = {
       messages: [
@@ -147,7 +149,7 @@ describe('the openai package at the gateway', () => {
       tool_choice: 'none' as const,
       response_format: {
         type: 'json_schema' as const,
-        json_schema: { name: 'times', schema: { type: 'object' }, strict: true },
+        json_schema: { name: 'times', schema: parameters, strict: true },
       },
       stop: ['END'],
       seed: 7,
@@ -155,7 +157,13 @@ describe('the openai package at the gateway', () => {
     const { choices } = await openai.chat.completions.create({ ...asked, model })
     expect(choices[0]?.message.content).toBe('{"Kiel":"9:10"}')
     expect(provider.calls).toHaveLength(3)
-    for (const { body } of provider.calls) expect(body).toMatchObject(asked)
+    for (const { body } of provider.calls) {
+      expect(body).toMatchObject(asked)
+      const { tools, response_format } = asked
+      expect(JSON.stringify([body.tools, body.response_format])).toBe(
+        JSON.stringify([tools, response_format]),
+      )
+    }
 
     provider.calls.length = 0
     const json = { response_format: { type: 'json_object' as const } }
