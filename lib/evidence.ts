@@ -1,5 +1,5 @@
 import { hmacSha256, toBase64Url, utf8 } from './digest.ts'
-import type { Evidence } from './schemas/evidence.ts'
+import { type Evidence, maxEvidenceCount } from './schemas/evidence.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
@@ -23,6 +23,17 @@ export const normalise = (text: string): string =>
 export const countTokens = (normalised: string): number =>
   normalised === '' ? 0 : normalised.split(/\s+/u).filter((word) => word !== '').length
 
+/** Counts the units of a normalised text: four bytes of UTF-8 each. */
+export const countUnits = (normalised: string): number =>
+  Math.min(Math.ceil(utf8(normalised).length / 4), maxEvidenceCount)
+
+/** The fields of evidence that shows nothing of a text but that it is the same. */
+export const evidenceOfWhole = async (key: Bytes, normalised: string) => ({
+  digest: await digestOf(key, normalised),
+  tokens: Math.min(countTokens(normalised), maxEvidenceCount),
+  units: countUnits(normalised),
+})
+
 /** HMAC-SHA256 of a normalised text in base64url. */
 export const digestOf = async (key: Bytes, normalised: string): Promise<string> =>
   toBase64Url(await hmacSha256(key, utf8(normalised)))
@@ -32,4 +43,5 @@ export const sameEvidence = (a: Evidence, b: Evidence): boolean =>
   a.comparator === b.comparator &&
   a.digest === b.digest &&
   a.tokens === b.tokens &&
+  a.units === b.units &&
   a.sketch === b.sketch

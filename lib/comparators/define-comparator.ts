@@ -4,10 +4,12 @@ import type { Comparator, Explanation } from './comparator.ts'
 
 /** Completes a comparator. Its own functions get only evidence that names it, and `explain` only well-formed evidence. */
 export function defineComparator(own: Omit<Comparator, 'compare' | 'reproduces'>): Comparator {
-  const malformation = (evidence: Evidence): string | undefined =>
-    evidence.comparator === own.id
-      ? own.malformation(evidence)
-      : `it was made by ${evidence.comparator}, not ${own.id}`
+  const malformation = (evidence: Evidence): string | undefined => {
+    const { comparator, tokens, units } = evidence
+    if (comparator !== own.id) return `it was made by ${comparator}, not ${own.id}`
+    if (tokens > 0 && units === 0) return 'it has tokens and no units'
+    return own.malformation(evidence)
+  }
   const explain = (a: Evidence, b: Evidence): Explanation => {
     const wrong = malformation(a) ?? malformation(b)
     if (wrong === undefined) return own.explain(a, b)
@@ -20,7 +22,9 @@ export function defineComparator(own: Omit<Comparator, 'compare' | 'reproduces'>
 /** Compares evidence for equality; `contents` says of what. */
 export function explainEqual(a: Evidence, b: Evidence, contents: string): Explanation {
   if (a.digest !== b.digest) return { outcome: 'no-match', why: `the ${contents} differ` }
-  // Equal digests with different token counts cannot come from one text, so one is false.
-  if (a.tokens !== b.tokens) return { outcome: 'no-match', why: 'the token counts contradict' }
+  // Equal digests with different counts cannot come from one text, so one is false.
+  if (a.tokens !== b.tokens || a.units !== b.units) {
+    return { outcome: 'no-match', why: 'the counts of tokens or units contradict' }
+  }
   return { outcome: 'match', why: `equal ${contents}` }
 }

@@ -1,8 +1,8 @@
 import { toBase64Url } from '../digest.ts'
-import { digestOf, normalise } from '../evidence.ts'
-import { type Evidence, maxEvidenceTokens } from '../schemas/evidence.ts'
+import { countUnits, digestOf, normalise } from '../evidence.ts'
+import { type Evidence, maxEvidenceCount } from '../schemas/evidence.ts'
 import type { Explanation } from './comparator.ts'
-import { defineComparator } from './define-comparator.ts'
+import { defineComparator, explainEqual } from './define-comparator.ts'
 import { featuresOf } from './similar/features.ts'
 import { type Likeness, likenessOf } from './similar/similarities.ts'
 import { sketchOf } from './similar/sketch.ts'
@@ -27,7 +27,8 @@ export const similar = defineComparator({
       comparator: 'similar/2',
       digest: await digestOf(key, normalised),
       sketch: toBase64Url(await sketchOf(features, prompt, key)),
-      tokens: Math.min(features.tokenCount, maxEvidenceTokens),
+      tokens: Math.min(features.tokenCount, maxEvidenceCount),
+      units: countUnits(normalised),
     }
   },
   malformation({ sketch, tokens }) {
@@ -35,7 +36,7 @@ export const similar = defineComparator({
     return bytes ? sketchMalformation(bytes, tokens) : 'there is no sketch in base64url'
   },
   explain(a, b) {
-    if (a.digest === b.digest) return { outcome: 'match', why: 'equal texts' }
+    if (a.digest === b.digest) return explainEqual(a, b, 'texts')
     const [bytesA, bytesB] = [sketchBytesOf(a.sketch), sketchBytesOf(b.sketch)]
     if (!bytesA || !bytesB) throw new TypeError('Evidence that was checked has a sketch')
     return verdictOf(likenessOf(bytesA, bytesB), lengthRatioOf(a, b))

@@ -12,10 +12,10 @@
  */
 
 import { parseAnswer } from '../answer.ts'
-import { countTokens, digestOf } from '../evidence.ts'
+import { evidenceOfWhole } from '../evidence.ts'
 import { isContainer } from '../is-json.ts'
 import { parseJson } from '../parse-json.ts'
-import { type Evidence, maxEvidenceTokens } from '../schemas/evidence.ts'
+import type { Evidence } from '../schemas/evidence.ts'
 import { defineComparator, explainEqual } from './define-comparator.ts'
 import { similar } from './similar.ts'
 
@@ -29,15 +29,14 @@ export const structured = defineComparator({
   id,
   canBeInconclusive: true,
   async evidenceOf({ text, prompt, key }) {
-    const digest = await digestOf(key, text)
+    const whole = { comparator: id, ...(await evidenceOfWhole(key, text)) } as const
     const answer = parseAnswer(text)
     if (!answer || 'tool_calls' in answer || isContainer(parseJson(answer.content))) {
-      const tokens = Math.min(countTokens(text), maxEvidenceTokens)
-      return { comparator: id, digest, tokens }
+      return whole
     }
     const { content, finish_reason: reason } = answer
-    const { sketch = '', tokens } = await similar.evidenceOf({ text: content, prompt, key })
-    return { comparator: id, digest, sketch: prefixes[reason] + sketch, tokens }
+    const { sketch = '', tokens, units } = await similar.evidenceOf({ text: content, prompt, key })
+    return { ...whole, sketch: prefixes[reason] + sketch, tokens, units }
   },
   malformation(evidence) {
     const text = textIn(evidence)

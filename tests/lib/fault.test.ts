@@ -165,7 +165,7 @@ describe('the proof of a fault', () => {
 
 describe('a verdict is refuted by the answers', () => {
   const shown = (digest: string): { evidence: Evidence } => ({
-    evidence: { comparator: 'exact', digest: digest.repeat(43), tokens: 1 },
+    evidence: { comparator: 'exact', digest: digest.repeat(43), tokens: 1, units: 1 },
   })
   it.each<['refuted' | 'not', 'match' | 'no-match', VerdictReason | undefined, string]>([
     ['not', 'match', undefined, 'A'],

@@ -18,7 +18,13 @@ import {
 } from '../../lib/digest.ts'
 import { isRawAnswer } from '../../lib/endpoint.ts'
 import { endpoints } from '../../lib/endpoints.ts'
-import { countTokens, normalise, sameEvidence, withShortMarkRuns } from '../../lib/evidence.ts'
+import {
+  countTokens,
+  countUnits,
+  normalise,
+  sameEvidence,
+  withShortMarkRuns,
+} from '../../lib/evidence.ts'
 import { isProblemCode, ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { fromHex, toHex } from '../../lib/tpm/hex.ts'
@@ -125,6 +131,8 @@ describe('texts', () => {
     expect(normalise('e\u0301')).toBe('é')
     expect(normalise('x\ud800y')).toBe('x\ufffdy')
     expect([countTokens(''), countTokens(' a  b\nc '), countTokens('a')]).toEqual([0, 3, 1])
+    expect(['', 'four', 'fives', '塔', '塔の'].map(countUnits)).toEqual([0, 1, 2, 1, 2])
+    expect(countUnits('a'.repeat(4_194_309))).toBe(1_048_576)
   })
 
   it('have no run of more than 30 marks', () => {
@@ -135,12 +143,19 @@ describe('texts', () => {
   })
 
   it('have equal evidence only if all of it is equal', () => {
-    const evidence = { comparator: 'similar/2', digest: 'd', tokens: 1, sketch: 's' } as const
+    const evidence = {
+      comparator: 'similar/2',
+      digest: 'd',
+      tokens: 1,
+      units: 1,
+      sketch: 's',
+    } as const
     expect(sameEvidence(evidence, { ...evidence })).toBe(true)
     const others = [
       { comparator: 'exact' as const },
       { digest: 'e' },
       { tokens: 2 },
+      { units: 2 },
       { sketch: 't' },
       { sketch: undefined },
     ]
@@ -153,7 +168,7 @@ describe('the agreement that a client sees', () => {
   it('has who agrees, and how far each two answers are apart', () => {
     const shown = (digit: string, digest: string) => ({
       node: nodeAddress(digit),
-      evidence: { comparator: 'exact', digest: digest.repeat(43), tokens: 1 } as const,
+      evidence: { comparator: 'exact', digest: digest.repeat(43), tokens: 1, units: 1 } as const,
     })
     const { why } = exact.explain(shown('a', 'A').evidence, shown('b', 'E').evidence)
     const agreement = {

@@ -25,7 +25,7 @@ import { nodeAddress } from '../icl/rules/sample-job.ts'
 const key = await signingKeyFromSeed(new Uint8Array(32).fill(1))
 const address = nodeAddress('a')
 const jobId = aJobId(`0x${'1'.repeat(64)}`)
-const evidence = { comparator: 'exact', digest: 'A'.repeat(43), tokens: 1 } as const
+const evidence = { comparator: 'exact', digest: 'A'.repeat(43), tokens: 1, units: 2 } as const
 const hash = aHash(`0x${'2'.repeat(64)}`)
 const about = { jobId, address, fence: 2 }
 const salt = 'A'.repeat(43)
@@ -46,7 +46,7 @@ const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes)
 describe('a statement', () => {
   it('is canonical JSON of its wire form', async () => {
     const named = `"address":"${address}"`
-    const evidenceText = `"evidence":{"comparator":"exact","digest":"${'A'.repeat(43)}","tokens":1}`
+    const evidenceText = `"evidence":{"comparator":"exact","digest":"${'A'.repeat(43)}","tokens":1,"units":2}`
     const wire: [NodeStatement, string][] = [
       [
         answer,
@@ -99,7 +99,7 @@ it('a commitment is to the evidence of one node for one attempt at one job, unde
   expect(commitment).toBe(
     await sha256Hex(
       utf8(
-        `{"address":"${address}","evidence":{"comparator":"exact","digest":"${'A'.repeat(43)}","tokens":1},` +
+        `{"address":"${address}","evidence":{"comparator":"exact","digest":"${'A'.repeat(43)}","tokens":1,"units":2},` +
           `"fence":2,"jobId":"${jobId}","salt":"${salt}"}`,
       ),
     ),
@@ -109,6 +109,7 @@ it('a commitment is to the evidence of one node for one attempt at one job, unde
     { address: nodeAddress('b') },
     { fence: 3 },
     { evidence: { ...evidence, tokens: 2 } },
+    { evidence: { ...evidence, units: 3 } },
     { salt: 'AB' },
   ]
   for (const change of others) {

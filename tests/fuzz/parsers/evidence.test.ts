@@ -21,8 +21,9 @@ const posted = fc
       digest: bytes(32, 32).map(toBase64Url),
       sketch,
       tokens: fc.integer({ min: 0, max: 1_048_576 }),
+      units: fc.integer({ min: 0, max: 1_048_576 }),
     },
-    { requiredKeys: ['comparator', 'digest', 'tokens'] },
+    { requiredKeys: ['comparator', 'digest', 'tokens', 'units'] },
   )
   .map((value) => Evidence.parse(value))
 

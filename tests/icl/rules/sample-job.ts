@@ -41,6 +41,7 @@ const oneWord = (answer: string): Evidence => ({
   comparator: 'exact',
   digest: answer,
   tokens: 1,
+  units: 1,
 })
 
 /** The list of the sample job: its first three are seated. */

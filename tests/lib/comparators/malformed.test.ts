@@ -12,8 +12,11 @@ const withBytes = (evidence: Evidence, change: (sketch: Uint8Array) => Uint8Arra
 const filled = (evidence: Evidence, value: (index: number) => number, from = 4): Evidence =>
   withBytes(evidence, (sketch) => sketch.map((byte, at) => (at < from ? byte : value(at - from))))
 
+const withoutSketch = ({ sketch: _, ...rest }: Evidence): Evidence => rest
+
 const malformed = (good: Evidence): readonly (readonly [string, Evidence])[] => [
-  ['no sketch', { comparator: good.comparator, digest: good.digest, tokens: good.tokens }],
+  ['no sketch', withoutSketch(good)],
+  ['tokens without units', { ...good, units: 0 }],
   ['no base64url', { ...good, sketch: '!' }],
   ['an empty sketch', { ...good, sketch: '' }],
   ['a byte less', withBytes(good, (sketch) => sketch.subarray(1))],
@@ -77,5 +80,16 @@ it('malformed evidence of exact is a sketch, or what another comparator made', a
     expect(exact.malformation(bad)).toBeDefined()
     expect(exact.compare(bad, bad)).toBe('no-match')
   }
-  expect(exact.compare(good, { ...good, tokens: good.tokens + 1 })).toBe('no-match')
 })
+
+it.each(Object.values(comparators).map((one) => [one.id, one] as const))(
+  'counts of %s that one text cannot have are no match',
+  async (_, { evidenceOf, compare, malformation }) => {
+    const good = await evidenceOf(inputOf(liftAnswer))
+    expect(good.units).toBe(Math.ceil(liftAnswer.length / 4))
+    for (const counts of [{ tokens: good.tokens + 1 }, { units: good.units + 1 }]) {
+      expect(compare(good, { ...good, ...counts })).toBe('no-match')
+    }
+    expect(malformation({ ...good, units: 0 })).toBe('it has tokens and no units')
+  },
+)

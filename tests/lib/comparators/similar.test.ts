@@ -20,6 +20,7 @@ describe('evidence of similar/2', () => {
       comparator: 'similar/2',
       digest: '0HdJuykV7IA15lkiBCkgQm1fIQiM3EmS7Z1LTailCII',
       tokens: 80,
+      units: 103,
     })
     expect(await sha256Hex(fromBase64Url(sketch))).toBe(
       '0x02649ea6e7c0f4bd511646a75ca8e9016e5f4a6bcb6577880fcf2ba41a3ce3f9',

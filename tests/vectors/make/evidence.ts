@@ -107,15 +107,18 @@ const withBytes = (evidence: Evidence, change: (sketch: Uint8Array) => Uint8Arra
   sketch: toBase64Url(change(fromBase64Url(evidence.sketch ?? ''))),
 })
 
+const withoutSketch = ({ sketch: _, ...rest }: Evidence): Evidence => rest
+
 const malformedOf: Readonly<
   Record<ComparatorId, (good: Evidence) => readonly (readonly [string, Evidence])[]>
 > = {
   exact: (good) => [
+    ['tokens without units', { ...good, units: 0 }],
     ['a sketch', { ...good, sketch: 'AA' }],
     ['of another comparator', { ...good, comparator: 'similar/2' }],
   ],
   'similar/2': (good) => [
-    ['no sketch', { comparator: good.comparator, digest: good.digest, tokens: good.tokens }],
+    ['no sketch', withoutSketch(good)],
     ['of another comparator', { ...good, comparator: 'exact' }],
     ['a byte less', withBytes(good, (sketch) => sketch.subarray(1))],
     ['another form', withBytes(good, (sketch) => sketch.with(0, 9))],

@@ -24,6 +24,8 @@ def malformation(evidence: Evidence, comparator: str) -> Optional[str]:
     """Says what is wrong with the evidence, or None."""
     if evidence["comparator"] != comparator:
         return f"it was made by {evidence['comparator']}, not {comparator}"
+    if evidence["tokens"] > 0 and evidence["units"] == 0:
+        return "it has tokens and no units"
     sketch = evidence.get("sketch")
     if comparator == "exact":
         return None if sketch is None else "exact evidence has no sketch"
@@ -81,10 +83,8 @@ def compare(a: Evidence, b: Evidence, comparator: str) -> str:
             return "no-match"
         if one and other:
             return compare(one[1], other[1], "similar/2")
-    if comparator in ("exact", "structured/1"):
-        return "match" if a["digest"] == b["digest"] and a["tokens"] == b["tokens"] else "no-match"
-    if a["digest"] == b["digest"]:
-        return "match"
+    if comparator in ("exact", "structured/1") or a["digest"] == b["digest"]:
+        return "match" if all(a[field] == b[field] for field in ("digest", "tokens", "units")) else "no-match"
     ratio = min(a["tokens"], b["tokens"]) * 1_000 // max(a["tokens"], b["tokens"], 1)
     return _verdict(from_base64url(a["sketch"]), from_base64url(b["sketch"]), ratio)
 
@@ -159,4 +159,4 @@ def exact_evidence(text: str, key: bytes) -> Evidence:
     normal = normalise(text)
     digest = to_base64url(hmac.digest(key, normal.encode(), "sha256"))
     words = [word for word in re.split(f"[{_white}]+", normal) if word]
-    return {"comparator": "exact", "digest": digest, "tokens": len(words)}
+    return {"comparator": "exact", "digest": digest, "tokens": len(words), "units": -(-len(normal.encode()) // 4)}

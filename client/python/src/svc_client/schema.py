@@ -170,6 +170,7 @@ _evidence = record(
     digest=base64url32,
     sketch=base64url,
     tokens=integer(0, 1_048_576),
+    units=integer(0, 1_048_576),
     optional=("sketch",),
 )
 
