@@ -16,7 +16,7 @@
 import { canonicalJson } from './canonical-json.ts'
 import { hasNameTwice, isContainer, isJson, withoutStrings } from './is-json.ts'
 import { parseJson } from './parse-json.ts'
-import { AnswerDocument } from './schemas/answer.ts'
+import { AnswerDocument, type Ended } from './schemas/answer.ts'
 import type { PromptDocument } from './schemas/prompt.ts'
 import { SvcError } from './svc-error.ts'
 
@@ -26,6 +26,12 @@ export type Said = {
   readonly toolCalls?: readonly { readonly name: string; readonly arguments: string }[]
   /** True when the answer reached its longest length and was cut off. */
   readonly isCut: boolean
+}
+
+/** Returns how a reply ended. */
+export const endedBy = ({ toolCalls = [], isCut }: Said): Ended => {
+  if (isCut) return 'length'
+  return toolCalls.length > 0 ? 'tool_calls' : 'stop'
 }
 
 /** True when the answer to a prompt is an answer document: the prompt allows tool calls or asks for JSON. */

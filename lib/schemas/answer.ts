@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { named } from './named.ts'
 
 /*
  * The document that a node seals when the prompt allows tool calls or asks for JSON. For any other prompt the answer is the text alone.
@@ -12,6 +13,17 @@ const CalledTool = z.strictObject({
   /** Canonical JSON when the model wrote a JSON object, else what it wrote. */
   arguments: Text,
 })
+
+/** How a model ended an answer: by itself, cut off at its longest length, or with calls of tools. */
+export const Ended = z.enum(['stop', 'length', 'tool_calls'])
+export type Ended = z.output<typeof Ended>
+
+/** A number of tokens, as a provider tells it. */
+export const TokenCount = z.int().min(0).max(1_000_000_000)
+
+/** The tokens of one inference, as the provider counted them. */
+export const Usage = named('Usage', { input_tokens: TokenCount, output_tokens: TokenCount })
+export type Usage = z.output<typeof Usage>
 
 /** A structured answer: a text or JSON, or tool calls without a text. */
 export const AnswerDocument = z.union([

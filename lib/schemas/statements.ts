@@ -11,6 +11,7 @@ import {
   Uint256,
   UnixSeconds,
 } from '../codecs.ts'
+import { Ended, Usage } from './answer.ts'
 import { SessionGrant } from './attestation.ts'
 import { Evidence } from './evidence.ts'
 import { AbortReason, MaxOutputTokens, Verdict, VerdictReason } from './jobs.ts'
@@ -43,6 +44,8 @@ export const AnswerStatement = named('AnswerStatement', {
   model_id: ModelId.describe('The model that gave the answer: what the node vouches for'),
   max_output_tokens: MaxOutputTokens,
   evidence: Evidence,
+  ended: Ended.describe("The node's word, as is `usage`: the commitment does not cover them"),
+  usage: Usage.optional().describe('Left out when the provider does not count'),
   salt: Base64Url32,
   seen: Hash32.describe("SHA-256 of JCS of its batch's commitments, by fence"),
 })

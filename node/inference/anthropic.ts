@@ -1,15 +1,14 @@
 import Anthropic from '@anthropic-ai/sdk'
 import { z } from 'zod'
+import { Usage } from '../../lib/schemas/answer.ts'
 import { anthropicPrompt } from './anthropic-prompt.ts'
 import type { InferenceProvider } from './provider.ts'
 import { callProvider, type ProviderOptions } from './provider-call.ts'
 import { notOfProtocol } from './provider-fetch.ts'
 import { failuresOf, sdkOptions } from './sdk.ts'
-import { refusedAnswer, sealedText } from './sealed-text.ts'
+import { completedBy, refusedAnswer } from './sealed-text.ts'
 
 const failureOf = failuresOf(Anthropic.APIError)
-
-const Count = z.int().min(0).max(1e9)
 
 // Only the fields in use. Other kinds of blocks have no text.
 const Answer = z.object({
@@ -22,7 +21,7 @@ const Answer = z.object({
     }),
   ),
   stop_reason: z.string().nullish(),
-  usage: z.object({ input_tokens: Count, output_tokens: Count }).optional().catch(undefined),
+  usage: Usage.optional().catch(undefined),
 })
 
 /** The answer reached the limit that was asked for, or the longest context of the model. */
@@ -47,13 +46,14 @@ export function createAnthropic(options: ProviderOptions): InferenceProvider {
         const { content, stop_reason: reason, usage } = parsed.data
         if (usage) onUsage?.(usage)
         if (reason === 'refusal') throw refusedAnswer()
-        return sealedText(prompt, {
+        const said = {
           content: content.map(({ type, text }) => (type === 'text' ? text : '')).join(''),
           toolCalls: content
             .filter(({ type }) => type === 'tool_use')
             .map(({ name = '', input = {} }) => ({ name, arguments: JSON.stringify(input) })),
           isCut: cutReasons.includes(reason ?? ''),
-        })
+        }
+        return completedBy(prompt, said, usage)
       }),
   }
 }

@@ -1,24 +1,26 @@
 import OpenAI from 'openai'
 import { z } from 'zod'
 import type { TeacherApi } from '../../lib/providers.ts'
+import { TokenCount } from '../../lib/schemas/answer.ts'
 import { givenTextFields, toldOf } from './given-text.ts'
 import { openAiPrompt, promptParts, refusedIn } from './openai-prompt.ts'
-import type { Completion, GivenText, InferenceProvider } from './provider.ts'
+import type { Completed, Completion, GivenText, InferenceProvider, Usage } from './provider.ts'
 import { callProvider, type ProviderOptions } from './provider-call.ts'
 import { ProviderFault } from './provider-fault.ts'
 import { notOfProtocol } from './provider-fetch.ts'
 import { failuresOf, sdkOptions } from './sdk.ts'
-import { refusedAnswer, sealedText } from './sealed-text.ts'
+import { completedBy, refusedAnswer } from './sealed-text.ts'
 
 const failureOf = failuresOf(OpenAI.APIError)
 
 const Call = z.object({ function: z.object({ name: z.string(), arguments: z.string() }) })
 
-const Count = z.int().min(0).max(1e9)
-
 // Other servers may count differently, or not at all.
 const Counted = z.object({
-  usage: z.object({ prompt_tokens: Count, completion_tokens: Count }).optional().catch(undefined),
+  usage: z
+    .object({ prompt_tokens: TokenCount, completion_tokens: TokenCount })
+    .optional()
+    .catch(undefined),
 })
 
 // Only the fields in use. A content in parts belongs to another protocol.
@@ -36,6 +38,9 @@ const Answer = Counted.extend({
     )
     .min(1),
 })
+
+/** The answer reached its longest length. Some servers say it as Anthropic does. */
+const cutReasons = ['length', 'max_tokens']
 
 /** How OpenRouter and vLLM end an answer that failed halfway. They say it with status 200. */
 const brokenOff = ['error', 'abort']
@@ -66,7 +71,7 @@ export function createOpenAi(options: ProviderOptions): InferenceProvider {
     completion: Completion,
     sampling: Sampling,
     signal: AbortSignal,
-  ): Promise<string> => {
+  ): Promise<Completed> => {
     try {
       return await askOnce(completion, sampling, signal)
     } catch (error) {
@@ -92,15 +97,16 @@ export function createOpenAi(options: ProviderOptions): InferenceProvider {
     )
     const parsed = Answer.safeParse(answer)
     if (!parsed.success) throw notOfProtocol(answer)
-    tellUsage(parsed.data, completion)
+    const usage = tellUsage(parsed.data, completion)
     const [choice] = parsed.data.choices
     if (choice?.message.refusal || choice?.finish_reason === 'content_filter') throw refusedAnswer()
     if (brokenOff.includes(choice?.finish_reason ?? '')) throw brokeOff()
-    return sealedText(completion.prompt, {
+    const said = {
       content: choice?.message.content ?? '',
       toolCalls: (choice?.message.tool_calls ?? []).map((call) => call.function),
-      isCut: choice?.finish_reason === 'length',
-    })
+      isCut: cutReasons.includes(choice?.finish_reason ?? ''),
+    }
+    return completedBy(completion.prompt, said, usage)
   }
 
   const weigh = async (api: TeacherApi, { model, prompt, text, ...limits }: GivenText) =>
@@ -131,8 +137,13 @@ export function createOpenAi(options: ProviderOptions): InferenceProvider {
   }
 }
 
-function tellUsage({ usage }: z.output<typeof Counted>, { onUsage }: Pick<Completion, 'onUsage'>) {
-  if (!usage) return
+function tellUsage(
+  { usage }: z.output<typeof Counted>,
+  { onUsage }: Pick<Completion, 'onUsage'>,
+): Usage | undefined {
+  if (!usage) return undefined
   const { prompt_tokens: input_tokens, completion_tokens: output_tokens } = usage
-  onUsage?.({ input_tokens, output_tokens })
+  const told = { input_tokens, output_tokens }
+  onUsage?.(told)
+  return told
 }

@@ -1,8 +1,9 @@
-import { mayCallTools, type Said, writeAnswer } from '../../lib/answer.ts'
+import { endedBy, mayCallTools, type Said, writeAnswer } from '../../lib/answer.ts'
 import { utf8 } from '../../lib/digest.ts'
 import { maxBlobBytes } from '../../lib/endpoints.ts'
 import type { PromptDocument } from '../../lib/schemas/prompt.ts'
 import { outputSealBytes } from '../../lib/sealing/output.ts'
+import type { Completed, Usage } from './provider.ts'
 import { ProviderFault } from './provider-fault.ts'
 
 const maxCalls = 128
@@ -15,8 +16,14 @@ export const refusedAnswer = () =>
 const tooManyCalls = () =>
   new ProviderFault('provider-answer-too-large', `called more than ${maxCalls} tools`)
 
-/** Returns the text of a model's answer to seal. Throws ProviderFault when it is empty or too long, or calls a tool that it may not. */
-export function sealedText(prompt: PromptDocument, said: Said): string {
+/** Returns a model's answer with the text to seal. Throws ProviderFault when it is empty or too long, or calls a tool that it may not. */
+export const completedBy = (prompt: PromptDocument, said: Said, usage?: Usage): Completed => ({
+  text: sealedText(prompt, said),
+  ended: endedBy(said),
+  ...(usage && { usage }),
+})
+
+function sealedText(prompt: PromptDocument, said: Said): string {
   const { toolCalls = [] } = said
   if (toolCalls.length > 0 && !mayCallTools(prompt)) {
     throw new ProviderFault('prompt-not-supported', 'called a tool, which it may not')

@@ -12,7 +12,7 @@ import type { PromptDocument } from '../../lib/schemas/prompt.ts'
 import { openPromptText } from '../../lib/sealing/envelope.ts'
 import { evidenceKeyOf } from '../../lib/sealing/job-secret.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import type { Usage } from '../inference/provider.ts'
+import type { Completed, Usage } from '../inference/provider.ts'
 import { checkList, untrusted } from './check-list.ts'
 import { decryptKey } from './decrypt-key.ts'
 import { grantPatienceMs, type JobDeps } from './job-deps.ts'
@@ -36,8 +36,7 @@ export type JobSecrets = EvidenceSecrets & {
 }
 
 /** This node's answer to a job, its evidence, and the secrets that the evidence was made with. */
-export type Answer = {
-  readonly text: string
+export type Answer = Completed & {
   readonly evidence: Evidence
   readonly secrets: JobSecrets
 }
@@ -60,10 +59,10 @@ export async function produceAnswer(
   const opened = await openPrompt(deps, claim, promptKey, signal)
   // The next call costs money.
   if (elapsedSince(deps.clock, beganAt) > trustedMs) await checkStands(deps, claim, signal)
-  const text = await runInference(deps, claim, opened.asked, signal, inference)
+  const completed = await runInference(deps, claim, opened.asked, signal, inference)
   const secrets = await secretsOf(opened, jobId)
-  const evidence = await comparators[comparator].evidenceOf({ text, ...secrets })
-  return { text, evidence, secrets }
+  const evidence = await comparators[comparator].evidenceOf({ text: completed.text, ...secrets })
+  return { ...completed, evidence, secrets }
 }
 
 /** Recovers a job's evidence secrets from the chain and the prompt's blob, after a restart of the daemon. */
@@ -141,7 +140,7 @@ async function runInference(
   prompt: PromptDocument,
   signal: AbortSignal,
   inference: Inference,
-): Promise<string> {
+): Promise<Completed> {
   const offered = models.get(model_id)
   if (offered === undefined) {
     throw new SvcError('model-not-offered', `this node does not serve ${model_id}`, {
@@ -153,7 +152,7 @@ async function runInference(
   log.step(`Job ${jobId}: Running inference on the decrypted prompt via ${model_id}`)
   const startedAt = clock.monotonic()
   let hasFailed = false
-  const text = await offered.provider.complete({
+  const completed = await offered.provider.complete({
     model: offered.model,
     prompt,
     maxOutputTokens: parameters.max_output_tokens,
@@ -173,8 +172,8 @@ async function runInference(
     const advice = isLong ? '. Prompts above about 4k tokens are slower' : ''
     log.warning(`Job ${jobId}: slow inference, ${took}${advice}`)
   }
-  log.debug(`Job ${jobId}: output: ${text}`)
-  return text
+  log.debug(`Job ${jobId}: output: ${completed.text}`)
+  return completed
 }
 
 /** Refuses a prompt larger than the operator offers, whatever the ICL says: the sizes decide what an inference costs. */

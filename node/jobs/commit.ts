@@ -13,13 +13,13 @@ import type { Own, Part } from './own.ts'
 export async function bindTo(
   deps: JobDeps,
   claim: ClaimResult,
-  { text, evidence, secrets }: Answer,
+  { text, ended, usage, evidence, secrets }: Answer,
   onUsage: Own['onUsage'],
 ): Promise<Own> {
   const { jobId, fence } = claim
   const salt = toBase64Url(deps.random.bytes(32))
   const commitment = await commitmentOf({ jobId, address: deps.address, fence, evidence, salt })
-  const commitmentStep = { evidence, salt, commitment }
+  const commitmentStep = { evidence, ended, ...(usage && { usage }), salt, commitment }
   deps.journal.note({ step: 'committed', jobId, fence, ...commitmentStep })
   return {
     committed: commitmentStep,

@@ -33,7 +33,7 @@ async function signAnswer(
   commitments: readonly BatchCommitment[],
 ): Promise<AnswerPost> {
   const { address, sessionKey, journal } = deps
-  const { evidence, salt, commitment } = own.committed
+  const { evidence, ended, usage, salt, commitment } = own.committed
   const { jobId, fence } = claim
   // An ICL that leaves this node out could show its evidence to a node that has not committed.
   const isAmong = commitments.some(
@@ -51,6 +51,8 @@ async function signAnswer(
       model_id: claim.model_id,
       max_output_tokens: claim.parameters.max_output_tokens,
       evidence,
+      ended,
+      ...(usage && { usage }),
       salt,
       seen: await seenHash(commitments),
     },

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { Hash32, JobId, UnixSeconds } from '../../lib/codecs.ts'
+import { Ended, Usage } from '../../lib/schemas/answer.ts'
 import { AssignmentOffer, ClaimResult, CommitRequest } from '../../lib/schemas/assignments.ts'
 import { Evidence } from '../../lib/schemas/evidence.ts'
 import { AnswerPost, DeliveryPost, VerdictPost } from '../../lib/schemas/statements.ts'
@@ -21,7 +22,13 @@ export const JournalStep = z.discriminatedUnion('step', [
   /** How often the provider was asked for the job in steps that were dropped. The fence is always 1. */
   step('asked-before', { times: z.int().min(1) }),
   /** The node is about to commit to its answer. */
-  step('committed', { evidence: Evidence, salt: z.string(), commitment: Hash32 }),
+  step('committed', {
+    evidence: Evidence,
+    ended: Ended,
+    usage: Usage.optional(),
+    salt: z.string(),
+    commitment: Hash32,
+  }),
   /** The node is about to reveal this answer. */
   step('answer', { answer: AnswerPost }),
   /** The node is about to post this delivery. */
@@ -51,7 +58,7 @@ export function signedIn(step: JournalStep): string | undefined {
   }
 }
 
-/** A node's own evidence, the salt that hides it, and the commitment to both. */
+/** A node's own evidence, how its answer ended and what it took, the salt, and the commitment to evidence and salt. */
 export type Commitment = Omit<Extract<JournalStep, { step: 'committed' }>, 'step' | keyof typeof id>
 
 /** A job that has started and not ended, as far as the journal knows it. */
@@ -92,8 +99,8 @@ function withStep(
     case 'asked':
       return { ...entry, asked: entry.asked + 1 }
     case 'committed': {
-      const { evidence, salt, commitment } = step
-      return { ...entry, committed: { evidence, salt, commitment } }
+      const { step: _, jobId: __, fence: ___, ...committed } = step
+      return { ...entry, committed }
     }
     case 'answer':
       return { ...entry, answer: step.answer }

@@ -39,6 +39,7 @@ async function answerOf({
     max_output_tokens: claim.parameters.max_output_tokens,
     evidence: await comparators[claim.comparator].evidenceOf({ text: answer, prompt: '', key }),
     seen: await seenHash(seen),
+    ended: 'stop',
   }
 }
 

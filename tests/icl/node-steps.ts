@@ -56,6 +56,7 @@ export async function answerOf(
       model_id: claimed.model_id,
       max_output_tokens: claimed.parameters.max_output_tokens,
       evidence: await evidenceOf(answer, claimed.comparator),
+      ended: 'stop',
       salt: toBase64Url(new Uint8Array(32).fill(9)),
       seen: await seenHash(commitments),
     },

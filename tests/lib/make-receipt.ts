@@ -186,6 +186,8 @@ export async function makeReceipt(
       fence: changes.fences?.[index] ?? 1 + index,
       position,
       evidence: await comparators[comparator].evidenceOf({ text, prompt, key }),
+      ended: 'stop',
+      usage: { input_tokens: 5, output_tokens: index + 1 },
       salt: toBase64Url(seedOf(40 + position)),
       seen: about.list,
     })

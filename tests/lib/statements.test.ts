@@ -31,7 +31,7 @@ const about = { jobId, address, fence: 2 }
 const salt = 'A'.repeat(43)
 const answer: AnswerStatement = {
   ...{ statement: 'svc-answer-v3', ...about, position: 1, list: hash, salt, evidence, seen: hash },
-  ...{ model_id: 'openai:test', max_output_tokens: 5 },
+  ...{ model_id: 'openai:test', max_output_tokens: 5, ended: 'length' },
 }
 const delivery: DeliveryStatement = {
   ...{ statement: 'svc-delivery-v2', ...about, answer: hash },
@@ -50,7 +50,7 @@ describe('a statement', () => {
     const wire: [NodeStatement, string][] = [
       [
         answer,
-        `{${named},${evidenceText},"fence":2,"jobId":"${jobId}","list":"${hash}","max_output_tokens":5,` +
+        `{${named},"ended":"length",${evidenceText},"fence":2,"jobId":"${jobId}","list":"${hash}","max_output_tokens":5,` +
           `"model_id":"openai:test","position":1,"salt":"${salt}","seen":"${hash}","statement":"svc-answer-v3"}`,
       ],
       [

@@ -19,7 +19,7 @@ import { splitKey } from '../../lib/sealing.ts'
 import { sessionTypedData } from '../../lib/session-grant.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import { signed, statementHash } from '../../lib/statements.ts'
-import type { InferenceProvider } from '../../node/inference/provider.ts'
+import type { Completion, InferenceProvider } from '../../node/inference/provider.ts'
 import type { JobDeps } from '../../node/jobs/job-deps.ts'
 import { createOutputKeys } from '../../node/jobs/output-keys.ts'
 import { anAddress } from '../branded.ts'
@@ -134,7 +134,11 @@ export async function createJobWorld(
     until: now + 1_200,
   }
   chain.commitments.set(claim.kpHighHandle, listCommitment(claim))
-  const complete = vi.fn<InferenceProvider['complete']>(async () => answer)
+  const complete = vi.fn<(completion: Completion) => Promise<string>>(async () => answer)
+  const usage = { input_tokens: 11, output_tokens: 2 }
+  const provider: InferenceProvider = {
+    complete: async (completion) => ({ text: await complete(completion), ended: 'stop', usage }),
+  }
   const iclKey = await signingKeyFromSeed(await bytesOf('icl'))
   const delivered = await delivererOf(claim, { prompt, secret }, coprocessor, blobs, random)
   const turns: Turn[] = role === 'leader' ? [{ step: 'deliver', checkers: [1, 2] }] : []
@@ -157,7 +161,7 @@ export async function createJobWorld(
     outputKeys: createOutputKeys({ coprocessor, random, clock, log }),
     blobs,
     chain,
-    models: new Map([[modelId, { provider: { complete }, model: 'test-model' }]]),
+    models: new Map([[modelId, { provider, model: 'test-model' }]]),
     journal,
     history,
     acks,
@@ -249,6 +253,7 @@ async function delivererOf(
           prompt,
           key: await evidenceKeyOf(secret, claim.jobId),
         }),
+        ended: 'stop',
         salt: toBase64Url(random.bytes(32)),
         seen: listCommitment(claim),
       },

@@ -49,7 +49,7 @@ function start() {
   }: Pick<Completion, 'model' | 'maxOutputTokens'>) => {
     asked.push(model)
     if (failures[model] && maxOutputTokens > affordable) throw failures[model]
-    return 'Yes.'
+    return { text: 'Yes.', ended: 'stop' } as const
   }
   const models = new Map(ids.map((id) => [id, { provider: { complete }, model: id }]))
   const offer = offerWhenReached(

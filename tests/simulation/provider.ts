@@ -97,9 +97,10 @@ export function createSimulatedProvider(marks: Dice): SimulatedProvider {
         complete: async (completion) => {
           onCalls(++calls)
           try {
-            return await callProvider(options, completion, failureOf, (signal) =>
+            const text = await callProvider(options, completion, failureOf, (signal) =>
               ask(promptText(completion.prompt), signal),
             )
+            return { text, ended: 'stop' }
           } finally {
             calls--
           }

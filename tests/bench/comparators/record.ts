@@ -112,7 +112,7 @@ async function askAll(
 ): Promise<RecordedQuestion> {
   const asked = { prompt: promptOfText(prompt), ...(signal && { signal }) }
   const ask = async (of: string) => {
-    const text = await provider.complete({ ...asked, model: of, maxOutputTokens })
+    const { text } = await provider.complete({ ...asked, model: of, maxOutputTokens })
     return { text, told: await provider.weigh?.({ ...asked, model, text }) }
   }
   const answers = Object.fromEntries(

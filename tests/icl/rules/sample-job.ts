@@ -120,6 +120,7 @@ export function answerOf(node: Address, fence: number, answer: string | Evidence
       model_id: 'openai:m',
       max_output_tokens: 1_024,
       evidence,
+      ended: 'stop',
       salt: toBase64Url(utf8(node.slice(2, 34))),
       seen: aHash(`0x${'4'.repeat(64)}`),
     },

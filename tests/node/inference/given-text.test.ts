@@ -44,7 +44,7 @@ const weigh = async (teacher: TeacherApi, text: string, reply?: unknown) => {
 describe('a given text', () => {
   it('gets the same numbers by every way that a server has', async () => {
     const { complete } = await provider('echo')
-    const text = await complete({
+    const { text } = await complete({
       ...{ model: 'ngram', prompt: promptOfText(question), maxOutputTokens: 60 },
     })
     await server?.close()

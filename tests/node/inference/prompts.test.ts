@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { parseAnswer } from '../../../lib/answer.ts'
 import { promptOfText } from '../../../lib/prompt.ts'
 import { needsOf } from '../../../lib/prompt-needs.ts'
 import { takenBy } from '../../../lib/providers.ts'
@@ -39,7 +40,9 @@ async function sealedBy(
     ...{ name, apiKey: 'a-key', keyVariable: 'A_KEY', baseUrl: `${server.url}/v1` },
     ...{ clock: systemClock, log: recordingLog(), firstBackoffMs: 5 },
   })
-  return await provider.complete({ model: 'm', prompt, maxOutputTokens: 9 })
+  const { text, ended } = await provider.complete({ model: 'm', prompt, maxOutputTokens: 9 })
+  expect(ended).toBe(parseAnswer(text)?.finish_reason ?? 'stop')
+  return text
 }
 
 /** What the provider was sent. */

@@ -6,7 +6,7 @@ import { promptOfText } from '../../../lib/prompt.ts'
 import { systemClock } from '../../../lib/system.ts'
 import { createAnthropic } from '../../../node/inference/anthropic.ts'
 import { createOpenAi } from '../../../node/inference/openai.ts'
-import type { Usage } from '../../../node/inference/provider.ts'
+import type { Completed, Usage } from '../../../node/inference/provider.ts'
 import { maxAnswerBytes } from '../../../node/inference/provider-fetch.ts'
 import { answerJson, type LocalServer, type Seen, startServer } from '../../local-server.ts'
 import { recordingLog } from '../fakes.ts'
@@ -17,6 +17,20 @@ const makers = { openai: createOpenAi, anthropic: createAnthropic }
 const answers: Record<Name, (text: string) => unknown> = {
   openai: (content) => ({ choices: [{ index: 0, message: { role: 'assistant', content } }] }),
   anthropic: (text) => ({ type: 'message', role: 'assistant', content: [{ type: 'text', text }] }),
+}
+const endings: Record<Name, readonly (readonly [string | null, string])[]> = {
+  openai: [
+    ['stop', 'stop'],
+    [null, 'stop'],
+    ['length', 'length'],
+    ['max_tokens', 'length'],
+  ],
+  anthropic: [
+    ['end_turn', 'stop'],
+    ['stop_sequence', 'stop'],
+    ['max_tokens', 'length'],
+    ['model_context_window_exceeded', 'length'],
+  ],
 }
 const errorBody: Record<Name, (message: string) => unknown> = {
   openai: (message) => ({ error: { message, type: 'x', code: 'y' } }),
@@ -29,6 +43,9 @@ afterEach(async () => {
   await server?.close()
   server = undefined
 })
+
+/** The last answer. */
+let completed: Completed | undefined
 
 type Answer = (response: ServerResponse, request: Seen, count: number) => void
 
@@ -52,7 +69,8 @@ async function ask(
   }
   const provider = makers[name](options)
   const completion = { model: 'model-x', prompt: promptOfText('Two?'), maxOutputTokens: 99 }
-  return await provider.complete({ ...completion, signal, onFailedTry, leftMs, onUsage })
+  completed = await provider.complete({ ...completion, signal, onFailedTry, leftMs, onUsage })
+  return completed.text
 }
 
 const codeOf = (work: Promise<unknown>) =>
@@ -88,9 +106,22 @@ for (const name of ['openai', 'anthropic'] as const) {
         const note = (one: Usage) => void heard.push(one)
         expect(await ask(name, reply, undefined, 30_000, undefined, undefined, note)).toBe('Four.')
         expect(heard).toEqual(told)
+        expect([completed?.usage].filter((one) => one !== undefined)).toEqual(told)
         await server?.close()
       }
     })
+
+    it.each(endings[name])(
+      'tells that an answer with the reason %s ended by %s',
+      async (reason, ended) => {
+        const said = Object(says('Four.'))
+        const [choice] = said.choices ?? []
+        const choices = [{ ...choice, finish_reason: reason }]
+        const answer = { ...said, ...(name === 'openai' ? { choices } : { stop_reason: reason }) }
+        await ask(name, (response) => answerJson(response, 200, answer))
+        expect(completed?.ended).toBe(ended)
+      },
+    )
 
     it('tells of an answer that is of no use, too: it is paid', async () => {
       const heard: Usage[] = []

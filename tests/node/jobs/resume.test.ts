@@ -114,7 +114,8 @@ describe('a node killed', () => {
     // Whether its acknowledgement came is not known.
     const [first, ...again] = bodiesOf(world.api.commitAssignment)
     expect(again).toEqual([first!])
-    const { evidence, salt } = world.api.revealAnswer.mock.calls[0]![0].body
+    const { evidence, ended, usage, salt } = world.api.revealAnswer.mock.calls[0]![0].body
+    expect([ended, usage]).toEqual(['stop', { input_tokens: 11, output_tokens: 2 }])
     expect(world.api.commitAssignment.mock.calls[0]![0].body.commitment).toBe(
       await commitmentOf({ jobId, address: nodeAddress, fence: 1, evidence, salt }),
     )

@@ -48,7 +48,7 @@ describe('a node', () => {
     world.turns.push({ step: 'check', to_check })
     Object.assign(world.claim, { check: 'teacher/1' })
     const weigh = vi.fn<NonNullable<InferenceProvider['weigh']>>(async () => [])
-    const provider = { complete: world.complete, weigh }
+    const provider = { ...world.deps.models.get(modelId)!.provider, weigh }
     world.deps = { ...world.deps, models: new Map([[modelId, { provider, model: 'm' }]]) }
     for (let before = 1; before < mostQuestions; before++) {
       world.journal.note({ step: 'asked', jobId, fence: 900 })

@@ -179,6 +179,7 @@ def _about(statement: str) -> dict[str, Form]:
     return {"statement": one_of(statement), "jobId": hash32, "address": address, "fence": _fence}
 
 
+_token_count = integer(0, 1_000_000_000)
 answer_statement = record(
     **_about("svc-answer-v3"),
     position=_position,
@@ -186,8 +187,11 @@ answer_statement = record(
     model_id=model_id,
     max_output_tokens=_output_tokens,
     evidence=_evidence,
+    ended=one_of("stop", "length", "tool_calls"),
+    usage=record(input_tokens=_token_count, output_tokens=_token_count),
     salt=base64url32,
     seen=hash32,
+    optional=("usage",),
 )
 delivery_statement = record(
     **_about("svc-delivery-v2"), answer=hash32, output_cid=cid, outHighHandle=uint256, outLowHandle=uint256
