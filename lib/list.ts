@@ -20,7 +20,7 @@ import { encodeAbiParameters } from 'viem'
 import type { Address, Hash32 } from './codecs.ts'
 import { keccak256Hex } from './digest.ts'
 import { drawNodes } from './draw.ts'
-import type { PoolNode } from './pool-snapshot.ts'
+import type { PoolNode } from './pool-line.ts'
 import { takesOf, unmetNeeds } from './prompt-needs.ts'
 import type { Terms } from './schemas/terms.ts'
 

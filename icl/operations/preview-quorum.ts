@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { candidatesOf } from '../../lib/list.ts'
-import type { PoolNode } from '../../lib/pool-snapshot.ts'
+import type { PoolNode } from '../../lib/pool-line.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { takesOf } from '../../lib/prompt-needs.ts'
 import type { QuorumPreviewQuery } from '../../lib/schemas/list.ts'

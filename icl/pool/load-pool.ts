@@ -1,7 +1,7 @@
 import type { Clock } from '../../lib/clock.ts'
 import { type Address, ComparatorId } from '../../lib/codecs.ts'
 import { firstPositions } from '../../lib/list.ts'
-import type { PoolNode } from '../../lib/pool-snapshot.ts'
+import type { PoolNode } from '../../lib/pool-line.ts'
 import { type Takes, takesOf } from '../../lib/prompt-needs.ts'
 import { weightOf } from '../../lib/reputation.ts'
 import type { PassReason } from '../../lib/schemas/list.ts'

@@ -1,6 +1,6 @@
 import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
-import type { PoolNode } from '../../lib/pool-snapshot.ts'
+import type { PoolNode } from '../../lib/pool-line.ts'
 import { cached } from '../async/cached.ts'
 import { setNewest } from '../async/set-newest.ts'
 import type { Chain } from '../chain/chain.ts'

@@ -3,7 +3,7 @@ import { defaultMaxAnswers, type QuotaRequest, quotaOf } from '../agreement-rule
 import type { Address, ComparatorId } from '../codecs.ts'
 import { toBase64Url } from '../digest.ts'
 import { candidatesOf } from '../list.ts'
-import type { PoolNode } from '../pool-snapshot.ts'
+import type { PoolNode } from '../pool-line.ts'
 import { ProblemError } from '../problem.ts'
 import { takesOf, unmetNeeds } from '../prompt-needs.ts'
 import type { QuorumPreview } from '../schemas/list.ts'

@@ -9,7 +9,7 @@ import {
   listSeedOf,
   maskOf,
 } from '../../lib/list.ts'
-import type { PoolNode } from '../../lib/pool-snapshot.ts'
+import type { PoolNode } from '../../lib/pool-line.ts'
 import { Terms } from '../../lib/schemas/terms.ts'
 import { termsHash } from '../../lib/terms.ts'
 import { aHash, anAddress } from '../branded.ts'
