@@ -20,7 +20,7 @@ import { encodeAbiParameters } from 'viem'
 import type { Address, Hash32 } from './codecs.ts'
 import { keccak256Hex } from './digest.ts'
 import { drawNodes } from './draw.ts'
-import type { PoolNode } from './pool-line.ts'
+import { askOf, type PoolNode } from './pool-line.ts'
 import { takesOf, unmetNeeds } from './prompt-needs.ts'
 import type { Terms } from './schemas/terms.ts'
 
@@ -66,17 +66,28 @@ export const listSeedOf = (key: ListSource): Hash32 =>
 /** Returns the nodes of a pool that can serve the terms, without the client itself. */
 export const candidatesOf = (
   pool: readonly PoolNode[],
-  terms: Pick<Terms, 'model_id' | 'min_tier' | 'comparator' | 'needs'>,
+  terms: Pick<Terms, 'model_id' | 'min_tier' | 'comparator' | 'needs' | 'offer'>,
   client: Address | undefined,
 ): readonly PoolNode[] =>
   pool.filter(
-    ({ address, tiers, models, comparators, takes }) =>
-      address !== client &&
-      models.includes(terms.model_id) &&
-      unmetNeeds(takesOf(takes, terms.model_id), terms.needs).length === 0 &&
-      comparators.includes(terms.comparator) &&
-      tiers.some((tier) => tier >= terms.min_tier),
+    (node) =>
+      node.address !== client &&
+      node.models.includes(terms.model_id) &&
+      unmetNeeds(takesOf(node.takes, terms.model_id), terms.needs).length === 0 &&
+      node.comparators.includes(terms.comparator) &&
+      node.tiers.some((tier) => tier >= terms.min_tier) &&
+      takesOffer(node, terms),
   )
+
+/** True when a node asks no more than the terms offer. It takes any offer for a model, or a delivery, without a price. */
+function takesOffer(
+  { asks, delivery = 0n }: PoolNode,
+  { model_id, offer }: Pick<Terms, 'model_id' | 'offer'>,
+): boolean {
+  if (!offer) return true
+  const { input, output } = askOf(asks, model_id) ?? { input: 0n, output: 0n }
+  return input <= offer.input && output <= offer.output && delivery <= offer.delivery
+}
 
 /** Draws the list of a stored key from the pool that its terms name. */
 export const drawList = (

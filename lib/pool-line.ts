@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Address, ComparatorId, ModelId, ModelTier } from './codecs.ts'
 import type { Weighted } from './draw.ts'
 import { type Takes, takesOf } from './prompt-needs.ts'
-import { maxWeight } from './reputation.ts'
+import { Amount, ModelPrice } from './schemas/prices.ts'
 import { ModelTakes, PromptPart } from './schemas/prompt-needs.ts'
 import { SvcError } from './svc-error.ts'
 
@@ -12,7 +12,11 @@ export type PoolNode = Weighted & {
   readonly models: readonly string[]
   /** For each model that takes more than a short conversation, in the order of models; left out when there are none. */
   readonly takes?: readonly ModelTakes[]
+  /** What it asks for, of each model with a price, likewise. No node has prices yet. */
+  readonly asks?: readonly Ask[]
   readonly comparators: readonly ComparatorId[]
+  /** What it asks for a delivery. */
+  readonly delivery?: bigint
 }
 
 /** The error of a pool that does not hold. */
@@ -21,50 +25,59 @@ export const poolInvalid = (why: string): SvcError =>
     hint: 'Fetch it again. If that changes nothing, its source has changed it.',
   })
 
-/** Writes a node's line: address, weight, tiers, models and comparators, with commas inside a list. */
-export const lineOf = ({
-  address,
-  weight,
-  tiers,
-  models,
-  takes,
-  comparators,
-}: PoolNode): string => {
-  const told = models.map((id) => modelText(id, takesOf(takes, id)))
-  return [address, weight, ...[tiers, told, comparators].map((list) => list.join())].join(' ')
+/** Writes all of a node but its weight: address, tiers, models, comparators and what it asks for a delivery, with commas inside a list. */
+export const lineOf = (node: Omit<PoolNode, 'weight'>): string => {
+  const { address, tiers, models, takes, asks, comparators, delivery } = node
+  const told = models.map((id) => modelText(id, takesOf(takes, id), askOf(asks, id)))
+  const lists = [tiers, told, comparators].map((list) => list.join())
+  return [address, ...lists, ...(delivery === undefined ? [] : [delivery])].join(' ')
 }
 
-/** Writes a model and what it takes: `ID=PART+PART:PROMPT_BYTES:OUTPUT_TOKENS`, each empty when not stated. */
-const modelText = (id: string, takes: Takes | undefined): string =>
-  takes
-    ? `${id}=${takes.parts.join('+')}:${takes.max_prompt_bytes ?? ''}:${takes.max_output_tokens ?? ''}`
-    : id
+/** Returns what a node asks for a model. */
+export const askOf = (asks: readonly Ask[] | undefined, modelId: string): Ask | undefined =>
+  asks?.find(({ model_id }) => model_id === modelId)
 
-function modelOf(text: string): { readonly id: string; readonly takes?: unknown } {
-  const [id = '', told, ...rest] = text.split('=')
-  if (told === undefined || rest.length > 0) return { id: text }
-  const [parts, bytes, tokens] = told.split(':')
+/** Writes a model, what it takes and what it costs: `ID=PART+PART:PROMPT_BYTES:OUTPUT_TOKENS@INPUT/OUTPUT`. An id has no `=`, but may have `@`. */
+function modelText(id: string, takes: Takes | undefined, ask: Ask | undefined): string {
+  const taken = takes
+    ? `${takes.parts.join('+')}:${takes.max_prompt_bytes ?? ''}:${takes.max_output_tokens ?? ''}`
+    : ''
+  const told = taken + (ask ? `@${ask.input}/${ask.output}` : '')
+  return told === '' ? id : `${id}=${told}`
+}
+
+type ModelRead = { readonly id: string; readonly takes?: unknown; readonly ask?: unknown }
+
+function modelOf(text: string): ModelRead {
+  const [id = '', told = '', ...rest] = text.split('=')
+  const [taken = '', price, ...more] = told.split('@')
+  if (rest.length > 0 || more.length > 0) return { id: text }
+  const [parts, bytes, tokens] = taken.split(':')
   const takes = {
     model_id: id,
     parts: parts ? parts.split('+') : [],
     ...(bytes && { max_prompt_bytes: Number(bytes) }),
     ...(tokens && { max_output_tokens: Number(tokens) }),
   }
-  return { id, takes }
+  const [input, output] = price?.split('/') ?? []
+  const ask = { model_id: id, input, output }
+  return { id, ...(taken !== '' && { takes }), ...(price !== undefined && { ask }) }
 }
 
 /** Reads a node's line. Throws SvcError `pool-snapshot-invalid`. */
-export function nodeOf(line: string): PoolNode {
-  const [address, weight, tiers, models, comparators] = line.split(' ')
+export function nodeOf(line: string): Omit<PoolNode, 'weight'> {
+  const [address, tiers, models, comparators, delivery] = line.split(' ')
   const told = models?.split(',').map(modelOf)
   const takes = told?.flatMap((model) => model.takes ?? [])
+  const asks = told?.flatMap((model) => model.ask ?? [])
   const node = PoolLine.safeParse({
     address,
-    weight: Number(weight),
     tiers: tiers?.split(',').map(Number),
     models: told?.map(({ id }) => id),
     ...(takes?.length && { takes }),
+    ...(asks?.length && { asks }),
     comparators: comparators?.split(','),
+    ...(delivery !== undefined && { delivery }),
   })
   // A node has one spelling, because a pool's name is the hash of its text.
   if (!node.success || lineOf(node.data) !== line) {
@@ -96,11 +109,15 @@ const PoolTakes = ModelTakes.extend({
   'says nothing',
 )
 
+const Ask = z.object({ model_id: ModelId, ...ModelPrice })
+type Ask = z.output<typeof Ask>
+
 const PoolLine = z.object({
   address: Address,
-  weight: z.int().min(1).max(maxWeight),
   tiers: inOrder(ModelTier, 256),
   models: inOrder(ModelId, 64),
   takes: z.array(PoolTakes).exactOptional(),
+  asks: z.array(Ask).exactOptional(),
   comparators: inOrder(ComparatorId, 16),
+  delivery: Amount.exactOptional(),
 })

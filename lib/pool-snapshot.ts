@@ -1,96 +1,126 @@
+/*
+ * Problem: a pool is published whenever it has changed, and each job changes the weights of a few nodes. Clients should not download what
+ * they have, and a new one should have the largest pool in few requests.
+ *
+ * Idea: the root has the weights of all nodes and names pages, which have all else. So weights alone change no page. Pages are split by
+ * the bits of addresses: nodes that join or leave change only their own pages.
+ *
+ * Invariants: each node has one spelling, and nodes stand in the order of addresses. A reader accepts pages of any size, so that writers may
+ * split otherwise.
+ */
 import { cidOf } from './cid.ts'
 import { Cid } from './codecs.ts'
 import { utf8 } from './digest.ts'
 import { inPoolOrder } from './draw.ts'
 import { lineOf, nodeOf, type PoolNode, poolInvalid } from './pool-line.ts'
+import { maxWeight } from './reputation.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
-const leafHeader = 'svc-pool-v2'
-const branchHeader = 'svc-pool-branch-v2'
-const maxLeafNodes = 64
-const addressDigits = 40
-const maxBranches = 16
+const rootHeader = 'svc-pool-v3'
+const pageHeader = 'svc-pool-page-v3'
+/** Pools up to this size have one page. */
+const leastPageNodes = 256
+/** Larger ones have at least so many pages, and four times as many at most if addresses are spread evenly. */
+const fewestPages = 16
+/** The largest page that `snapshotPool` writes. */
+export const maxPageBytes = 524_288
+const addressBits = 160
 const maxNodes = 100_000
-const maxParts = 50_000
+const maxPages = 1_024
+// Blob servers limit requests, and a hostile pool could fill the memory.
+const pagesAtOnce = 16
 // Of the most nodes, 670 bytes for each.
 const maxBytes = 64 * 1_048_576
 
-/** A pool as blobs by CID. `root` is the only blob, or leads to all others. */
+/** A pool as blobs by CID. `root` leads to all others. */
 export type PoolSnapshot = { readonly root: string; readonly parts: ReadonlyMap<string, Bytes> }
 
-/** Writes a pool as blobs of up to 64 nodes, split by the digits of addresses, so that pools that differ in few nodes share most blobs. */
+type Entry = { readonly node: PoolNode; readonly line: string }
+
+/** Writes a pool as blobs: pages of nodes, and a root with their names and weights. */
 export async function snapshotPool(pool: readonly PoolNode[]): Promise<PoolSnapshot> {
   const parts = new Map<string, Bytes>()
-  const write = async (nodes: readonly PoolNode[], digit: number): Promise<string> => {
-    const lines: string[] = []
-    const isLeaf = nodes.length <= maxLeafNodes || digit >= addressDigits
-    if (isLeaf) lines.push(leafHeader, ...nodes.map(lineOf))
-    else {
-      lines.push(branchHeader)
-      for (const group of byDigit(nodes, digit)) lines.push(await write(group, digit + 1))
-    }
+  const write = async (lines: readonly string[]): Promise<string> => {
     const bytes = utf8(lines.join('\n'))
     const cid = await cidOf(bytes)
     parts.set(cid, bytes)
     return cid
   }
-  return { root: await write(inPoolOrder(pool), 0), parts }
+  let most = leastPageNodes
+  while (most * 2 * fewestPages <= pool.length) most *= 2
+  const entries = inPoolOrder(pool).map((node) => ({ node, line: lineOf(node) }))
+  const named: string[] = []
+  for (const page of entries.length > 0 ? pagesOf(entries, most) : []) {
+    const cid = await write([pageHeader, ...page.map(({ line }) => line)])
+    named.push(`${cid} ${page.map(({ node }) => node.weight).join()}`)
+  }
+  return { root: await write([rootHeader, ...named]), parts }
 }
 
-function byDigit(nodes: readonly PoolNode[], digit: number): readonly (readonly PoolNode[])[] {
-  const groups = new Map<string | undefined, PoolNode[]>()
-  for (const node of nodes) {
-    const key = node.address[2 + digit]
-    const group = groups.get(key)
-    if (group) group.push(node)
-    else groups.set(key, [node])
-  }
-  return [...groups.values()]
+/** Splits ordered nodes at the bits of their addresses until each page has at most so many of them, and is no larger than a blob may be. */
+function pagesOf(entries: readonly Entry[], most: number, bit = 0): readonly (readonly Entry[])[] {
+  const bytes = entries.reduce((sum, { line }) => sum + line.length + 1, pageHeader.length)
+  const fits = entries.length <= most && bytes <= maxPageBytes
+  if (fits || bit === addressBits) return [entries]
+  const ones = entries.findIndex(({ node }) => bitAt(node.address, bit) === 1)
+  const at = ones < 0 ? entries.length : ones
+  return [entries.slice(0, at), entries.slice(at)].flatMap((half) =>
+    half.length > 0 ? pagesOf(half, most, bit + 1) : [],
+  )
 }
+
+const bitAt = (address: string, bit: number): number =>
+  (Number.parseInt(address.charAt(2 + (bit >> 2)), 16) >> (3 - (bit & 3))) & 1
 
 /** Reads a pool's nodes from its blobs, each checked against its CID. Throws SvcError `pool-snapshot-invalid`, or what `load` throws. */
 export async function readPool(
   root: string,
   load: (cid: string) => Promise<Bytes>,
 ): Promise<{ readonly nodes: readonly PoolNode[]; readonly cids: readonly string[] }> {
-  const cids: string[] = []
-  let count = 0
   let size = 0
-  const read = async (cid: string, depth: number): Promise<readonly PoolNode[]> => {
-    if (depth > addressDigits || cids.push(cid) > maxParts)
-      throw poolInvalid('it has too many parts')
+  const read = async (cid: string, header: string): Promise<readonly string[]> => {
     const bytes = await load(cid)
     size += bytes.length
     if (size > maxBytes) throw poolInvalid('it is too large')
-    if ((await cidOf(bytes)) !== cid)
+    if ((await cidOf(bytes)) !== cid) {
       throw poolInvalid(`${cid} has other content than its name says`)
-    const [header, ...lines] = new TextDecoder().decode(bytes).split('\n')
-    if (header === leafHeader) {
-      count += lines.length
-      if (count > maxNodes) throw poolInvalid('it has too many nodes')
-      return lines.map(nodeOf)
     }
-    if (header !== branchHeader) throw poolInvalid(`${cid} is no part of a pool`)
-    // One for each hex digit. Few downloads at a time: blob servers limit requests, and a hostile pool could fill the memory.
-    if (lines.length > maxBranches) throw poolInvalid('it has too many parts')
-    const parts = lines.map(cidIn)
-    if (depth === 1) return (await Promise.all(parts.map((part) => read(part, 2)))).flat()
-    const nodes: PoolNode[] = []
-    for (const part of parts) nodes.push(...(await read(part, depth + 1)))
-    return nodes
+    const [first, ...lines] = new TextDecoder().decode(bytes).split('\n')
+    if (first !== header) throw poolInvalid(`${cid} is no part of a pool`)
+    return lines
   }
-  const nodes = await read(root, 0)
+  const pages = (await read(root, rootHeader)).map(pageIn)
+  if (pages.length > maxPages) throw poolInvalid('it has too many parts')
+  const count = pages.reduce((sum, { weights }) => sum + weights.length, 0)
+  if (count > maxNodes) throw poolInvalid('it has too many nodes')
+  const groups: (readonly PoolNode[])[] = []
+  for (let at = 0; at < pages.length; at += pagesAtOnce) {
+    const loaded = pages.slice(at, at + pagesAtOnce).map(async ({ cid, weights }) => {
+      const lines = await read(cid, pageHeader)
+      if (lines.length !== weights.length) {
+        throw poolInvalid(`${cid} has ${lines.length} nodes and ${weights.length} weights`)
+      }
+      return lines.map((line, n) => ({ ...nodeOf(line), weight: weights[n] as number }))
+    })
+    groups.push(...(await Promise.all(loaded)))
+  }
+  const nodes = groups.flat()
   const isOrdered = nodes.every(({ address }, index) => {
     const before = nodes[index - 1]
     return before === undefined || before.address < address
   })
   if (!isOrdered) throw poolInvalid('its nodes are out of order, or there twice')
-  return { nodes, cids }
+  return { nodes, cids: [root, ...pages.map(({ cid }) => cid)] }
 }
 
-function cidIn(line: string): string {
-  const cid = Cid.safeParse(line)
-  if (!cid.success) throw poolInvalid(`${JSON.stringify(line.slice(0, 80))} is no part`)
-  return cid.data
+/** Reads a line of the root: the name of a page, and the weights of its nodes in their order. */
+function pageIn(line: string): { readonly cid: string; readonly weights: readonly number[] } {
+  const [cid = '', list = '', ...rest] = line.split(' ')
+  const texts = list.split(',')
+  const isWeight = (text: string) => /^[1-9][0-9]{0,2}$/.test(text) && Number(text) <= maxWeight
+  if (Cid.safeParse(cid).success && rest.length === 0 && texts.every(isWeight)) {
+    return { cid, weights: texts.map(Number) }
+  }
+  throw poolInvalid(`${JSON.stringify(line.slice(0, 80))} is no part`)
 }

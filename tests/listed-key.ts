@@ -31,6 +31,7 @@ export type TermsChoice = {
   readonly minMatches?: number
   readonly listLength?: number
   readonly needs?: PromptNeeds
+  readonly offer?: NonNullable<Terms['offer']>
 }
 
 /** Does what a client does before it submits, but for drawing the list itself: previews, stores a key under terms, and asks for its list. */
@@ -66,6 +67,7 @@ export async function listKey(
     min_tier: 0,
     comparator: preview.comparator,
     ...(options.needs && { needs: options.needs }),
+    ...(options.offer && { offer: options.offer }),
     rule,
     quorum: verifiers + 1,
     max_answers: options.maxAnswers ?? defaultMaxAnswers[rule],

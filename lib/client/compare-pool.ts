@@ -15,7 +15,7 @@ import type { Blobs } from '../blobs/blobs.ts'
 import { elapsedSince, type MonotonicMs } from '../clock.ts'
 import type { Address } from '../codecs.ts'
 import type { PoolNode } from '../pool-line.ts'
-import { readPool } from '../pool-snapshot.ts'
+import { maxPageBytes, readPool } from '../pool-snapshot.ts'
 import { SvcError } from '../svc-error.ts'
 import type { ClientChain } from './client-chain.ts'
 import type { ClientContext } from './context.ts'
@@ -30,9 +30,7 @@ export type PoolComparison = {
 }
 
 const rememberedMs = 60_000
-const maxParts = 2_048
-/** Parts are much smaller. Larger ones, of which an ICL could publish any number, are downloaded again. */
-const maxRememberedBytes = 65_536
+const maxParts = 256
 const maxComparisons = 8
 
 type Bytes = Uint8Array<ArrayBuffer>
@@ -51,7 +49,8 @@ export async function readPublished(
   partsOf.set(blobs, parts)
   const { nodes } = await readPool(cid, async (part) => {
     const bytes = parts.get(part) ?? (await blobs.download(part, signal))
-    if (bytes.length <= maxRememberedBytes) remember(parts, part, bytes, maxParts)
+    // An ICL could publish any number of larger ones.
+    if (bytes.length <= maxPageBytes) remember(parts, part, bytes, maxParts)
     return bytes
   })
   return nodes

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { Base64Url32, Cid, ComparatorId, IclOrigin, ModelId, ModelTier } from '../codecs.ts'
+import { Amount, ModelPrice } from './prices.ts'
 import { PromptNeeds } from './prompt-needs.ts'
 
 /** The fewest and the most nodes on a list that PromptKeyStore takes. */
@@ -22,6 +23,8 @@ export const Terms = z
     comparator: ComparatorId,
     /** What the prompt needs of a model; nothing when left out. */
     needs: PromptNeeds.exactOptional(),
+    /** The most that the job pays; only nodes that ask no more are drawn. Left out while there are no payments. */
+    offer: z.strictObject({ ...ModelPrice, delivery: Amount }).exactOptional(),
     /** The rule for how many answers have to match one another. */
     rule: AgreementRule,
     /** Nodes of the first batch. */

@@ -35,6 +35,16 @@ describe('the published pool', () => {
     }
   })
 
+  it('is drawn from under an offer, which the receipt shows', async () => {
+    const { a, nodes } = await pair()
+    const offer = { input: 5n, output: 2n ** 90n, delivery: 0n }
+    const { jobId, job, view } = await runJob(a, nodes, ['yes', 'yes', 'yes'], { offer })
+    expect(await view()).toMatchObject({ status: 'accepted' })
+    const { readToken } = job
+    const receipt = await job.api.getReceipt({ params: { jobId } }, { readToken })
+    expect(receipt.list.terms.offer).toEqual(offer)
+  })
+
   it('is not sent again to a caller that has it', async () => {
     const { a } = await pair()
     const cid = await cidOf(a)

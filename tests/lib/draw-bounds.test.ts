@@ -59,32 +59,34 @@ describe('a pool snapshot', () => {
     models: ['openai:a', 'openai:b'],
     comparators: ['exact'],
   } as const
-  const rest = '5 0,2 openai:a,openai:b exact'
+  const rest = '0,2 openai:a,openai:b exact'
   const [a, b] = [`${nodeAddress('a')} ${rest}`, `${nodeAddress('b')} ${rest}`]
-  const leaf = (...lines: readonly string[]) => ['svc-pool-v2', ...lines].join('\n')
-  const branch = (...lines: readonly string[]) => ['svc-pool-branch-v2', ...lines].join('\n')
+  const page = (...lines: readonly string[]) => ['svc-pool-page-v3', ...lines].join('\n')
+  const root = (...lines: readonly string[]) => ['svc-pool-v3', ...lines].join('\n')
+  const cid = (text: string) => cidOf(utf8(text))
+  /** Why a pool with this line of a node is refused. */
+  const lineRefusal = async (line: string) =>
+    refusal(root(`${await cid(page(line))} 5`), [page(line)])
 
   it('is what was written', async () => {
-    const { root, parts } = await snapshotPool([
+    const { parts } = await snapshotPool([
       { address: nodeAddress('a'), weight: 5, ...serving },
-      { address: nodeAddress('b'), weight: 5, ...serving },
+      { address: nodeAddress('b'), weight: 6, ...serving },
     ])
-    expect(new TextDecoder().decode(parts.get(root))).toBe(leaf(a, b))
-    expect(await refusal(leaf(a, b))).toBeUndefined()
-    const [one, two] = [leaf(a), leaf(b)]
-    const whole = branch(await cidOf(utf8(one)), await cidOf(utf8(two)))
-    expect(await refusal(whole, [one, two])).toBeUndefined()
+    const whole = root(`${await cid(page(a, b))} 5,6`)
+    expect([...parts.values()].map((bytes) => new TextDecoder().decode(bytes))).toEqual([
+      page(a, b),
+      whole,
+    ])
+    expect(await refusal(whole, [page(a, b)])).toBeUndefined()
+    const [one, two] = [page(a), page(b)]
+    const split = root(`${await cid(one)} 5`, `${await cid(two)} 6`)
+    expect(await refusal(split, [one, two])).toBeUndefined()
+    expect(await refusal(root())).toBeUndefined()
   })
 
   it('is refused with a line that is no node, and says which', async () => {
     const changes = [
-      ...[
-        [' 5 ', ' 0 '],
-        [' 5 ', ' 05 '],
-        [' 5 ', ' 1234567890 '],
-        [' 5 ', ' x '],
-        [' 5 ', ' '],
-      ],
       ...[
         ['0,2', '2,0'],
         ['0,2', '0,0'],
@@ -103,6 +105,18 @@ describe('a pool snapshot', () => {
         ['exact', 'exact more'],
         ['exact', 'exact '],
       ],
+      ...['exact 05', 'exact -1', `exact ${2n ** 96n}`, 'exact 1 1'].map((to) => ['exact', to]),
+      ...[
+        '=',
+        '=@',
+        '=@1',
+        '=@1/2/3',
+        '=@01/2',
+        '=@1/',
+        '=@/2',
+        '=@1/2@1/2',
+        `=@1/${2n ** 96n}`,
+      ].map((more) => ['openai:a', `openai:a${more}`]),
       ...[
         ['0xa', '0xA'],
         ['0xa', 'x0xa'],
@@ -110,45 +124,57 @@ describe('a pool snapshot', () => {
     ] as const
     const lines = [...changes.map(([from, to]) => a.replace(from, to)), nodeAddress('a'), '']
     for (const line of lines) {
-      expect(await refusal(leaf(line))).toBe(`${JSON.stringify(line.slice(0, 80))} is no node`)
+      expect(await lineRefusal(line)).toBe(`${JSON.stringify(line.slice(0, 80))} is no node`)
     }
-    expect(await refusal(leaf(a.replace(' 5 ', ' 200 ')))).toBeUndefined()
-    expect(await refusal(leaf(a.replace(' 5 ', ' 201 ')))).toContain('is no node')
-    expect(await refusal(leaf('y'.repeat(100)))).toBe(`"${'y'.repeat(80)}" is no node`)
+    expect(await lineRefusal(a)).toBeUndefined()
+    expect(await lineRefusal('y'.repeat(100))).toBe(`"${'y'.repeat(80)}" is no node`)
+  })
+
+  it('is refused with a weight that is none, or of no node', async () => {
+    const name = await cid(page(a))
+    for (const weight of ['0', '201', '05', '1234567890', 'x', '', '5,', '5 5', '5 ', '-5']) {
+      const line = `${name} ${weight}`
+      expect(await refusal(root(line), [page(a)])).toBe(
+        `${JSON.stringify(line.slice(0, 80))} is no part`,
+      )
+    }
+    expect(await refusal(root(`${name} 200`), [page(a)])).toBeUndefined()
+    expect(await refusal(root(`${name} 5,5`), [page(a)])).toBe(`${name} has 1 nodes and 2 weights`)
+    const both = page(a, b)
+    expect(await refusal(root(`${await cid(both)} 5`), [both])).toContain('2 nodes and 1 weights')
   })
 
   it('is refused with parts that are none, or not in order', async () => {
-    expect(await refusal(branch('none'))).toBe('"none" is no part')
-    expect(await refusal(branch('z'.repeat(100)))).toBe(`"${'z'.repeat(80)}" is no part`)
-    expect(await refusal('svc-pool-v1')).toMatch(/^bafkrei\w+ is no part of a pool$/)
+    expect(await refusal(root('none'))).toBe('"none" is no part')
+    expect(await refusal(root('z'.repeat(100)))).toBe(`"${'z'.repeat(80)}" is no part`)
+    const noPool = /^bafkrei\w+ is no part of a pool$/
+    expect(await refusal('svc-pool-v2')).toMatch(noPool)
+    expect(await refusal(page(a))).toMatch(noPool)
+    const [one, two] = [page(a), page(b)]
+    // No page leads to others.
+    const inner = root(`${await cid(one)} 5`)
+    expect(await refusal(root(`${await cid(inner)} 5`), [inner, one])).toMatch(noPool)
     const order = 'its nodes are out of order, or there twice'
-    expect(await refusal(leaf(b, a))).toBe(order)
-    expect(await refusal(leaf(a, a))).toBe(order)
-    const [one, two] = [leaf(a), leaf(b)]
-    const turned = branch(await cidOf(utf8(two)), await cidOf(utf8(one)))
+    for (const lines of [page(b, a), page(a, a)]) {
+      expect(await refusal(root(`${await cid(lines)} 5,5`), [lines])).toBe(order)
+    }
+    const turned = root(`${await cid(two)} 5`, `${await cid(one)} 5`)
     expect(await refusal(turned, [one, two])).toBe(order)
-    const missing = branch(await cidOf(utf8(one)))
+    const twice = root(`${await cid(one)} 5`, `${await cid(one)} 5`)
+    expect(await refusal(twice, [one])).toBe(order)
+    const missing = root(`${await cid(one)} 5`)
     expect(await refusal(missing)).toMatch(/^bafkrei\w+ has other content than its name says$/)
   })
 
-  it('has no more parts below one another than an address has digits', async () => {
-    const towerOf = async (height: number) => {
-      const texts = [leaf(a)]
-      for (let level = 0; level < height; level++) {
-        texts.unshift(branch(await cidOf(utf8(texts[0]!))))
-      }
-      return texts
-    }
-    const [top, ...below] = await towerOf(40)
-    expect(await refusal(top!, below)).toBeUndefined()
-    const [higher, ...rest] = await towerOf(41)
-    expect(await refusal(higher!, rest)).toBe('it has too many parts')
-  })
-
-  it('has no more than 100,000 nodes', async () => {
-    const line = (index: number) => `0x${index.toString(16).padStart(40, '0')} 1 0 openai:a exact`
-    const lines = Array.from({ length: 100_001 }, (_, index) => line(index))
-    expect(await refusal(leaf(...lines))).toBe('it has too many nodes')
+  it('has no more than 1,024 pages and 100,000 nodes, and no page is loaded of more', async () => {
+    const name = await cid(page(a))
+    const many = (count: number, weights: string) =>
+      refusal(root(...Array.from({ length: count }, () => `${name} ${weights}`)))
+    expect(await many(1_025, '5')).toBe('it has too many parts')
+    expect(await many(1_024, '5')).toContain('has other content than its name says')
+    const hundred = Array.from({ length: 100 }, () => 5).join()
+    expect(await many(1_001, hundred)).toBe('it has too many nodes')
+    expect(await many(1_000, hundred)).toContain('has other content than its name says')
   })
 })
 

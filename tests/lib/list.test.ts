@@ -41,6 +41,8 @@ const terms: Terms = {
   salt: 'A'.repeat(43),
 }
 
+const offer = { input: 10n, output: 20n, delivery: 2n ** 60n }
+
 const node = (digit: string, changes: Partial<PoolNode> = {}): PoolNode => ({
   address: nodeAddress(digit),
   weight: 100,
@@ -69,6 +71,7 @@ describe('terms', () => {
       { min_tier: 0 },
       { comparator: 'similar/2' },
       { needs: { parts: ['stop'] } },
+      { offer },
       { rule: 'any-two' },
       { quorum: 4 },
       { max_answers: 6 },
@@ -145,6 +148,28 @@ describe('a list', () => {
     expect(candidatesOf(unfit, terms, undefined)).toEqual(unfit.slice(3))
     const list = drawList(key, terms, [...unfit, ...fit])
     expect(list.toSorted()).toEqual(fit.map(({ address }) => address))
+  })
+})
+
+describe('an offer', () => {
+  it('is for nodes that ask no more for the model and a delivery, and for all without prices', () => {
+    const asking = (input: bigint, output: bigint, delivery = 0n) => ({
+      asks: [{ model_id: 'openai:test', input, output }],
+      delivery,
+    })
+    const fit = [
+      node('1'),
+      node('2', asking(10n, 20n, 2n ** 60n)),
+      node('3', { asks: [{ model_id: 'openai:other', input: 99n, output: 99n }] }),
+    ]
+    const dear = [
+      node('4', asking(11n, 20n)),
+      node('5', asking(10n, 21n)),
+      node('6', asking(10n, 20n, 2n ** 60n + 1n)),
+      node('7', { delivery: 2n ** 60n + 1n }),
+    ]
+    expect(candidatesOf([...fit, ...dear], { ...terms, offer }, client)).toEqual(fit)
+    expect(candidatesOf([...fit, ...dear], terms, client)).toEqual([...fit, ...dear])
   })
 })
 

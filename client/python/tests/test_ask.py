@@ -32,14 +32,16 @@ def grant(node, key=None, chain_id=31_337):
 
 def drawn(vector):
     """The vector with a pool and a list of nodes whose wallets are known."""
-    lines = [f"{node} 100 0 openai:test similar/2" for node in sorted(nodes)]
-    blob = "\n".join(["svc-pool-v2", *lines])
-    root = cid_of(blob.encode())
-    terms, pool = {**vector["terms"], "pool_cid": root}, read_pool(root, lambda _: blob.encode())
+    page = "\n".join(["svc-pool-page-v3", *(f"{node} 0 openai:test similar/2" for node in sorted(nodes))])
+    weights = ",".join("100" for _ in nodes)
+    top = f"svc-pool-v3\n{cid_of(page.encode())} {weights}"
+    blobs = {cid_of(blob.encode()): blob for blob in (page, top)}
+    root = cid_of(top.encode())
+    terms, pool = {**vector["terms"], "pool_cid": root}, read_pool(root, lambda cid: blobs[cid].encode())
     names = vector["client"], int(vector["kpHighHandle"]), int(vector["kpLowHandle"])
     seed = list_seed(vector["chainId"], vector["store"], *names, hash_of(terms), vector["blockHash"])
     members = draw_list(seed, candidates_of(pool, terms, vector["client"]), terms["list_length"])
-    return {**vector, "terms": terms, "pool": {root: blob}, "list": members}
+    return {**vector, "terms": terms, "pool": blobs, "list": members}
 
 
 class Ask(unittest.TestCase):

@@ -72,7 +72,14 @@ class Vectors(unittest.TestCase):
     def test_a_pool_with_a_changed_weight_is_refused(self):
         draw = read("lists")["draws"][0]
         with self.assertRaisesRegex(SvcError, "other content"):
-            read_pool(draw["terms"]["pool_cid"], lambda cid: draw["pool"][cid].replace(" 75 ", " 76 ").encode())
+            read_pool(draw["terms"]["pool_cid"], lambda cid: draw["pool"][cid].replace(",75,", ",76,").encode())
+
+    def test_invalid_pools_are_refused(self):
+        for one in self.each(read("lists")["invalidPools"]):
+            with self.assertRaises(SvcError) as refused:
+                read_pool(one["root"], lambda cid: one["pool"][cid].encode())
+            self.assertEqual(refused.exception.code, "pool-snapshot-invalid")
+            self.assertNotIn("other content", str(refused.exception))
 
     def test_first_seats(self):
         for seats in self.each(read("lists")["firstSeats"]):

@@ -94,7 +94,7 @@ describe('the terms of a job', () => {
 
   it('are not made of a pool that holds other bytes than its name says, or is not there', async () => {
     const { world } = await chosen()
-    const blobs = { download: async () => new TextEncoder().encode('svc-pool-v2') }
+    const blobs = { download: async () => new TextEncoder().encode('svc-pool-v3') }
     await expect(chooseTerms({ ...world.context, blobs }, wish)).rejects.toMatchObject({
       code: 'pool-snapshot-invalid',
     })

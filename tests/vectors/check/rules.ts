@@ -11,7 +11,7 @@ import { termsHash } from '../../../lib/terms.ts'
 import { type Case, same } from '../../runtimes/inside/case.ts'
 import agreements from '../agreements.json' with { type: 'json' }
 import lists from '../lists.json' with { type: 'json' }
-import { caseOf } from './case-of.ts'
+import { caseOf, codeOf } from './case-of.ts'
 
 const handles = (of: { readonly kpHighHandle: string; readonly kpLowHandle: string }) => ({
   kpHighHandle: BigInt(of.kpHighHandle),
@@ -43,6 +43,11 @@ export const ruleCases: readonly Case[] = [
     )
     same('the seed', listSeedOf(key), draw.seed)
     same('the list', drawList(key, terms, nodes).join(), draw.list.join())
+  }),
+  caseOf('invalid pools', lists.invalidPools, async ({ root, pool }) => {
+    const blobs = new Map(Object.entries(pool))
+    const read = readPool(root, async (cid) => utf8(blobs.get(cid) ?? ''))
+    same('the refusal', await codeOf(read), 'pool-snapshot-invalid')
   }),
   caseOf('first seats', lists.firstSeats, ({ length, passed, quorum, positions }) =>
     same('who is seated', firstPositions(length, passed, quorum).join(), positions.join()),

@@ -11,11 +11,13 @@ from .schema import cid_pattern, prompt_parts
 _model = re.compile("[a-z0-9][a-z0-9-]{0,31}:[A-Za-z0-9._:/@+-]{1,96}")
 _number = "(?:0|[1-9][0-9]{0,6})"
 _comparators = "exact(?:,similar/2)?(?:,structured/1)?|similar/2(?:,structured/1)?|structured/1"
+_amount = "(?:0|[1-9][0-9]{0,28})"
+_page = re.compile(f"({cid_pattern}) ({_number}(?:,{_number})*)")
 _line = re.compile(
-    f"(0x[0-9a-f]{{40}}) ({_number}) ({_number}(?:,{_number})*) ([^ ]+) ({_comparators})"
+    f"(0x[0-9a-f]{{40}}) ({_number}(?:,{_number})*) ([^ ]+) ({_comparators})(?: ({_amount}))?"
 )
-_taken = re.compile(f"([a-z_+]*):({_number}?):({_number}?)")
-_most_nodes, _most_parts, _address_digits = 100_000, 50_000, 40
+_told = re.compile(f"(?:([a-z_+]*):({_number}?):({_number}?))?(?:@({_amount})/({_amount}))?")
+_most_nodes, _most_pages = 100_000, 1_024
 _check = checker(
     "pool-snapshot-invalid",
     "The pool snapshot does not hold",
@@ -24,13 +26,14 @@ _check = checker(
 
 
 class PoolNode(NamedTuple):
-    """`models` maps each model to what it takes beyond a short conversation: parts, most bytes, most tokens."""
+    """`models` maps each model to what it takes beyond a short conversation (parts, most bytes, most tokens) and asks for (input, output)."""
 
     address: str
     weight: int
     tiers: Sequence[int]
-    models: dict[str, tuple[Sequence[str], Optional[int], Optional[int]]]
+    models: dict[str, tuple[Sequence[str], Optional[int], Optional[int], int, int]]
     comparators: Sequence[str]
+    delivery: int
 
 
 def job_id_of(chain_id: int, client: str, prompt_cid: str, high: int, low: int, nonce: int) -> str:
@@ -57,16 +60,18 @@ def candidates_of(pool: Sequence[PoolNode], terms: dict[str, Any], client: str) 
         for node in pool
         if node.address != client
         and terms["model_id"] in node.models
-        and _takes(node.models[terms["model_id"]], terms.get("needs", {}))
+        and _takes(node, terms["model_id"], terms.get("needs", {}), terms.get("offer"))
         and terms["comparator"] in node.comparators
         and max(node.tiers) >= terms["min_tier"]
     ]
 
 
-def _takes(taken: tuple[Sequence[str], Optional[int], Optional[int]], needs: dict[str, Any]) -> bool:
-    parts, most_bytes, most_tokens = taken
+def _takes(node: PoolNode, model: str, needs: dict[str, Any], offer: Optional[dict[str, str]]) -> bool:
+    parts, most_bytes, most_tokens, *asks = node.models[model]
+    most = [int(offer[name]) for name in ("input", "output", "delivery")] if offer else None
     return (
-        all(part in parts for part in needs.get("parts", ()))
+        (most is None or all(ask <= limit for ask, limit in zip([*asks, node.delivery], most)))
+        and all(part in parts for part in needs.get("parts", ()))
         and (most_bytes is None or needs.get("prompt_bytes", 0) <= most_bytes)
         and (most_tokens is None or needs.get("output_tokens", 0) <= most_tokens)
     )
@@ -105,58 +110,62 @@ def first_positions(length: int, passed: Sequence[dict[str, Any]], quorum: int) 
 
 def read_pool(root: str, load: Callable[[str], bytes]) -> list[PoolNode]:
     """Reads a pool's nodes from its blobs, each checked against its CID. Raises SvcError `pool-snapshot-invalid`."""
-    nodes: list[PoolNode] = []
-    parts = 0
 
-    def read(cid: str, depth: int) -> None:
-        nonlocal parts
-        parts += 1
-        _check(depth <= _address_digits and parts <= _most_parts, "it has too many parts")
+    def read(cid: str, header: str) -> list[str]:
         blob = load(cid)
         _check(cid_of(blob) == cid, f"{cid} has other content than its name says")
-        header, *lines = blob.decode(errors="replace").split("\n")
-        if header == "svc-pool-v2":
-            _check(len(nodes) + len(lines) <= _most_nodes, "it has too many nodes")
-            nodes.extend(map(_node_of, lines))
-        else:
-            _check(header == "svc-pool-branch-v2", f"{cid} is no part of a pool")
-            _check(len(lines) <= 16, "it has too many parts")
-            for line in lines:
-                _check(re.fullmatch(cid_pattern, line) is not None, f"{line[:80]!r} is no part")
-                read(line, depth + 1)
+        first, *lines = blob.decode(errors="replace").split("\n")
+        _check(first == header, f"{cid} is no part of a pool")
+        return lines
 
-    read(root, 0)
+    pages = [_page_in(line) for line in read(root, "svc-pool-v3")]
+    _check(len(pages) <= _most_pages, "it has too many parts")
+    _check(sum(len(weights) for _, weights in pages) <= _most_nodes, "it has too many nodes")
+    nodes: list[PoolNode] = []
+    for cid, weights in pages:
+        lines = read(cid, "svc-pool-page-v3")
+        _check(len(lines) == len(weights), f"{cid} has {len(lines)} nodes and {len(weights)} weights")
+        nodes.extend(map(_node_of, lines, weights))
     ordered = all(one.address < next.address for one, next in zip(nodes, nodes[1:]))
     _check(ordered, "its nodes are out of order, or there twice")
     return nodes
 
 
-def _node_of(line: str) -> PoolNode:
+def _page_in(line: str) -> tuple[str, list[int]]:
+    found = _page.fullmatch(line)
+    weights = [int(weight) for weight in found[2].split(",")] if found else [0]
+    _check(min(weights) >= 1 and max(weights) <= 200, f"{line[:80]!r} is no part")
+    return found[1], weights
+
+
+def _node_of(line: str, weight: int) -> PoolNode:
     wrong = f"{line[:80]!r} is no node"
     found = _line.fullmatch(line)
     _check(found is not None, wrong)
-    address, weight, tiers, told, comparators = found.groups()
+    address, tiers, told, comparators, delivery = found.groups()
     models = {}
     names = told.split(",")
     for name in names:
-        model, _, taken = name.partition("=")
-        _check(_model.fullmatch(model) is not None and (taken != "" or "=" not in name), wrong)
-        models[model] = _taken_of(taken, wrong) if taken else ((), None, None)
+        model, mark, more = name.partition("=")
+        _check(_model.fullmatch(model) is not None and bool(more) == bool(mark), wrong)
+        models[model] = _told_of(more, wrong)
     tier_list = [int(tier) for tier in tiers.split(",")]
-    _check(1 <= int(weight) <= 200 and max(tier_list) <= 255, wrong)
-    _check(len(names) == len(models) <= 64, wrong)
+    _check(max(tier_list) <= 255 and len(names) == len(models) <= 64, wrong)
     _check(list(models) == sorted(models) and tier_list == sorted(set(tier_list)), wrong)
-    return PoolNode(address, int(weight), tier_list, models, comparators.split(","))
+    return PoolNode(address, weight, tier_list, models, comparators.split(","), _amount_of(delivery, wrong))
 
 
-def _taken_of(text: str, wrong: str) -> tuple[Sequence[str], Optional[int], Optional[int]]:
-    found = _taken.fullmatch(text)
-    _check(found is not None and text != "::", wrong)
+def _told_of(text: str, wrong: str) -> tuple[Sequence[str], Optional[int], Optional[int], int, int]:
+    found = _told.fullmatch(text)
+    _check(found is not None and text.partition("@")[0] != "::", wrong)
     parts = found[1].split("+") if found[1] else []
     most_bytes, most_tokens = (int(found[at]) if found[at] else None for at in (2, 3))
     _check(parts == sorted(set(parts) & set(prompt_parts)), wrong)
     _check(most_bytes is None or 8_192 <= most_bytes <= 1_048_576, wrong)
     _check(most_tokens is None or 1_024 <= most_tokens <= 1_000_000, wrong)
-    return parts, most_bytes, most_tokens
+    return parts, most_bytes, most_tokens, _amount_of(found[4], wrong), _amount_of(found[5], wrong)
 
 
+def _amount_of(text: Optional[str], wrong: str) -> int:
+    _check(int(text or 0) < 2**96, wrong)
+    return int(text or 0)

@@ -72,6 +72,7 @@ _last2, _last3 = "[AQgw]", "[AEIMQUYcgkosw048]"
 address = text("0x[0-9a-f]{40}")
 hash32 = text("0x[0-9a-f]{64}")
 uint256 = text("0|[1-9][0-9]{0,77}", lambda digits: int(digits) < 2**256)
+amount = text("0|[1-9][0-9]{0,28}", lambda digits: int(digits) < 2**96)
 icl_origin = text(r"[\x21-\x7e]{1,512}")
 # The first character after the prefix also ends the digest's length.
 cid_pattern = "bafkrei[a-h][a-z2-7]{50}[aeimquy4]"
@@ -126,13 +127,14 @@ terms = record(
         output_tokens=integer(1_025, 8_192),
         optional=("parts", "prompt_bytes", "output_tokens"),
     ),
+    offer=record(input=amount, output=amount, delivery=amount),
     rule=one_of("three", "any-two", "majority"),
     quorum=integer(3, 6),
     max_answers=integer(3, 7),
     min_matches=integer(1, 6),
     list_length=integer(3, 16),
     salt=base64url32,
-    optional=("needs",),
+    optional=("needs", "offer"),
 )
 _block = record(number=uint256, hash=hash32)
 _members = array(address, 3, 16)
