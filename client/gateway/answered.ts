@@ -79,9 +79,9 @@ export type Said = {
 }
 
 /** Reads what an answer says, and the tools that it calls. */
-export function saidIn({ inference: { answer, output, jobId } }: Answered): Said {
-  if (!answer) return { content: output, calls: [], isCut: false }
-  const isCut = answer.finish_reason === 'length'
+export function saidIn({ inference: { answer, output, jobId, ended } }: Answered): Said {
+  const isCut = ended === 'length'
+  if (!answer) return { content: output, calls: [], isCut }
   if ('content' in answer) return { content: answer.content, calls: [], isCut }
   const calls = answer.tool_calls.map((called, index) => ({
     id: `call_${jobId.slice(2, 26)}_${index}`,

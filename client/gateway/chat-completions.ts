@@ -32,8 +32,6 @@ const tokensOf = (answered: Answered) => {
   return { prompt_tokens: asked, completion_tokens: said, total_tokens: total }
 }
 
-const finishOf = ({ inference: { answer } }: Answered): string => answer?.finish_reason ?? 'stop'
-
 /** An answer as one completion. */
 function completionOf(answered: Answered) {
   const { content, calls } = saidIn(answered)
@@ -54,7 +52,7 @@ function completionOf(answered: Answered) {
           ...(calls.length > 0 && { tool_calls: toolCalls }),
         },
         logprobs: null,
-        finish_reason: finishOf(answered),
+        finish_reason: answered.inference.ended,
       },
     ],
     usage: tokensOf(answered),
@@ -83,7 +81,7 @@ function chunksOf(answered: Answered, includeUsage: boolean): readonly object[] 
         chunk({ tool_calls: [{ index, function: { arguments: piece } }] }, null),
       ),
     ]),
-    { ...chunk({}, finishOf(answered)), ...proofOf(answered) },
+    { ...chunk({}, answered.inference.ended), ...proofOf(answered) },
     ...(includeUsage ? [{ ...common, choices: [], usage: tokensOf(answered) }] : []),
   ]
 }

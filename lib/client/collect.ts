@@ -13,7 +13,7 @@ import type { JobView } from '../schemas/jobs.ts'
 import type { PromptDocument } from '../schemas/prompt.ts'
 import { SvcError } from '../svc-error.ts'
 import { attestedBy } from '../teacher.ts'
-import { agreedIn } from './agreed.ts'
+import { agreedIn, deliveredAnswer } from './agreed.ts'
 import { checkCommitment } from './check-commitment.ts'
 import { type ExpectedJob, fetchCheckedReceipt } from './check-receipt.ts'
 import { toClientError } from './client-error.ts'
@@ -105,13 +105,16 @@ async function check(
     await checkOutput(text, receipt, { prompt, secret })
     return text
   })
+  const answer = isStructured(prompt) ? readAnswer(output) : undefined
+  const isCut = deliveredAnswer(receipt).ended === 'length'
   return {
     jobId,
     readToken,
     status: 'accepted',
     model: receipt.list.terms.model_id,
     output,
-    ...(isStructured(prompt) && { answer: readAnswer(output) }),
+    ...(answer && { answer }),
+    ended: answer?.finish_reason ?? (isCut ? 'length' : 'stop'),
     deliverer: receipt.tally.body.deliverer,
     agreed: agreedIn(receipt),
     ...(receipt.attested && { attested: attestedBy(receipt.attested) }),

@@ -1,7 +1,7 @@
 import { causes, isCause, remedyFor, whatOf } from '../causes.ts'
 import type { Address, Hash32, JobId } from '../codecs.ts'
 import type { EncryptStep } from '../coprocessor/coprocessor.ts'
-import type { AnswerDocument } from '../schemas/answer.ts'
+import type { AnswerDocument, Ended } from '../schemas/answer.ts'
 import type {
   AssignmentReason,
   DeliveryReason,
@@ -47,6 +47,8 @@ export type AcceptedInference = Common & {
   readonly output: string
   /** The answer document, where `output` is one. */
   readonly answer?: AnswerDocument
+  /** How the model ended it: by its document, else by the deliverer's word. */
+  readonly ended: Ended
   /** The node that delivered. */
   readonly deliverer: Address
   readonly agreed: Agreed

@@ -54,6 +54,9 @@ const callsBody = (protocol: ProviderCall['protocol'], model: string, calls: Scr
   }
 }
 
+/** What ends an answer that its provider says it cut off. */
+export const cutOff = ' (cut off)'
+
 const answerBody = (protocol: ProviderCall['protocol'], model: string, answer: string) =>
   protocol === 'openai'
     ? {
@@ -62,7 +65,11 @@ const answerBody = (protocol: ProviderCall['protocol'], model: string, answer: s
         created: 1,
         model,
         choices: [
-          { index: 0, finish_reason: 'stop', message: { role: 'assistant', content: answer } },
+          {
+            index: 0,
+            finish_reason: answer.endsWith(cutOff) ? 'length' : 'stop',
+            message: { role: 'assistant', content: answer },
+          },
         ],
         usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
       }

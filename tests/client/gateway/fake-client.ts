@@ -16,6 +16,7 @@ export const acceptedAs = (output: string, model: string): AcceptedInference =>
     status: 'accepted',
     model,
     output,
+    ended: 'stop',
     agreed: { agreed: 3, answers: 3, differed: [], listLength: 9, isWholePool: false },
     receiptHash: `0x${'cd'.repeat(32)}`,
     commitTx: `0x${'ef'.repeat(32)}`,

@@ -14,7 +14,7 @@ import { createClient } from '../../../lib/client/client.ts'
 import type { JobId } from '../../../lib/codecs.ts'
 import { systemClock } from '../../../lib/system.ts'
 import { builtBinary } from '../../binary/executable.ts'
-import { startProviderServer } from '../../e2e/provider-server.ts'
+import { cutOff, startProviderServer } from '../../e2e/provider-server.ts'
 import { breadAnswer, liftAnswer } from '../../lib/comparators/texts.ts'
 
 const model = 'openai:gpt-4o-mini'
@@ -173,6 +173,12 @@ describe('the openai package at the gateway', () => {
     expect(refused).toMatchObject({ status: 400, code: 'unsupported_value' })
     expect((refused as Error).message).toContain('0 take json_object, and a job needs 3')
     expect(provider.calls).toEqual([])
+  })
+
+  it('hears that a plain answer was cut off', async () => {
+    answer = () => `The ferry${cutOff}`
+    const { choices } = await openai.chat.completions.create(ask('And where does it go?'))
+    expect(choices[0]).toMatchObject({ finish_reason: 'length' })
   })
 
   it.each([model, 'anthropic:claude-sonnet-5-5'])(

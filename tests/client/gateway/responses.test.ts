@@ -176,8 +176,7 @@ describe('a response', () => {
   })
 
   it('that was cut off is incomplete', async () => {
-    const answer = { version: 1, content: '{"a', finish_reason: 'length' } as const
-    const cut = { ...acceptedAs('{}', 'openai:one'), answer }
+    const cut = { ...acceptedAs('A gull', 'openai:one'), ended: 'length' as const }
     const body = await (await fakeGateway(() => cut).post(asked, {}, path)).json()
     expect(body).toMatchObject({
       status: 'incomplete',
