@@ -7,7 +7,10 @@ import { shownJob } from '../rules/shown-job.ts'
 import { viewFault } from './view-fault.ts'
 import { viewAssignment, viewJob } from './view-job.ts'
 
-/** Returns a job's history for its client. Signed statements and scores are in it once the job has settled. */
+/**
+ * Returns a job's history for its client. Signed statements and scores are in it once the job has settled, deliveries only in that of an
+ * accepted job: its client reads an output that it pays for.
+ */
 export async function viewRecord(deps: Dependencies, found: Job): Promise<JobRecord> {
   const job = shownJob(found)
   return {
@@ -35,6 +38,7 @@ function recordOfTurn(
   const deliverer = job.assignments.find((assignment) => assignment.fence === fence)
   if (!deliverer) throw new TypeError(`The deliverer ${fence} has no assignment`)
   const endedAt = failed?.at ?? job.settledAt
+  const isAccepted = job.phase === 'accepted'
   return {
     deliverer: deliverer.node,
     fence,
@@ -42,9 +46,10 @@ function recordOfTurn(
     ...(failed && { reason: failed.reason }),
     ...(failed?.abort && { abort: signedOf(failed.abort) }),
     ...(endedAt !== undefined && { ended_at: toSeconds(endedAt) }),
-    ...(delivery && { delivery: signedOf(delivery) }),
-    verdicts: verdicts.map(signedOf),
-    ...(opened && { attested: [...opened] }),
+    ...(isAccepted && delivery && { delivery: signedOf(delivery) }),
+    // Each is about the delivery, and cannot be checked without it.
+    verdicts: isAccepted ? verdicts.map(signedOf) : [],
+    ...(isAccepted && opened && { attested: [...opened] }),
   }
 }
 

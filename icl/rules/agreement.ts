@@ -9,7 +9,7 @@ import { settle } from './settle.ts'
 export function decided(job: Job, moment: Moment): Change {
   const { now } = moment
   const answers = answersOf(job)
-  if (answers.length < job.seats || job.cancelledAt !== undefined) return changeTo(job)
+  if (answers.length < job.seats) return changeTo(job)
   const decision = decisionOf(job, seatable(job).length)
   switch (decision.outcome) {
     case 'disputed':

@@ -22,8 +22,11 @@ import { settle } from './settle.ts'
 export function applyFinding(job: Job, finding: Finding, { now, limits }: Moment): Transition {
   const assignment = assignmentOf(job, finding.node)
   // The finding is too late: the job has ended, or the node has an offer or a newer assignment.
-  const hasEnded = isSettled(job.phase) || job.cancelledAt !== undefined
-  if (hasEnded || assignment?.fence !== finding.fence || assignment.status !== 'awaiting-grant') {
+  if (
+    isSettled(job.phase) ||
+    assignment?.fence !== finding.fence ||
+    assignment.status !== 'awaiting-grant'
+  ) {
     return changeTo(job)
   }
   const granted = (event: string, change: Partial<Assignment>) => {

@@ -139,8 +139,6 @@ export type Job = {
   readonly passed: readonly Passed[]
   readonly firstCommitted?: FirstCommitted
   readonly agreement?: Agreement
-  /** When the client cancelled the job. If answers are being revealed then, the job settles after these. */
-  readonly cancelledAt?: number
   /** What nodes provably did wrong. */
   readonly faults?: readonly Fault[] | undefined
   /** For an accepted job: the fields of its receipt that this document does not hold otherwise. */

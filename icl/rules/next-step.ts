@@ -8,16 +8,16 @@ import { mayStillReveal } from './seats.ts'
 export type Next = { readonly step: NextStep; readonly deadline?: number | undefined }
 
 export function nextStep(job: Job, assignment: Assignment): Next {
-  const isCancelled = job.cancelledAt !== undefined
   if (isSettled(job.phase)) return { step: 'over' }
   switch (assignment.status) {
     case 'awaiting-grant':
     case 'offered':
     case 'claimed':
-      return isCancelled ? { step: 'over' } : { step: 'work', deadline: assignment.deadline }
+      return { step: 'work', deadline: assignment.deadline }
     case 'committed':
-      if (isRevealing(assignment)) return { step: 'reveal', deadline: assignment.deadline }
-      return { step: isCancelled ? 'over' : 'wait' }
+      return isRevealing(assignment)
+        ? { step: 'reveal', deadline: assignment.deadline }
+        : { step: 'wait' }
     case 'aborted':
     case 'lapsed':
       return mayStillReveal(job, assignment) ? { step: 'reveal' } : { step: 'over' }

@@ -5,7 +5,7 @@
  * the checkers that committed open their numbers. The job settles with the last opening. The numbers decide nothing.
  *
  * Failure cases: a node that does not open its numbers within the time to reveal an answer is left out. That costs it nothing, and its
- * verdict counts. At the job's deadline, or when the client cancels, the job is accepted without further waiting.
+ * verdict counts. At the job's deadline the job is accepted without further waiting.
  */
 
 import type { Hash32 } from '../../lib/codecs.ts'

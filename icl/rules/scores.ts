@@ -36,7 +36,7 @@ export const scoresOf = (job: Job): readonly Effect[] => {
   return [...effects, ...blames]
 }
 
-/** The fences of the agreement, if there is one, also in a job that was cancelled before the decision. */
+/** The fences of the agreement, if there is one, also in a job that ended before the decision. */
 function groupOf(job: Job): readonly number[] | undefined {
   if (job.agreement) return job.agreement.group
   const decision = decisionOf(job)

@@ -33,13 +33,9 @@ export const mayStillReveal = (job: Job, assignment: Assignment): boolean =>
   job.agreement === undefined &&
   assignmentAt(job, assignment.seat)?.fence === assignment.fence
 
-/** The current assignments whose deadlines count. Once the client has cancelled, these are only the ones that are being revealed. */
+/** The current assignments whose deadlines count. */
 export const timedAssignments = (job: Job): readonly Assignment[] =>
-  currentAssignments(job).filter(
-    (assignment) =>
-      assignment.deadline !== undefined &&
-      (job.cancelledAt === undefined || isRevealing(assignment)),
-  )
+  currentAssignments(job).filter(({ deadline }) => deadline !== undefined)
 
 /** The seats that no assignment holds. */
 export const emptySeats = (job: Job): readonly number[] =>

@@ -1,8 +1,6 @@
 import type { JobPhase, JobReason } from '../../lib/schemas/jobs.ts'
-import { currentTurn } from './agreed.ts'
 import type { Effect } from './effects.ts'
 import {
-  afterwards,
   type Change,
   changeTo,
   isSettled,
@@ -12,7 +10,6 @@ import {
   type Transition,
 } from './job.ts'
 import { scoresOf } from './scores.ts'
-import { timedAssignments } from './seats.ts'
 import { noticesOf } from './webhook.ts'
 
 /** Settles a job for good. Only here the answers of a job score their nodes. */
@@ -27,21 +24,13 @@ export function settle(job: Job, phase: JobPhase, reason: JobReason, now: number
 }
 
 /**
- * Cancels for the client. The job ends at once, unless the answers of a batch are being revealed: these are still collected and score their
- * nodes, so that nobody can choose by a revealed answer whether it counts. No more nodes are seated.
+ * Cancels for the client, before a node has committed. A later cancellation would let the client burn the inferences of honest nodes, and
+ * choose by what it sees of the answers whether they count.
  */
 export function cancel(job: Job, now: number): Transition {
-  if (job.phase === 'cancelled' || job.cancelledAt !== undefined) return changeTo(job)
+  if (job.phase === 'cancelled') return changeTo(job)
   if (isSettled(job.phase)) return refuse('job-settled', `The job is already ${job.phase}`)
-  // The delivery is settled. The job waits only for numbers, which decide nothing.
-  if (currentTurn(job)?.opening) return settle(job, 'accepted', 'quorum-agreed', now)
-  return changeTo({ ...job, cancelledAt: now })
-}
-
-/** Settles a job that the client has cancelled, once no answer is being revealed any more. Returns other changes as they are. */
-export function concluded(change: Change, now: number): Change {
-  const { job } = change
-  const isCancelled = job.cancelledAt !== undefined && !isSettled(job.phase)
-  if (!isCancelled || timedAssignments(job).length > 0) return change
-  return afterwards(change, () => settle(job, 'cancelled', 'cancelled-by-client', now))
+  if (job.assignments.some(({ commitment }) => commitment !== undefined))
+    return refuse('too-late-to-cancel', 'It ends by itself')
+  return settle(job, 'cancelled', 'cancelled-by-client', now)
 }

@@ -1,33 +1,26 @@
-import type { JobReason } from '../../lib/schemas/jobs.ts'
 import { type Assignment, isSettled, type Job } from './job.ts'
 
 /**
- * The job as shown to everybody but its nodes. Until it has settled, it does not reveal whether answers agree. Otherwise a client could
- * cancel whenever it dislikes what it sees, and choose which results are scored. Seats that were filled after all of the quorum had
+ * The job as shown to everybody but its nodes. Until it has settled, it does not reveal whether answers agree: a node of the client's could
+ * act on it. Seats that were filled after all of the quorum had
  * committed are left out, because most of them exist only where answers differ.
  */
 export function shownJob(job: Job): Job {
   if (isSettled(job.phase)) return job
-  const { agreement: _, faults: __, cancelledAt, firstCommitted, heldFrom, ...rest } = job
+  const { agreement: _, faults: __, firstCommitted, heldFrom, ...rest } = job
   const seated = firstCommitted
     ? job.assignments.filter(({ fence }) => fence < firstCommitted.nextFence)
     : job.assignments
   return {
     ...rest,
-    ...(cancelledAt !== undefined && { phase: 'cancelled' }),
-    reason: shownReason(job),
+    // Hidden after the first commitments, because a seat may be empty then on account of the answers.
+    reason: firstCommitted ? undefined : job.reason,
     seats: job.list.terms.quorum,
     assignments: seated.map(shownAssignment),
     passed: firstCommitted?.passed ?? job.passed,
     events: heldFrom === undefined ? job.events : job.events.filter(({ seq }) => seq < heldFrom),
     outbox: firstCommitted ? [] : job.outbox,
   }
-}
-
-/** What a job waits for. Hidden after the first commitments, because a seat may be empty then on account of the answers. */
-function shownReason({ cancelledAt, firstCommitted, reason }: Job): JobReason | undefined {
-  if (cancelledAt !== undefined) return 'cancelled-by-client'
-  return firstCommitted ? undefined : reason
 }
 
 /** An assignment of a running job. From its claim on it looks the same, whatever its node says. */

@@ -58,15 +58,13 @@ export function tick(
   moment: Moment,
 ): Change {
   const { now } = moment
-  const isCancelled = job.cancelledAt !== undefined
   if (now >= job.deadline) {
-    if (isCancelled) return settle(job, 'cancelled', 'cancelled-by-client', now)
     return currentTurn(job)?.opening
       ? settle(job, 'accepted', 'quorum-agreed', now)
       : settle(job, 'expired', job.reason ?? 'deadline-passed', now)
   }
   const lapsed = afterwards(lapse(job, now), (next) => lapseTurn(next, moment))
-  if (!members || isCancelled || isSettled(lapsed.job.phase)) return lapsed
+  if (!members || isSettled(lapsed.job.phase)) return lapsed
   const vacant = afterwards(lapsed, (next) => vacateFullNodes(next, members, now))
   return afterwards(vacant, (next) => fillSeats(next, members, moment))
 }
@@ -74,7 +72,6 @@ export function tick(
 /** True when the next tick needs the members' states: a seat is or may become empty, and it is time to fill it. */
 export const needsMembers = (job: Job, now: number): boolean =>
   !isSettled(job.phase) &&
-  job.cancelledAt === undefined &&
   now < job.deadline &&
   ((job.fillAt !== undefined && job.fillAt <= now) || overdueAssignments(job, now).length > 0)
 

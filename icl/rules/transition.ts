@@ -47,7 +47,7 @@ import { missTime } from './outages.ts'
 import { applyEffectCommand, takeReceipt } from './outbox.ts'
 import { emptySeats, mayStillReveal, timedAssignments } from './seats.ts'
 import { hasKeyOfAnother } from './session-keys.ts'
-import { cancel, concluded } from './settle.ts'
+import { cancel } from './settle.ts'
 import { tick } from './tick.ts'
 
 /** Decides the next state of a job. Pure: the same job, command and time (milliseconds) give the same transition. */
@@ -55,7 +55,7 @@ export function transition(job: Job, command: Command, now: number, limits: JobL
   if (command.type === 'effects-seen') return oneByOne(job, command.news, { now, limits })
   const next = apply(job, command, { now, limits })
   if ('refused' in next) return next.noted ? { ...next, noted: ready(next.noted, now) } : next
-  return next.job === job && next.effects.length === 0 ? next : ready(concluded(next, now), now)
+  return next.job === job && next.effects.length === 0 ? next : ready(next, now)
 }
 
 /** Applies several commands in order. A refused command changes nothing. */
@@ -131,7 +131,7 @@ function applyNodeCommand(job: Job, command: NodeCommand, moment: Moment): Trans
   if (assignment.fence !== command.fence) {
     return refuse('stale-fence', `Fence ${command.fence} is not the current ${assignment.fence}`)
   }
-  const end = endFor(job, command, now)
+  const end = endOf(job, now)
   if (end !== undefined && !isRepeat(job, assignment, command)) {
     const noted = now < job.deadline ? scoredLate(job, assignment, command) : undefined
     return refuse('job-settled', `The job is ${end}`, noted)
@@ -164,13 +164,11 @@ function applyNodeCommand(job: Job, command: NodeCommand, moment: Moment): Trans
   }
 }
 
-/** How the job has ended for a command; undefined while the command may count. */
-function endFor({ phase, deadline, cancelledAt }: Job, { type }: NodeCommand, now: number) {
+/** How the job has ended; undefined while commands of nodes may count. */
+function endOf({ phase, deadline }: Job, now: number) {
   if (isSettled(phase)) return phase
   // The outcome after the deadline must not depend on whether a tick has already come.
-  if (now >= deadline) return 'past its deadline'
-  const isNewWork = type === 'claim' || type === 'commit'
-  return cancelledAt !== undefined && isNewWork ? 'cancelled' : undefined
+  return now >= deadline ? 'past its deadline' : undefined
 }
 
 /** True for a repeat of what the node posted before the job settled. It gets its old answer, and a different statement is still a fault. */
@@ -208,7 +206,7 @@ function scoredLate(job: Job, assignment: Assignment, { type }: NodeCommand): Ch
 /** Puts the effects into the outbox and sets the time of the next tick. */
 function timed(job: Job, effects: readonly Effect[], now: number): Job {
   const settled = isSettled(job.phase)
-  const isFilling = !settled && job.cancelledAt === undefined && emptySeats(job).length > 0
+  const isFilling = !settled && emptySeats(job).length > 0
   const fillAt = isFilling ? (job.fillAt ?? now) : undefined
   const pending = effects.map((effect, index) => ({
     id: job.nextEffect + index,

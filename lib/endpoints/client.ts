@@ -93,10 +93,16 @@ export const clientEndpoints = {
     problems: ['invalid-request', ...readerProblems, 'job-not-found'],
   }),
   cancelJob: post('/v1/inference/{jobId}/cancel', 'client-or-read-token', {
-    summary: 'Cancel a job that has not settled',
+    summary: 'Cancel a job to whose answer no node has committed',
     params: JobPath,
     response: JobView,
-    problems: ['invalid-request', ...readerProblems, 'job-not-found', 'job-settled'],
+    problems: [
+      'invalid-request',
+      ...readerProblems,
+      'job-not-found',
+      'job-settled',
+      'too-late-to-cancel',
+    ],
   }),
   putBlob: post('/v1/blobs', 'client-or-node', {
     summary:

@@ -7,8 +7,8 @@ import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { aJobId } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
-import { claim, commitTo, deliveryOf, givenIn, offersOf, reveal } from './node-steps.ts'
-import { answerJob, delivererOf, runJob } from './run-job.ts'
+import { claim, commitTo, deliver, deliveryOf, givenIn, offersOf, reveal } from './node-steps.ts'
+import { answerJob, checkAll, delivererOf, expire, runJob } from './run-job.ts'
 import { listedKey, storedKey, submit } from './test-client.ts'
 import {
   attestationOf,
@@ -104,11 +104,11 @@ describe('the room for blobs', () => {
 
   /** Has a job answered: one of its nodes may upload an output now. */
   async function agree(client: string) {
-    const { job, jobId, seated } = await answerJob(icl, nodes, ['yes', 'yes', 'yes'], { client })
+    const { jobId, seated } = await answerJob(icl, nodes, ['yes', 'yes', 'yes'], { client })
     const deliverer = (await delivererOf(seated, jobId))!
     const { fence } = givenIn(deliverer, jobId).claimed
     const checker = seated.find((node) => node !== deliverer)!
-    return { job, deliverer, checker, turn: { jobId, fence } }
+    return { deliverer, checker, turn: { jobId, fence } }
   }
 
   it('has not one byte for a node whose turn it is not to deliver', async () => {
@@ -119,7 +119,7 @@ describe('the room for blobs', () => {
     const worker = nodeAt(working.leader)
     const { fence: early } = await claim(worker)
     const beforeAnswers = await put(worker.signer, { jobId: working.jobId, fence: early }, body)
-    const { job, deliverer, checker, turn } = await agree('client')
+    const { deliverer, checker, turn } = await agree('client')
     const { jobId, fence } = turn
     expect([
       beforeAnswers,
@@ -140,7 +140,7 @@ describe('the room for blobs', () => {
       'stale-fence',
       'job-not-found',
     ])
-    await job.api.cancelJob({ params: { jobId } }, { readToken: job.readToken })
+    await expire(icl)
     expect(await put(deliverer.signer, turn, body)).toBe('job-settled')
     expect(await bytesOf('node')).toBe(0)
   })
@@ -150,8 +150,8 @@ describe('the room for blobs', () => {
     for (let count = 1; ; count++) {
       const found = await agree(`client ${count}`)
       if (isWanted(found.deliverer)) return found
-      const { jobId, readToken } = found.job
-      await found.job.api.cancelJob({ params: { jobId } }, { readToken })
+      await deliver(icl, found.deliverer, found.turn.jobId)
+      await checkAll(nodes, found.turn.jobId)
     }
   }
 

@@ -1,56 +1,33 @@
-import { afterEach, describe, expect, it } from 'vitest'
-import { check, claim, commitTo, deliver, ownAssignment, reveal } from './node-steps.ts'
-import { answerJob, delivererOf } from './run-job.ts'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { codeOf } from '../code-of.ts'
+import { claim, commitTo, deliver, ownAssignment } from './node-steps.ts'
+import { answerJob, checkAll, delivererOf, expire } from './run-job.ts'
 import { submit } from './test-client.ts'
 import { createTestIcl, joinNodes, type TestIcl, type TestNode } from './test-icl.ts'
 
 let icl: TestIcl
-afterEach(() => icl.stop())
-
-async function join(count: number): Promise<TestNode[]> {
+let nodes: TestNode[]
+beforeEach(async () => {
   icl = await createTestIcl()
-  const nodes = await joinNodes(icl, count)
-  return nodes
-}
+  nodes = await joinNodes(icl, 3)
+})
+afterEach(() => icl.stop())
 
 type Submitted = Pick<Awaited<ReturnType<typeof submit>>, 'api' | 'jobId' | 'readToken'>
 
-/** Cancels a job; the client is shown that it is at once, whatever its nodes have still to do. */
-async function cancel({ api, jobId, readToken }: Submitted) {
-  const path = { params: { jobId } }
-  expect((await api.cancelJob(path, { readToken })).status).toBe('cancelled')
-  expect(await api.getJob(path, { readToken })).toMatchObject({
-    status: 'cancelled',
-    reason: 'cancelled-by-client',
-  })
-}
+const cancel = ({ api, jobId, readToken }: Submitted) =>
+  api.cancelJob({ params: { jobId } }, { readToken })
+const recordOf = ({ api, jobId, readToken }: Submitted) =>
+  api.getRecord({ params: { jobId } }, { readToken })
 
-const phaseOf = async ({ jobId }: Submitted) =>
-  (await icl.deps.store.findJob(jobId))!.document.phase
-
-/** What the nodes were scored for, by node. */
-const codesOf = async (nodes: readonly TestNode[]) => {
-  await icl.clock.advance(1_500)
-  const pages = nodes.map(({ address }) =>
-    icl.api().getNodeEvents({ params: { address }, query: {} }),
-  )
-  return (await Promise.all(pages)).map(({ events }) => events.map(({ body }) => body.code))
-}
-
-/** A job whose first `commits` nodes have committed, all of those that have claimed. */
-async function committed(nodes: readonly TestNode[], answers: readonly string[], commits: number) {
+async function claimedJob() {
   const job = await submit(icl)
   const seated = job.first.map((address) => nodes.find((node) => node.address === address)!)
-  for (const [index, node] of seated.entries()) {
-    const claimed = await claim(node, job.jobId)
-    if (index < commits) await commitTo(node, claimed, answers[index]!)
-  }
-  return { job, jobId: job.jobId, seated }
+  return { job, seated, claims: await Promise.all(seated.map((node) => claim(node, job.jobId))) }
 }
 
 describe('a job that its client cancels', () => {
-  it('before all have committed is over, and leaves the standing of every node as it was', async () => {
-    const nodes = await join(6)
+  it('before a node has committed is over, and leaves the standing of every node as it was', async () => {
     const standings = async () =>
       (await icl.api().getConsoleNodes({ query: {} })).nodes.map(({ address, weight, score }) => ({
         address,
@@ -59,53 +36,45 @@ describe('a job that its client cancels', () => {
       }))
     const before = await standings()
     for (let round = 0; round < 4; round++) {
-      for (const commits of [0, 1, 2]) {
-        const { job, seated, jobId } = await committed(nodes, ['yes', 'no', 'yes'], commits)
-        await cancel(job)
-        expect(await phaseOf(job)).toBe('cancelled')
-        for (const node of seated) expect((await ownAssignment(node, jobId)).step).toBe('over')
-      }
+      const { job, seated } = await claimedJob()
+      const cancelled = { status: 'cancelled', reason: 'cancelled-by-client' }
+      expect(await cancel(job)).toMatchObject(cancelled)
+      for (const node of seated) expect((await ownAssignment(node, job.jobId)).step).toBe('over')
     }
     await icl.clock.advance(120_000)
     expect(await standings()).toEqual(before)
-    expect(await codesOf(nodes)).toEqual(nodes.map(() => []))
-  })
-
-  for (const reveals of [0, 1, 2]) {
-    it(`once ${reveals} of its answers may be known still hears the others, and scores as if it went on`, async () => {
-      const nodes = await join(3)
-      const answers = ['yes', 'no', 'yes']
-      const { job, jobId, seated } = await committed(nodes, answers, 3)
-      for (const node of seated.slice(0, reveals)) await reveal(node, jobId)
-      await cancel(job)
-      expect(await phaseOf(job)).toBe('running')
-      for (const node of seated.slice(reveals)) {
-        expect((await ownAssignment(node, jobId)).step).toBe('reveal')
-        await reveal(node, jobId)
-      }
-      expect(await phaseOf(job)).toBe('cancelled')
-      expect(await codesOf(seated)).toEqual([
-        ['answer-agreed'],
-        ['answer-differed'],
-        ['answer-agreed'],
-      ])
-    })
-  }
-
-  it('while its nodes deliver and check is over, and scores its answers', async () => {
-    const nodes = await join(3)
-    for (const hasDelivered of [false, true]) {
-      const { job, jobId, seated } = await answerJob(icl, nodes, ['yes', 'yes', 'yes'])
-      const deliverer = (await delivererOf(seated, jobId))!
-      if (hasDelivered) {
-        await deliver(icl, deliverer, jobId)
-        await check(seated.find((node) => node !== deliverer)!, jobId)
-      }
-      await cancel(job)
-      expect(await phaseOf(job)).toBe('cancelled')
-      const view = await job.api.getJob({ params: { jobId } }, { readToken: job.readToken })
-      expect([view.output_cid, view.agreement?.deliverer]).toEqual([undefined, undefined])
+    for (const { address } of nodes) {
+      const { events } = await icl.api().getNodeEvents({ params: { address }, query: {} })
+      expect(events).toEqual([])
     }
-    expect(await codesOf(nodes)).toEqual(Array(3).fill(['answer-agreed', 'answer-agreed']))
   })
+
+  it('after the first commitment goes on to its end, whenever the client asks', async () => {
+    const early = await claimedJob()
+    await commitTo(early.seated[0]!, early.claims[0]!, 'yes')
+    expect(await codeOf(cancel(early.job))).toBe('too-late-to-cancel')
+
+    const { job, jobId, seated, view } = await answerJob(icl, nodes, ['yes', 'yes', 'yes'])
+    expect(await codeOf(cancel(job))).toBe('too-late-to-cancel')
+    await deliver(icl, (await delivererOf(seated, jobId))!, jobId)
+    expect(await codeOf(cancel(job))).toBe('too-late-to-cancel')
+    await checkAll(seated, jobId)
+    expect((await view()).status).toBe('accepted')
+  })
+})
+
+it('a client reads no delivery in the record of a job that was not accepted', async () => {
+  for (const isAccepted of [true, false]) {
+    const { job, jobId, seated, view } = await answerJob(icl, nodes, ['yes', 'yes', 'yes'])
+    await deliver(icl, (await delivererOf(seated, jobId))!, jobId)
+    const { agreement } = (await icl.deps.store.findJob(jobId))!.document
+    const { output_cid, outHighHandle, outLowHandle } = agreement!.turns[0]!.delivery!.body
+    await (isAccepted ? checkAll(seated, jobId) : expire(icl))
+    expect((await view()).status).toBe(isAccepted ? 'accepted' : 'expired')
+    const read = JSON.stringify([await view(), await recordOf(job)], (_, value) =>
+      typeof value === 'bigint' ? `${value}` : value,
+    )
+    for (const secret of [output_cid, `${outHighHandle}`, `${outLowHandle}`])
+      expect(read.includes(secret)).toBe(isAccepted)
+  }
 })

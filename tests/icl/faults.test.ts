@@ -9,7 +9,7 @@ import { codeOf } from '../code-of.ts'
 import { sampleNetwork } from '../sample-network.ts'
 import { coordinator } from './fake-chain.ts'
 import { deliveryOf, givenIn, verdictOf } from './node-steps.ts'
-import { answerJob, checkAll, delivererOf } from './run-job.ts'
+import { answerJob, checkAll, delivererOf, expire } from './run-job.ts'
 import { createTestIcl, joinNodes, origin, type TestIcl, type TestNode } from './test-icl.ts'
 
 let icl: TestIcl
@@ -59,10 +59,6 @@ const codesOf = async (address: `0x${string}`) =>
     await icl.api().getNodeEvents({ params: { address: anAddress(address) }, query: {} })
   ).events.map(({ body }) => body.code)
 
-/** Ends the job: only then are proofs shown. */
-const end = ({ job }: Awaited<ReturnType<typeof startJob>>) =>
-  job.api.cancelJob({ params: { jobId: job.jobId } }, { readToken: job.readToken })
-
 const recordOf = ({ job }: Awaited<ReturnType<typeof startJob>>) =>
   job.api.getRecord({ params: { jobId: job.jobId } }, { readToken: job.readToken })
 
@@ -77,7 +73,7 @@ describe('a second, different, signed delivery', () => {
       )
     }
     await icl.clock.advance(minuteMs)
-    await end(world)
+    await expire(icl)
     const [fault, ...more] = await faultsOf(deliverer.address)
     expect(more).toEqual([])
     expect(fault).toMatchObject({
@@ -156,7 +152,7 @@ describe('a second, different, signed delivery', () => {
       retryable: true,
     })
     expect(await codeOf(deliverer.api.postResult({ body: contradiction }))).toBe('already-answered')
-    await end(world)
+    await expire(icl)
     await icl.clock.advance(minuteMs)
     expect((await faultsOf(deliverer.address))[0]?.slash_error).toContain('MissingRole')
     const { pending } = await recordOf(world)
@@ -176,7 +172,7 @@ describe('a second, different, signed delivery', () => {
       retryable: true,
     })
     expect(await codeOf(deliverer.api.postResult({ body: contradiction }))).toBe('already-answered')
-    await end(world)
+    await expire(icl)
     await icl.clock.jump(29 * dayMs)
     await icl.clock.advance(minuteMs)
     expect((await recordOf(world)).pending.map(({ type }) => type)).toEqual(['slash-node'])
@@ -207,7 +203,7 @@ describe('a second, different, signed delivery', () => {
     const { deliverer, contradiction } = world
     expect(await codeOf(deliverer.api.postResult({ body: contradiction }))).toBe('already-answered')
     await icl.clock.advance(minuteMs)
-    await end(world)
+    await expire(icl)
     const [fault] = await faultsOf(deliverer.address)
     expect([fault?.slash?.state, icl.chain.proposals]).toEqual(['off', []])
     expect(await verifyFault(fault!.evidence!)).toBe('equivocated')
@@ -227,7 +223,7 @@ it('a second, different statement is a proven fault of each node: two answers, t
   const said = { verdict: 'no-match', reason: 'output-mismatch' } as const
   const body = await changed(second, verdict, said)
   expect(await codeOf(second.api.postVerdict({ body }))).toBe('already-answered')
-  await end(world)
+  await expire(icl)
   for (const [node, kind] of [
     [first, 'svc-answer-v3'],
     [second, 'svc-verdict-v2'],
@@ -297,7 +293,7 @@ it('two faults of one assignment cost both their slashes, and the record of the 
   const salt = toBase64Url(new Uint8Array(32).fill(1))
   const body = await changed(liar, answer, { salt })
   expect(await codeOf(liar.api.revealAnswer({ body }))).toBe('already-answered')
-  await end(world)
+  await expire(icl)
   await icl.clock.advance(minuteMs)
   await icl.clock.jump(3 * dayMs)
   await icl.clock.advance(minuteMs)

@@ -131,15 +131,6 @@ describe('the answer to a step, if the node asks for it', () => {
     for (const node of nodes) await reveal(node, claims[0]!.jobId)
   })
 
-  it('says that all is over when the client cancels', async () => {
-    const { icl: own, nodes, job, jobId, claims } = await claimedJob()
-    const post = await commitHeld(nodes[0], claims[0]!)
-    const answer = post()
-    await own.clock.advance(1_000)
-    await job.api.cancelJob({ params: { jobId } }, { readToken: job.readToken })
-    expect((await own.clock.until(answer)).next).toMatchObject({ step: 'over', phase: 'cancelled' })
-  })
-
   it('leaves an ICL that stops at once, with what has been taken', async () => {
     const { icl: own, nodes, claims } = await claimedJob()
     const post = await commitHeld(nodes[0], claims[0]!)

@@ -75,6 +75,12 @@ async function offeredNodes(
   return offered.toSorted((a, b) => list.indexOf(a.address) - list.indexOf(b.address))
 }
 
+/** Lets the job's time pass, with what an outage adds to it. */
+export async function expire({ clock }: Pick<Outside, 'clock'>): Promise<void> {
+  await clock.jump(1_000_000)
+  await clock.advance(1_500)
+}
+
 /** The node whose turn it is to deliver. */
 export async function delivererOf(
   nodes: readonly TestNode[],

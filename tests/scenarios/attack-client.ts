@@ -8,8 +8,6 @@ import { groundKey, type Wanted } from './ground-key.ts'
 
 const lookMs = 3_000
 const patienceMs = 700_000
-/** By then the answers of a quorum are in: an agreement at once adds no seat. */
-const noSeatMs = 9_000
 
 /** A job of a client, and how it goes about it. */
 export type ClientJob = {
@@ -19,8 +17,6 @@ export type ClientJob = {
   readonly wanted?: Wanted | undefined
   /** How many keys it stores at most for a list that it wants; without one it submits nothing. */
   readonly tries?: number | undefined
-  /** Cancels when AccessGranted shows by then no further seat: the first answers agree, which does its victim good. */
-  readonly cancelsAgreement?: boolean | undefined
 }
 
 /** Runs one job of a client to its end; nothing is submitted when no list was what it wanted. */
@@ -28,9 +24,9 @@ export async function runClientJob(
   world: World,
   book: AnswerBook,
   meter: GasMeter,
-  { client, asked, comparator = 'similar/2', wanted, tries, cancelsAgreement }: ClientJob,
+  { client, asked, comparator = 'similar/2', wanted, tries }: ClientJob,
 ): Promise<void> {
-  const { icl, clock, chain } = world
+  const { icl, clock } = world
   const key = await groundKey(world, { client, comparator, wanted, tries, meter })
   if (!key) return
   const { body, jobId, commit } = submissionOf(icl, key)
@@ -45,10 +41,6 @@ export async function runClientJob(
     if (!['open', 'running'].includes(view.status)) return
     const age = clock.now() - startedAt
     if (age > patienceMs) throw new Error(`job ${jobId} is still ${view.status}`)
-    const isAgreed = chain.lists.get(`${key.highHandle}:${key.lowHandle}`)?.used === 0
-    if (cancelsAgreement && age > noSeatMs && isAgreed) {
-      await key.api.cancelJob(path, { readToken })
-    }
     await clock.sleep(lookMs)
   }
 }

@@ -95,7 +95,6 @@ export const attacks: readonly Attack[] = [
   clientAttack('coin tosses, exact', 1, {
     job: tosses(walletsOf(1), { asked: 'short toss', comparator: 'exact' }),
   }),
-  clientAttack('cancelling client', 1, { job: tosses(walletsOf(1), { cancelsAgreement: true }) }),
   clientAttack('coin tosses, 1 wallet', 1),
   clientAttack('coin tosses, 10 wallets', 10),
   clientAttack('coin tosses, 100 wallets', 100),

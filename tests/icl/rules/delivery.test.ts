@@ -109,7 +109,7 @@ describe('a delivery', () => {
       away = take(away, abortTurnBy(away, node, 'deadline-too-close'), 30)
     }
     expect([delivererOf(away), failures(away)]).toEqual([second, ['never-checked', undefined]])
-    expect(scoresOf(take(away, { type: 'cancel' }, 50))).toEqual({
+    expect(scoresOf(take(away, { type: 'tick' }, away.deadline))).toEqual({
       [code(first)]: 'answer-agreed',
       [code(second)]: 'answer-undecided',
       [code(third)]: 'answer-undecided',

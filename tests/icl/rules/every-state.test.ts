@@ -6,7 +6,7 @@ import { transition } from '../../../icl/rules/transition.ts'
 import { newWebhook } from '../../../icl/rules/webhook.ts'
 import type { Address } from '../../../lib/codecs.ts'
 import { checkRunningNews, createOutboxWalk } from './effect-news.ts'
-import { checkCancelled, checkEnd, checkNoted, checkShown, checkStep } from './promises.ts'
+import { checkEnd, checkNoted, checkShown, checkStep } from './promises.ts'
 import {
   abortBy,
   abortTurnBy,
@@ -121,7 +121,6 @@ const rebased = (job: Job): Job => ({
       turns: job.agreement.turns.map((turn) => ({ ...turn, deadline: 100 })),
     },
   }),
-  ...(job.cancelledAt !== undefined && { cancelledAt: 0 }),
   ...(job.fillAt !== undefined && { fillAt: 0 }),
   ...(job.heldFrom !== undefined && { heldFrom: 1 }),
   // What else is asked for says nothing of what may come.
@@ -136,7 +135,6 @@ const keyOf = (job: Job): string =>
     job.reason,
     job.seats,
     job.fillAt,
-    job.cancelledAt,
     job.firstCommitted?.nextFence,
     job.faults?.map(({ kind, fence }) => [kind, fence]),
     job.assignments.map(
@@ -188,7 +186,6 @@ function walk(first: Job, loyal: readonly Address[] = []) {
       checkEnd(found, tickWith(job.list.members), limits)
       checkRunningNews(found, limits)
     }
-    if (job.agreement && !isSettled(job.phase)) checkCancelled(job, deadline, limits)
     for (const [command, now] of commandsFor(job, loyal)) {
       const next = transition(job, command, now, limits)
       if ('refused' in next) {
@@ -214,7 +211,6 @@ describe('in every reachable state', () => {
     expect(met.ends).toEqual(
       new Set([
         'accepted quorum-agreed',
-        'cancelled cancelled-by-client',
         'disputed undelivered',
         'expired attempts-exhausted',
         'expired deadline-passed',
@@ -236,7 +232,7 @@ describe('in every reachable state', () => {
     for (const end of [
       'accepted committed delivered executed',
       'disputed gone cancelled',
-      'cancelled given-up off',
+      'expired given-up off',
       'expired delivered kept',
     ]) {
       expect(met.outbox.left).toContain(end)

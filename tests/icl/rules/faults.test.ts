@@ -80,11 +80,11 @@ describe('two contradictory statements for one fence', () => {
   it.each(Object.entries(again))(
     '(%s) are a fault after the job has settled, too',
     (_, [job, other]) => {
-      const ended = take(job, { type: 'cancel' }, 50)
+      const ended = take(job, { type: 'tick' }, job.deadline)
       const noted = notedBy(ended, other, 700_000)
       expect([kindsOf(noted), noted?.phase, noted?.tickAt]).toEqual([
         ['equivocated'],
-        'cancelled',
+        'expired',
         undefined,
       ])
     },

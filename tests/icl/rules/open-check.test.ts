@@ -72,19 +72,16 @@ describe('numbers of a delivered text', () => {
     expect(scoresOf(over)).toEqual(scoresOf(take(one, openBy(one, inTurn(job)[2]!), 41)))
   })
 
-  it('are waited for neither at the deadline nor by a client that cancels', () => {
+  it('are not waited for at the deadline', () => {
     const { job } = opening()
     const accepted = { phase: 'accepted', reason: 'quorum-agreed' }
     expect(take(job, { type: 'tick' }, job.deadline)).toMatchObject(accepted)
-    expect(take(job, { type: 'cancel' }, 50)).toMatchObject(accepted)
   })
 
   it('are not waited for past the deadline, however late that is noticed', () => {
     const { job } = opening()
-    for (const type of ['tick', 'cancel'] as const) {
-      const { phase, settledAt } = take(job, { type }, job.deadline + 3_600_000)
-      expect([phase, settledAt]).toEqual(['accepted', job.deadline])
-    }
+    const { phase, settledAt } = take(job, { type: 'tick' }, job.deadline + 3_600_000)
+    expect([phase, settledAt]).toEqual(['accepted', job.deadline])
   })
 
   it('are those that were committed to, and possible', () => {

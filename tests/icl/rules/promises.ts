@@ -1,11 +1,10 @@
-import { expect } from 'vitest'
-import { answersOf, currentTurn, quotaOfJob } from '../../../icl/rules/agreed.ts'
+import { answersOf, quotaOfJob } from '../../../icl/rules/agreed.ts'
 import type { Command } from '../../../icl/rules/commands.ts'
 import { isHeld, isSettled, type Job, type JobLimits } from '../../../icl/rules/job.ts'
 import { commitmentsOf } from '../../../icl/rules/seats.ts'
 import { shownJob } from '../../../icl/rules/shown-job.ts'
 import { decide } from '../../../lib/agreement-rule.ts'
-import { scoresOf, take } from './sample-job.ts'
+import { take } from './sample-job.ts'
 
 // Plain errors: millions of calls of `expect` would take minutes.
 function promise(holds: boolean, what: string, job: Job): void {
@@ -123,11 +122,11 @@ function replayed(job: Job): readonly number[] | 'disputed' | 'more' {
 
 function checkReplay(job: Job): void {
   const decision = replayed(job)
-  const { agreement, phase, reason, cancelledAt } = job
+  const { agreement, phase, reason } = job
   if (agreement) {
     promise(String(decision) === String(agreement.group), 'the answers agree as they did', job)
   } else {
-    promise(typeof decision === 'string' || cancelledAt !== undefined, 'agreement is seen', job)
+    promise(typeof decision === 'string', 'agreement is seen', job)
   }
   if (phase === 'accepted') {
     const { delivery, verdicts = [] } = agreement?.turns.at(-1) ?? {}
@@ -184,15 +183,6 @@ export function checkEnd(job: Job, tick: Command, limits: JobLimits): void {
   promise(isSettled(take(job, tick, job.deadline, limits).phase), 'the deadline ends it', job)
 }
 
-/** Once there is an agreement, a cancel settles the job at once and with the scores that its end without a delivery would bring: as accepted, once all but numbers is there. */
-export function checkCancelled(job: Job, deadline: number, limits: JobLimits): void {
-  const cancelled = take(job, { type: 'cancel' }, 0, limits)
-  const expired = take(job, { type: 'tick' }, deadline, limits)
-  const phases = currentTurn(job)?.opening ? ['accepted', 'accepted'] : ['cancelled', 'expired']
-  expect([cancelled.phase, expired.phase]).toEqual(phases)
-  expect(scoresOf(cancelled)).toEqual(scoresOf(expired))
-}
-
 const looks = new WeakMap<Job, string>()
 
 /** How a job looks to anybody; its list, which never changes, and what only its ICL sees are left out. */
@@ -216,10 +206,10 @@ function look(job: Job): string {
 
 /**
  * A running job looks the same whatever its nodes commit to, answer, deliver and find; and whatever happens at all once all of
- * the quorum have committed, but for its cancelling. Counts the comparisons.
+ * the quorum have committed. Counts the comparisons.
  */
 export function checkShown(before: Job, command: Command, after: Job): number {
-  if (isSettled(after.phase) || command.type === 'cancel') return 0
+  if (isSettled(after.phase)) return 0
   const isSaid = ['commit', 'reveal', 'deliver', 'post-verdict', 'open-check'].includes(
     command.type,
   )

@@ -132,8 +132,8 @@ describe('a node is told why', () => {
       'stale-fence',
       'Fence 9 is not the current 2',
     ])
-    const over = take(job, { type: 'cancel' }, 50)
-    expect(said(over, commitBy(over, nodeC, 'x'))).toEqual(['job-settled', 'The job is cancelled'])
+    const over = take(job, { type: 'tick' }, job.deadline)
+    expect(said(over, commitBy(over, nodeC, 'x'))).toEqual(['job-settled', 'The job is expired'])
     expect(said(over, commitBy(over, nodeA, 'x'))).toBe('taken')
     expect(said(job, commitBy(job, nodeC, 'x'), 600_000)).toEqual([
       'job-settled',

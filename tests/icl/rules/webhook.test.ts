@@ -85,13 +85,13 @@ describe('the message that a job has settled', () => {
 
   it('waits a minute for the transaction of an accepted job, and for nothing else', () => {
     const agreed = decidedJob('x', 'x', 'x', { webhook: hook })
-    const cancelled = take(agreed, { type: 'cancel' }, 5)
+    const expired = take(agreed, { type: 'tick' }, agreed.deadline)
     const job = accepted(agreed, 5)
     const dueOf = ({ outbox }: typeof job) =>
       outbox.flatMap(({ effect, dueAt }) => (effect.type === 'notify' ? [dueAt] : []))
     expect(job.phase).toBe('accepted')
     expect(dueOf(job)).toEqual([60_005])
-    expect(dueOf(cancelled)).toEqual([5])
+    expect(dueOf(expired)).toEqual([agreed.deadline])
   })
 
   it('is due at once when the transaction is there, unless it was tried before', () => {
