@@ -7,7 +7,7 @@
  *
  * Invariants: no part of an answer is sent before it was checked. A stream ends with a whole answer or with an error, never with both.
  *
- * Failure cases: a caller that leaves cancels the job.
+ * Failure cases: a caller that leaves cancels the job, unless a node has committed.
  */
 
 import type { Clock } from '../../lib/clock.ts'

@@ -1,4 +1,4 @@
-import { UncollectedError } from '../../lib/client/inference.ts'
+import { GoesOnError, UncollectedError } from '../../lib/client/inference.ts'
 import { invocationOf } from '../../lib/host/invocation.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
@@ -60,11 +60,13 @@ export function explainFailure(error: unknown, path: string): OpenAiError {
   })
 }
 
-// A caller of the gateway has no `collect` to call.
-const hintOf = (error: SvcError): string =>
-  error instanceof UncollectedError && error.cause instanceof SvcError
-    ? `${error.cause.hint} The answer is paid for: \`${invocationOf('infer')} --open ${error.jobId}\` fetches it, with the gateway's wallet. Another request pays again.`
-    : error.hint
+// A caller of the gateway has no client to call.
+function hintOf(error: SvcError): string {
+  if (!(error instanceof UncollectedError || error instanceof GoesOnError)) return error.hint
+  const why = error.cause instanceof SvcError ? `${error.cause.hint} ` : ''
+  const what = error instanceof GoesOnError ? 'An accepted answer' : 'The answer'
+  return `${why}${what} is paid for: \`${invocationOf('infer')} --open ${error.jobId}\` fetches it, with the gateway's wallet. Another request pays again.`
+}
 
 const retryAfterOf = (cause: unknown): number | undefined =>
   cause instanceof ProblemError ? cause.retryAfterSeconds : undefined

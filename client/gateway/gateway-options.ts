@@ -35,7 +35,7 @@ export type GatewayOptions = GuardOptions & {
   readonly keepAliveMs?: number | undefined
   /** When set, keys are stored ahead. Called for each key, or with the error. */
   readonly storeAhead?: ((model: string, error?: unknown) => void) | undefined
-  /** Cancels a job when a lack of nodes lasts this long. */
+  /** Gives a job up when a lack of nodes lasts this long. */
   readonly giveUpWhenStuckMs: number
   /** Called once for each request, after its answer or after the end of a stream that began early. */
   readonly onAnswered: (news: Answer) => void

@@ -99,7 +99,7 @@ async function serve(command: GatewayCommand, host: GatewayHost): Promise<void> 
     if (signal.aborted) resolve()
     signal.addEventListener('abort', () => resolve(), { once: true })
   })
-  print('Stopping: jobs under way are cancelled.')
+  print('Stopping: jobs to which no node has committed are cancelled.')
   void server.stop(false)
   const stoppedAt = clock.monotonic()
   const isIdle = () => server.pending === 0 && underWay === 0

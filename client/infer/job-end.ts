@@ -31,6 +31,10 @@ export async function endOf(
   stage: Stage,
 ): Promise<JobEnd> {
   const unpaid = (words: string): JobEnd => ({ words, isPaid: false })
+  const goingOn = (jobId: JobId): JobEnd => ({
+    ...unpaid(`The job ${jobId} goes on`),
+    opens: opensWith(jobId),
+  })
   const ended = (jobId: JobId, status: string): JobEnd => ({
     words: `The job ${jobId} is ${status} at the ICL`,
     isPaid: status === 'accepted',
@@ -43,14 +47,14 @@ export async function endOf(
     return unpaid('It is not known whether the job reached the ICL. The ICL was asked to cancel it')
   }
   const { jobId, readToken } = job
-  if (stage === 'earlier') return { ...unpaid(`The job ${jobId} goes on`), opens: opensWith(jobId) }
+  if (stage === 'earlier') return goingOn(jobId)
   if (stage !== 'sent') return ended(jobId, 'accepted')
   try {
     const { status } = await client.context.api.getJob(
       { params: { jobId } },
       { ...(readToken !== undefined && { readToken }), timeoutMs: lookTimeoutMs },
     )
-    return ended(jobId, status)
+    return status === 'open' || status === 'running' ? goingOn(jobId) : ended(jobId, status)
   } catch (error) {
     const { message } = explainError(error)
     const words = `Whether the job ${jobId} was cancelled is not known: ${message}`
@@ -78,8 +82,8 @@ function hintFor(stage: Stage, { isPaid, opens }: JobEnd): string {
   if (stage === 'earlier') return `Wait for it again: \`${opens}\` costs nothing.`
   const again = 'Another run pays again.'
   if (opens === undefined) return `${again} Allow more with --timeout.`
-  const when = isPaid ? 'The answer is paid for' : 'If the job was not cancelled'
-  return `${when}: \`${opens}\` fetches the answer. ${again}`
+  const when = isPaid ? 'The answer is paid for' : 'An accepted answer is paid for'
+  return `${when}: \`${opens}\` fetches it. ${again}`
 }
 
 const opensWith = (jobId: JobId): string => `${invocationOf('infer')} --open ${jobId}`

@@ -205,8 +205,8 @@ async function tellFailure(
   return codeOf(error)
 }
 
-const lineOf = ({ words, isPaid, opens }: JobEnd): string =>
-  isPaid ? `${words}. \`${opens}\` opens its answer.` : `${words}.`
+const lineOf = ({ words, opens }: JobEnd): string =>
+  opens ? `${words}. \`${opens}\` opens its answer.` : `${words}.`
 
 const mistakes: readonly string[] = [
   'prompt-empty',

@@ -10,6 +10,7 @@ const hints: Partial<Record<ProblemCode, string>> = {
   'key-used': 'Run it again with another prompt key.',
   'too-many-blobs': 'Run it again with another prompt key.',
   'list-refused': 'Run it again: the list may be too old by now.',
+  'too-late-to-cancel': 'Fetch its answer with `open` of the client, or `--open` of the command.',
   'rate-limited': 'Wait a little and try again.',
 }
 

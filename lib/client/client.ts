@@ -87,7 +87,7 @@ export type Client = {
   readonly open: (jobId: JobId, options?: OpenOptions) => Promise<Inference>
   /** One of this client's jobs as it is now. */
   readonly job: (jobId: JobId, options?: CallOptions) => Promise<JobView>
-  /** Cancels one of this client's jobs; throws SvcError `job-settled` once it has settled. */
+  /** Cancels one of this client's jobs; throws SvcError `too-late-to-cancel` once a node has committed, `job-settled` once it has settled. */
   readonly cancel: (jobId: JobId, options?: CallOptions) => Promise<JobView>
   /** Ends the list of a prompt key on chain, which `cancel` does not do: no further node can get access to the prompt. */
   readonly endList: (key: KeyHandles, options?: CallOptions) => Promise<void>

@@ -16,10 +16,10 @@ import { collect } from './collect.ts'
 import type { PoolComparison } from './compare-pool.ts'
 import type { ClientContext } from './context.ts'
 import { followJob } from './follow-job.ts'
-import { endedWithout, type Inference, type ProofTimings } from './inference.ts'
+import { endedWithout, GoesOnError, type Inference, type ProofTimings } from './inference.ts'
 import type { KeysAhead } from './keys-ahead.ts'
 import { askForList, type JobList } from './own-list.ts'
-import { cancelJob, placeJob } from './place-job.ts'
+import { givenUp, placeJob } from './place-job.ts'
 import type { KeyHandles } from './prompt-key.ts'
 import { encryptKey, storePromptKey } from './prompt-key.ts'
 import { checkPrompt, newPromptKey, sealedBytesOf, sealPrompt } from './prompt-text.ts'
@@ -51,13 +51,13 @@ export type InferOptions = Omit<TermsOptions, 'needs'> & {
   readonly onQueue?: (place: QueuePlace) => void
   /** Called for each event of the job, such as a claim. */
   readonly onEvent?: (event: JobEvent) => void
-  /** Cancels the job once a lack of nodes has lasted this long, or once its list is used up. */
+  /** Gives up once a lack of nodes has lasted this long, or once the list is used up, and cancels the job unless a node has committed. */
   readonly giveUpWhenStuckMs?: number
   /** How long fetching, decrypting and checking the answer of an accepted job are tried again, all together; 5 min when left out. */
   readonly collectTimeoutMs?: number
   /** How long the result may take to appear on chain; 60 s when left out. */
   readonly commitTimeoutMs?: number
-  /** Aborting it cancels the job. */
+  /** Aborting it cancels the job, unless a node has committed. */
   readonly signal?: AbortSignal
 }
 
@@ -82,7 +82,7 @@ type PreparedJob = Awaited<ReturnType<typeof prepare>>
 /**
  * Has a quorum answer a prompt (a text is one message of the user), and returns the decrypted answer once every check has passed. Uses a
  * key of `keys` if one fits. Throws SvcError; UncollectedError for an answer that could not be fetched, UncommittedError for one without
- * its commitment.
+ * its commitment, GoesOnError when it is too late to cancel.
  */
 export async function infer(
   context: ClientContext,
@@ -123,7 +123,7 @@ export async function infer(
     const checks = async () => ({ expected, prompt: asked, secret })
     return await collect({ ...run, jobId, readToken, checks, proof, view }, options.signal)
   } catch (error) {
-    options.signal?.throwIfAborted()
+    if (!(error instanceof GoesOnError)) options.signal?.throwIfAborted()
     throw toClientError(error)
   }
 }
@@ -242,8 +242,7 @@ async function follow({ context, options, steps }: Run, job: PreparedJob): Promi
       ({ status }) => status === 'accepted',
     )
   } catch (error) {
-    await cancelJob(context, identity, job.readToken)
-    throw error
+    throw await givenUp(context, identity, error, job.readToken)
   }
 }
 

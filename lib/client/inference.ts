@@ -1,6 +1,7 @@
 import { causes, isCause, remedyFor, whatOf } from '../causes.ts'
 import type { Address, Hash32, JobId } from '../codecs.ts'
 import type { EncryptStep } from '../coprocessor/coprocessor.ts'
+import { errorMessage } from '../error-message.ts'
 import type { AnswerDocument, Ended } from '../schemas/answer.ts'
 import type {
   AssignmentReason,
@@ -85,6 +86,23 @@ export class UncollectedError extends SvcError {
     super(cause.code, cause.message, { hint, retryable: cause.retryable, cause })
     this.jobId = jobId
     this.collect = collect
+  }
+}
+
+/**
+ * A client has given up on a job, or was aborted, after the first node had committed: the job goes on. The client's `open` fetches its
+ * answer. Has the code of the cause.
+ */
+export class GoesOnError extends SvcError {
+  readonly jobId: JobId
+
+  constructor(cause: unknown, jobId: JobId) {
+    const { code, retryable } =
+      cause instanceof SvcError ? cause : { code: 'too-late-to-cancel', retryable: false }
+    const message = `${errorMessage(cause)}. The job ${jobId} goes on, because a node has committed to its answer`
+    const hint = `An accepted answer is paid for: \`open\` of the client, or \`--open ${jobId}\` of the command, fetches it. Another run pays again.`
+    super(code, message, { hint, retryable, cause })
+    this.jobId = jobId
   }
 }
 

@@ -59,6 +59,7 @@ export type { InferOptions } from './infer.ts'
 export {
   type AcceptedInference,
   type FailedInference,
+  GoesOnError,
   type Inference,
   inferenceError,
   type NodeVerdict,

@@ -11,10 +11,12 @@
 
 import type { z } from 'zod'
 import { type JobIdentity, jobIdOf } from '../job-id.ts'
+import { ProblemError } from '../problem.ts'
 import type { SubmittedJob } from '../schemas/jobs.ts'
 import { SvcError } from '../svc-error.ts'
 import { toClientError } from './client-error.ts'
 import type { ClientContext } from './context.ts'
+import { GoesOnError } from './inference.ts'
 import { isPassing } from './outlast.ts'
 import type { StepRunner } from './steps.ts'
 import { commitList, type JobOrder, type JobWish, submitJob, uploadBlob } from './submit-job.ts'
@@ -56,22 +58,32 @@ export async function placeJob(
     const isStopped = ended.aborted
     const failure = stop.signal.aborted ? stop.signal.reason : error
     const isSpent = !isStopped && (await isDoneSoon(context, committing, stop))
+    const told = isSpent ? withSpentKey(failure) : failure
     // The submission may have arrived although its answer did not.
-    if (isSent && (isStopped || isPassing(error))) {
-      await cancelJob(context, job.identity, readToken)
-    }
-    throw isSpent ? withSpentKey(failure) : failure
+    const mayRun = isSent && (isStopped || isPassing(error))
+    throw mayRun ? await givenUp(context, job.identity, told, readToken) : told
   }
 }
 
-/** Cancels a job, best effort: it ignores errors, since the job may have settled or the ICL may be away. */
-export async function cancelJob(
+/**
+ * Cancels a job that its client gives up on for `error`, and returns the error to throw: a GoesOnError when it is too late to cancel.
+ * Ignores other errors, since the job may have settled or the ICL may be away.
+ */
+export async function givenUp(
   { api }: Pick<ClientContext, 'api'>,
   identity: JobIdentity,
+  error: unknown,
   readToken?: string,
-): Promise<void> {
+): Promise<unknown> {
+  const jobId = jobIdOf(identity)
   const options = { timeoutMs: cancelTimeoutMs, ...(readToken !== undefined && { readToken }) }
-  await api.cancelJob({ params: { jobId: jobIdOf(identity) } }, options).catch(() => {})
+  try {
+    await api.cancelJob({ params: { jobId } }, options)
+  } catch (refusal) {
+    const isLate = refusal instanceof ProblemError && refusal.code === 'too-late-to-cancel'
+    if (isLate) return new GoesOnError(toClientError(error), jobId)
+  }
+  return error
 }
 
 /** Waits up to 10 s for the commitment to get into a block, then aborts it; true when it did. */

@@ -2,6 +2,7 @@ import { abortable } from '../../lib/chain/abortable.ts'
 import { describeLeftOut } from '../../lib/client/compare-pool.ts'
 import {
   type AcceptedInference,
+  GoesOnError,
   inferenceError,
   UncommittedError,
 } from '../../lib/client/inference.ts'
@@ -24,6 +25,10 @@ export type Wish = {
 
 /** Returns a failure for the page; `cancelled` when the user cancelled. */
 export function failureOf(error: unknown, signal: AbortSignal): Failure {
+  if (signal.aborted && error instanceof GoesOnError) {
+    const { jobId, hint } = error
+    return { code: 'cancelled', message: `Too late to cancel: the job ${jobId} goes on`, hint }
+  }
   if (signal.aborted) {
     const hint =
       'If its job was submitted, the ICL has been asked to cancel it. Run the prompt again whenever you like.'

@@ -7,7 +7,7 @@ from svc_client import jobs
 from svc_client.encoding import cid_of
 from svc_client.errors import SvcError
 from svc_client.job_secret import output_key
-from svc_client.jobs import fetch_output, fetch_receipt, follow
+from svc_client.jobs import cancel, fetch_output, fetch_receipt, follow
 from svc_client.rpc import Rpc
 from svc_client.sealing import join_key, seal
 
@@ -63,6 +63,13 @@ class Jobs(unittest.TestCase):
             with patch.object(jobs, "get_json", side_effect=[refused]), self.assertRaises(SvcError) as caught:
                 follow(self.icl, self.receipt["jobId"], "token")
             self.assertIs(caught.exception, refused)
+
+    def test_a_job_that_cannot_be_cancelled_any_more_goes_on_and_is_named(self):
+        late = SvcError("http-refused", "too-late-to-cancel", "")
+        for outcome, said in ((b"{}", "is cancelled"), (late, "`svc infer --open 0x12` opens")):
+            with patch.object(jobs, "request", side_effect=[outcome]) as request:
+                self.assertIn(said, cancel(self.icl, "0x12", "token"))
+            request.assert_called_once_with(f"{self.icl}/v1/inference/0x12/cancel", b"", "token")
 
     def test_a_receipt_is_fetched_and_checked(self):
         self.assertEqual(fetch_receipt(self.icl, self.receipt["jobId"], "token"), self.receipt)

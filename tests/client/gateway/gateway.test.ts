@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { createSemaphore } from '../../../client/gateway/semaphore.ts'
 import { PromptNotTakenError } from '../../../lib/client/choose-terms.ts'
 import type { InferOptions } from '../../../lib/client/infer.ts'
-import { type Inference, UncommittedError } from '../../../lib/client/inference.ts'
+import { GoesOnError, type Inference, UncommittedError } from '../../../lib/client/inference.ts'
 import { ProblemError } from '../../../lib/problem.ts'
 import { promptOfText } from '../../../lib/prompt.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
@@ -179,6 +179,12 @@ describe('a failure', () => {
       const isCheap = ['rate-limited'].includes(code)
       expect(response.headers.get('x-should-retry')).toBe(String(isCheap))
     }
+  })
+
+  it('names the command that opens the answer of a job that goes on', async () => {
+    const response = await failing(new GoesOnError(new Error('enough'), jobId)).post(question())
+    expect(response.status).toBe(502)
+    expect(await response.text()).toContain(`--open ${jobId}`)
   })
 
   it('passes on how long to wait', async () => {

@@ -109,10 +109,26 @@ it('a stopped command calls an accepted job by its name, and does not say that i
   expect(code).toBe(130)
 })
 
+it('a stopped command names the command that opens the answer of a job that goes on', async () => {
+  const stop = new AbortController()
+  const views = () => [{ status: 'running' as const }]
+  const { context } = await createFakeWorld({ hasCommitted: true, views })
+  const getJob: typeof context.api.getJob = async (...args) => {
+    stop.abort(new Interrupted('SIGINT', 130))
+    return await context.api.getJob(...args)
+  }
+  const { code, stderr } = await run(
+    { ...context, api: { ...context.api, getJob } },
+    ...[limit(), { signal: stop.signal }],
+  )
+  expect(stderr).toMatch(/(The job 0x[0-9a-f]{64}) goes on\. `npm run infer -- --open 0x/)
+  expect(code).toBe(130)
+})
+
 it('a job that was cancelled in time is told so, and that another run pays again', async () => {
   const end = limit()
   const { context, callsOf } = await createFakeWorld({
-    views: () => [{ status: 'open' }, { status: 'open' }, { status: 'cancelled' }],
+    views: () => [{ status: 'open' }, { status: 'cancelled' }],
   })
   const getJob: typeof context.api.getJob = async (...args) => {
     end.pass()
@@ -120,7 +136,7 @@ it('a job that was cancelled in time is told so, and that another run pays again
   }
   const { code, stderr } = await run({ ...context, api: { ...context.api, getJob } }, end)
   expect(callsOf('cancelJob')).toHaveLength(1)
-  expect(stderr).toMatch(/no answer within 4444 s\. The job 0x[0-9a-f]{64} is \w+ at the ICL/)
+  expect(stderr).toMatch(/no answer within 4444 s\. The job 0x[0-9a-f]{64} is cancelled at the ICL/)
   expect(stderr).toContain('Another run pays again')
   expect(code).toBe(75)
 })

@@ -104,6 +104,8 @@ export type FakeOptions = {
   readonly changeReceipt?: (receipt: Receipt) => Receipt
   /** The views that the ICL gives one after the other; the last one stays. */
   readonly views?: (accepted: JobView) => readonly Partial<JobView>[]
+  /** A node has committed, so the ICL cancels no job. */
+  readonly hasCommitted?: boolean
   /** Streams of events, one per connection; the last one stays open. */
   readonly streams?: readonly (readonly Partial<JobEvent>[])[]
   readonly hashOnChain?: Hash32
@@ -268,6 +270,7 @@ export async function createFakeWorld(options: FakeOptions = {}) {
     },
     cancelJob: async (input, callOptions) => {
       calls.push({ name: 'cancelJob', input, options: callOptions })
+      if (options.hasCommitted) throw new ProblemError('too-late-to-cancel', 'It ends by itself')
       return { ...current().accepted, status: 'cancelled' as const }
     },
   }

@@ -2,7 +2,9 @@ import { describe, expect, it } from 'vitest'
 import { writeAnswer } from '../../../lib/answer.ts'
 import type { ClientChain, PromptKey } from '../../../lib/client/client-chain.ts'
 import { infer } from '../../../lib/client/infer.ts'
+import { GoesOnError } from '../../../lib/client/inference.ts'
 import { inferenceSteps, type StepNews } from '../../../lib/client/steps.ts'
+import type { JobId } from '../../../lib/codecs.ts'
 import { promptText } from '../../../lib/prompt.ts'
 import { needsOf } from '../../../lib/prompt-needs.ts'
 import type { SubmitJob } from '../../../lib/schemas/jobs.ts'
@@ -190,5 +192,34 @@ describe('infer', () => {
     expect(await work.catch((error: unknown) => error)).toBe(reason)
     const [cancel] = callsOf('cancelJob')
     expect(cancel?.options).toMatchObject({ readToken: 'read-token' })
+  })
+
+  it.each([
+    ['aborted', { code: 'too-late-to-cancel', retryable: false }],
+    ['stuck', { code: 'not-enough-nodes', retryable: true }],
+  ])('says how to open the answer of a job that it cannot cancel (%s)', async (how, said) => {
+    const lacking = { reason: 'not-enough-nodes' as const, quorum: [] }
+    const { context } = await createFakeWorld({
+      hasCommitted: true,
+      views: () => [{ status: 'running', ...(how === 'stuck' && lacking) }],
+    })
+    const abort = new AbortController()
+    let jobId: JobId | undefined
+    const work = infer(context, 'Why?', {
+      model,
+      signal: abort.signal,
+      giveUpWhenStuckMs: 3_000,
+      onSubmitted: (job) => {
+        jobId = job.jobId
+      },
+      onStep: ({ step }) => {
+        if (step === 'inference' && how === 'aborted') abort.abort(new Error('enough'))
+      },
+    })
+    const error = await errorOf(work)
+    expect(error).toBeInstanceOf(GoesOnError)
+    expect(error).toMatchObject({ ...said, jobId })
+    expect(error.message).toContain(`The job ${jobId} goes on`)
+    expect(error.hint).toContain(`--open ${jobId}`)
   })
 })

@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest'
+import { GoesOnError } from '../../../lib/client/inference.ts'
 import type { JobEvent } from '../../../lib/schemas/jobs.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { isLocalChain } from '../../../web/playground/chains.ts'
 import { eventWords, nodeProgress } from '../../../web/playground/node-progress.ts'
 import { failureOf } from '../../../web/playground/run-inference.ts'
 import { afterNews, newRun, type Run, type RunNews } from '../../../web/playground/run-state.ts'
-import { anAddress } from '../../branded.ts'
+import { aJobId, anAddress } from '../../branded.ts'
 
 const after = (news: readonly RunNews[], run: Run = newRun()): Run => news.reduce(afterNews, run)
 const step = (
@@ -158,6 +159,8 @@ it('what goes wrong comes with its remedy, and is no failure when it was wished 
     hint: 'Wait.',
   })
   expect(failureOf(error, AbortSignal.abort()).code).toBe('cancelled')
+  const late = new GoesOnError(new Error('enough'), aJobId(`0x${'12'.repeat(32)}`))
+  expect(failureOf(late, AbortSignal.abort()).message).toContain('Too late to cancel')
   expect(failureOf(new TypeError('x is not a function'), signal).code).toBe('failed')
 })
 

@@ -18,7 +18,7 @@ from .envelope import EnvelopeOf, find_unsigned, most_envelope_bytes, seal_promp
 from .errors import SvcError, check
 from .hpke import is_usable
 from .job_secret import client_secret, evidence_key, job_secret
-from .jobs import fetch_output, fetch_receipt, follow, outlast, published_keys
+from .jobs import cancel, fetch_output, fetch_receipt, follow, outlast, published_keys
 from .keccak import abi_encode, keccak256, word
 from .lists import candidates_of, draw_list, first_positions, job_id_of, list_seed, read_pool
 from .receipt import Receipt, receipt_hash
@@ -51,7 +51,10 @@ def ask(
     text: str,
     on_view: Callable[[dict[str, Any]], None] = lambda view: None,
 ) -> Answer:
-    """Returns the checked answer that three nodes agree on by `exact`. Raises SvcErrors, elsewhere `needs-gateway`."""
+    """Returns the checked answer that three nodes agree on by `exact`. Raises SvcErrors, elsewhere `needs-gateway`.
+
+    Interrupted, it cancels the job if no node has committed, and its KeyboardInterrupt says what became of it.
+    """
     if not text.strip():
         raise SvcError("prompt-empty", "The prompt is empty", "Write what to ask.")
     service = _Service(icl.rstrip("/"), rpc_url, wallet)
@@ -69,7 +72,10 @@ def ask(
     drawn = service.draw(terms, of_key)
     secret = job_secret(own, of_key.high, of_key.low)
     job = service.submit(service.seal(prompt, key, secret, of_key, drawn), of_key, drawn)
-    view = follow(service.icl, job.job_id, job.token, on_view)
+    try:
+        view = follow(service.icl, job.job_id, job.token, on_view)
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt(cancel(service.icl, job.job_id, job.token)) from stop
     if view["status"] != "accepted":
         why = f"The job ended as {view['status']} ({view.get('reason')})"
         raise SvcError("job-not-accepted", why, "Ask again, or a model whose answers vary less.")

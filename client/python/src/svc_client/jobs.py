@@ -9,7 +9,7 @@ from .encoding import cid_of
 from .envelope import open_output
 from .errors import SvcError, check
 from .receipt import Receipt, verify_receipt
-from .rpc import Rpc, get_json, wrong_answer
+from .rpc import Rpc, get_json, request, wrong_answer
 from .sealing import join_key
 
 _settled = ("accepted", "disputed", "expired", "cancelled")
@@ -56,6 +56,16 @@ def follow(
                 retryable=True,
             )
         time.sleep(_poll_s)
+
+
+def cancel(icl: str, job_id: str, read_token: str) -> str:
+    """Asks to cancel a job that its user does not wait for, and says what became of it. Raises no SvcError."""
+    try:
+        request(f"{icl}/v1/inference/{job_id}/cancel", b"", read_token)
+    except SvcError:
+        # A node has committed, the job has settled, or the ICL is away.
+        return f"The job {job_id} goes on or has ended. `svc infer --open {job_id}` opens its answer if it has one"
+    return f"The job {job_id} is cancelled"
 
 
 def fetch_receipt(icl: str, job_id: str, read_token: str) -> Receipt:
