@@ -221,7 +221,7 @@ const heldRoutes = (connections: ConnectionLimit, base: Dependencies) =>
       const waitMs = query.wait * 1000
       // Uses `base`, because the request's dependencies would stay in memory during the wait.
       return laterWithinLimit(connections, address, waitMs, () =>
-        listAssignments(base, address, query, signal),
+        listAssignments(base, address, query.wait, signal),
       )
     },
     getAssignment: ({ params, query }, { caller, signal }) => {

@@ -193,16 +193,10 @@ async function poll(daemon: Daemon, outputKeys: OutputKeys, onBack: () => void):
       slots,
       onBack,
       mayWork: () => certificate.secondsLeft() > 0 && mayTakeWork(),
-      spawn: (assignment, claim) => {
+      spawn: (assignment) => {
         const claimed = Promise.withResolvers<void>()
         slots.start(assignment, (onSlotFree) =>
-          runJob(
-            jobDeps,
-            assignment,
-            jobs.signal,
-            { onClaimed: claimed.resolve, onSlotFree },
-            claim,
-          ),
+          runJob(jobDeps, assignment, jobs.signal, { onClaimed: claimed.resolve, onSlotFree }),
         )
         return claimed.promise
       },

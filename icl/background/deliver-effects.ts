@@ -6,7 +6,7 @@
  * one command, with what was found about their assignments. A try that takes longer delays no other, and is recorded alone.
  *
  * Invariants:
- * - An offer and the end of its effect are one save, and so is the claim of a poll that waits for it in this process.
+ * - An offer and the end of its effect are one save.
  * - No other offer to a node is made between the count of its free slots and the save of its offer. The queues of several
  *   nodes are entered in one order, so that no two jobs wait for one another.
  * - Nothing is recorded once another replica leads.
@@ -23,7 +23,6 @@ import { atMost } from '../async/at-most.ts'
 import type { KeyedMutex } from '../async/mutex.ts'
 import type { Chain } from '../chain/chain.ts'
 import type { Dependencies } from '../dependencies.ts'
-import { keepClaiming } from '../operations/assignments.ts'
 import { changeJob } from '../operations/change-job.ts'
 import { checkFitness, demandOf } from '../pool/load-pool.ts'
 import type { EffectNews, Finding, NewsOfEffects, Tried } from '../rules/commands.ts'
@@ -160,34 +159,10 @@ async function note(
   await inQueues(offers, nodes, async () => {
     const news = await Promise.all(outcomes.map((one) => newsOf(deps, job, one)))
     // Asked last, because the counts hold only while no other offers are made.
-    await withClaims(deps, news.flat(), (all) =>
-      changeJob(deps, job.id, async () =>
-        term.aborted ? undefined : { type: 'effects-seen', news: all },
-      ),
+    await changeJob(deps, job.id, async () =>
+      term.aborted ? undefined : { type: 'effects-seen', news: news.flat() },
     )
   })
-}
-
-/** Adds the claims of the offered nodes whose polls wait in this process. */
-async function withClaims(
-  deps: Dependencies,
-  news: NewsOfEffects,
-  work: (news: NewsOfEffects) => Promise<unknown>,
-): Promise<void> {
-  const polls = news.flatMap((one) => {
-    if (one.type !== 'see-access') return []
-    const { node, fence } = one
-    const kept = keepClaiming(deps, node)
-    return kept ? [{ ...kept, node, fence }] : []
-  })
-  try {
-    const claims = polls.map(
-      ({ node, fence, question: { poll } }) => ({ type: 'claim', node, fence, poll }) as const,
-    )
-    await work([...news, ...claims])
-  } finally {
-    for (const { letGo } of polls) letGo()
-  }
 }
 
 /** Runs work while no other offers to these nodes are made. Each node is in the list once. */

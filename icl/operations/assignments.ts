@@ -1,5 +1,4 @@
 import type { Address, JobId } from '../../lib/codecs.ts'
-import { ProblemError } from '../../lib/problem.ts'
 import { checkOf } from '../../lib/prompt-needs.ts'
 import type {
   AssignmentOffer,
@@ -12,133 +11,61 @@ import type { Dependencies } from '../dependencies.ts'
 import { type Assignment, assignmentOf, type Job, maxOutputTokensOf, roleOf } from '../rules/job.ts'
 import { excuse } from '../rules/outages.ts'
 import { changeJob } from './change-job.ts'
-import { hold, type Kept, keepWaiting, type Question, type Waiting } from './hold.ts'
+import { hold, type Question, type Waiting } from './hold.ts'
 import { ownAssignment } from './own-statement.ts'
 import { notePoll } from './take-heartbeat.ts'
 
-/** A node's poll for work: how many seconds it waits, how many assignments it claims at once, and its name. */
-type Poll = { readonly wait: number; readonly claim: number; readonly poll: string }
-
-/** Returns the work offered to a node. Waits up to `wait` seconds for some. Only work that the poll claims becomes the node's. */
+/** Returns the work offered to a node. Waits up to `seconds` for some. */
 export async function listAssignments(
   deps: Dependencies,
   node: Address,
-  poll: Poll,
+  seconds: number,
   signal?: AbortSignal,
 ): Promise<{ readonly later: Promise<Offers> }> {
   await notePoll(deps, node)
   // Awaiting the offers here would keep the whole request in memory while the node waits.
-  const question: OfferQuestion = {
-    key: nodeKey(node),
-    node,
-    claim: poll.claim,
-    poll: poll.poll,
-    look: lookForOffers,
-    gone: noOffers,
-  }
-  return { later: hold(deps, question, poll.wait * 1000, signal) }
+  const question: OfferQuestion = { key: nodeKey(node), node, look: lookForOffers, gone: noOffers }
+  return { later: hold(deps, question, seconds * 1000, signal) }
 }
 
-type Offers = { readonly assignments: AssignmentOffer[]; readonly claims?: ClaimResult[] }
+type Offers = { readonly assignments: AssignmentOffer[] }
 
 const noOffers: Offers = { assignments: [] }
 
-type OfferQuestion = Question<Offers, Offers> & Omit<Poll, 'wait'> & { readonly node: Address }
+type OfferQuestion = Question<Offers, Offers> & { readonly node: Address }
 
-/** A waiting poll of the node that claims; undefined when there is none. The poll does not look until it is let go. */
-export const keepClaiming = (
-  deps: Dependencies,
-  node: Address,
-): Kept<{ readonly poll: string }> | undefined => keepWaiting(deps, nodeKey(node), isClaiming)
+async function lookForOffers(
+  this: OfferQuestion,
+  { deps, mayWait }: Waiting,
+): Promise<Offers | undefined> {
+  const assignments = await offersOf(deps, this.node)
+  if (assignments.length === 0 && mayWait) return undefined
+  await notePoll(deps, this.node)
+  return { assignments }
+}
 
-const isClaiming = (question: Question<unknown>): question is OfferQuestion =>
-  'claim' in question && question.claim !== 0
-
-async function lookForOffers(this: OfferQuestion, waiting: Waiting): Promise<Offers | undefined> {
-  const { node } = this
-  const { deps } = waiting
+/** Returns what is offered to a node now. */
+async function offersOf(deps: Dependencies, node: Address): Promise<AssignmentOffer[]> {
   const [found, outages] = await Promise.all([
     deps.store.listJobsOfNode(node),
     deps.outages.known(),
   ])
-  const jobs = found.map((job) => excuse(job, outages))
-  const claims = await claimsOf(this, waiting, jobs)
-  const assignments = jobs.flatMap((job) => {
+  return found.flatMap((one) => {
+    const job = excuse(one, outages)
     const assignment = assignmentOf(job, node)
-    const isClaimed = claims?.some(({ jobId }) => jobId === job.id)
-    return assignment?.status === 'offered' && !isClaimed ? [viewOffer(job, assignment)] : []
+    if (assignment?.status !== 'offered') return []
+    const deadline = toSeconds(assignment.deadline ?? job.deadline)
+    return [{ ...viewWork(job, assignment), deadline }]
   })
-  if (assignments.length === 0 && !claims?.length && waiting.mayWait) return undefined
-  await notePoll(deps, node)
-  return { assignments, ...(claims && { claims }) }
 }
 
-/** Returns earlier and new claims of the poll; undefined for a poll that claims nothing. Leaves out refused claims. */
-async function claimsOf(
-  { node, claim, poll }: OfferQuestion,
-  waiting: Waiting,
-  jobs: readonly Job[],
-): Promise<ClaimResult[] | undefined> {
-  if (claim === 0) return undefined
-  const { deps } = waiting
-  const own = jobs.map((job) => ({ job, assignment: assignmentOf(job, node) }))
-  const before = own.filter(({ assignment }) => {
-    const by = assignment?.poll
-    return assignment?.status === 'claimed' && by !== undefined && (poll === '' || poll === by)
-  })
-  // No claims for a caller that has gone away, and none while the ICL stops.
-  const most = waiting.isOver || deps.notifier.closed ? 0 : claim - before.length
-  const offered = own.flatMap(({ job: { id }, assignment }) =>
-    assignment?.status === 'offered' ? [{ jobId: id, fence: assignment.fence }] : [],
-  )
-  const tried = await Promise.allSettled(
-    offered.slice(0, Math.max(most, 0)).map((one) => claimAssignment(deps, node, one, poll)),
-  )
-  const claims = [
-    // A node never gets more at once than it asks for.
-    ...before.slice(0, claim).map(({ job }) => viewClaim(deps, job, node)),
-    ...tried.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : [])),
-  ]
-  const failed = tried.find((one) => one.status === 'rejected' && isPassing(one.reason))
-  if (claims.length === 0 && failed?.status === 'rejected') throw failed.reason
-  return claims
-}
-
-const isPassing = (error: unknown): boolean =>
-  !(error instanceof ProblemError) || error.code === 'unavailable'
-
-const viewOffer = (job: Job, assignment: Assignment): AssignmentOffer => ({
-  jobId: job.id,
-  role: roleOf(job, assignment),
-  model_id: job.modelId,
-  prompt_cid: job.promptCid,
-  client: job.client,
-  deadline: toSeconds(assignment.deadline ?? job.deadline),
-  fence: assignment.fence,
-})
-
-/** Claims an assignment for a node and returns it with the key handles (spec 2.3). A repeated claim returns the same. */
-export async function claimAssignment(
-  deps: Dependencies,
-  node: Address,
-  { jobId, fence }: { readonly jobId: JobId; readonly fence: number },
-  poll?: string,
-): Promise<ClaimResult> {
-  const command = { type: 'claim', node, fence, ...(poll !== undefined && { poll }) } as const
-  return viewClaim(deps, await changeJob(deps, jobId, command), node)
-}
-
-function viewClaim(deps: Dependencies, job: Job, node: Address): ClaimResult {
-  const assignment = ownAssignment(job, node)
+/** What a node learns of its work before and with its claim. */
+function viewWork(job: Job, assignment: Assignment) {
   const check = checkOf(job.list.terms.needs)
   return {
     jobId: job.id,
     fence: assignment.fence,
     role: roleOf(job, assignment),
-    kpHighHandle: job.kpHighHandle,
-    kpLowHandle: job.kpLowHandle,
-    claimDeadline: toSeconds(assignment.deadline ?? job.deadline),
-    server_time: toSeconds(deps.clock.now()),
     client: job.client,
     model_id: job.modelId,
     prompt_cid: job.promptCid,
@@ -149,6 +76,23 @@ function viewClaim(deps: Dependencies, job: Job, node: Address): ClaimResult {
     position: assignment.position,
     activator: job.list.activator,
     until: job.list.until,
+  }
+}
+
+/** Claims an assignment for a node and returns it with the key handles (spec 2.3). A repeated claim returns the same. */
+export async function claimAssignment(
+  deps: Dependencies,
+  node: Address,
+  { jobId, fence }: { readonly jobId: JobId; readonly fence: number },
+): Promise<ClaimResult> {
+  const job = await changeJob(deps, jobId, { type: 'claim', node, fence })
+  const assignment = ownAssignment(job, node)
+  return {
+    ...viewWork(job, assignment),
+    kpHighHandle: job.kpHighHandle,
+    kpLowHandle: job.kpLowHandle,
+    claimDeadline: toSeconds(assignment.deadline ?? job.deadline),
+    server_time: toSeconds(deps.clock.now()),
   }
 }
 

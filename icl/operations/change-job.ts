@@ -127,9 +127,8 @@ export function notifyOfChange(deps: Dependencies, before: Job | undefined, job:
   const known = new Map(
     before?.assignments.map((assignment) => [assignment.fence, assignment.status]),
   )
-  for (const { fence, node, status, poll } of job.assignments) {
-    const isForPoll = status === 'offered' || (status === 'claimed' && poll !== undefined)
-    if (isForPoll && known.get(fence) !== status) notifier.notify(nodeKey(node))
+  for (const { fence, node, status } of job.assignments) {
+    if (status === 'offered' && known.get(fence) !== status) notifier.notify(nodeKey(node))
   }
   if (job.outbox.length > 0 || job.fillAt !== undefined) notifier.notify(dueKey)
   const lastSeen = before?.events.at(-1)?.seq ?? 0

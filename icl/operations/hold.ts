@@ -72,32 +72,6 @@ export function hold<T, Gone>(
   })
 }
 
-/** A waiting caller that does not look until it is let go. Then it looks for what was changed for it meanwhile. */
-export type Kept<T> = { readonly question: T; readonly letGo: () => void }
-
-/** Keeps one caller from looking that waits under `key` with a wanted question; undefined when there is none. */
-export function keepWaiting<T extends Question<unknown>>(
-  { notifier }: Dependencies,
-  key: string,
-  isWanted: (question: Question<unknown>) => question is T,
-): Kept<T> | undefined {
-  for (const waiter of notifier.held.waiting(key).filter(isWaiter)) {
-    const { question } = waiter
-    if (waiter.isLooking || !isWanted(question)) continue
-    waiter.isLooking = true
-    const letGo = () => {
-      // A save that fails may still have been made, without a notification.
-      notifier.held.drop(waiter)
-      waiter.isStale = true
-      looked(waiter)
-    }
-    return { question, letGo }
-  }
-  return undefined
-}
-
-const isWaiter = (row: Row): row is Waiter => 'question' in row
-
 function wake(this: Waiter): void {
   lookAgain(this)
 }

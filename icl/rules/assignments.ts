@@ -66,25 +66,13 @@ function missAccess(job: Job, assignment: Assignment, now: number): Change {
   return changeTo(recorded(waiting, now, 'awaiting-grant', { assignment }))
 }
 
-/**
- * Gives the node a lease until the claim deadline. Claiming again changes nothing. A claim by a poll gets only the time of an offer,
- * because the answer to the poll may be lost. The node's own call to claim then turns it into a lease.
- */
-export function claim(
-  job: Job,
-  assignment: Assignment,
-  poll: string | undefined,
-  { now, limits }: Moment,
-): Transition {
+/** Gives the node a lease until the claim deadline. Claiming again changes nothing. */
+export function claim(job: Job, assignment: Assignment, { now, limits }: Moment): Transition {
   const { status, fence } = assignment
-  const isFirst = status === 'claimed' && assignment.poll !== undefined
-  if (status === 'committed' || (status === 'claimed' && !(isFirst && poll === undefined)))
-    return changeTo(job)
-  if (status !== 'offered' && !isFirst) return refuse('not-claimed', `The assignment is ${status}`)
-  const ms = poll === undefined ? limits.leaseMs : limits.offerMs
-  const deadline = Math.min(now + ms, job.deadline)
-  const claimed = withAssignment(job, fence, { status: 'claimed', deadline, poll })
-  if (isFirst) return changeTo(claimed)
+  if (status === 'claimed' || status === 'committed') return changeTo(job)
+  if (status !== 'offered') return refuse('not-claimed', `The assignment is ${status}`)
+  const deadline = Math.min(now + limits.leaseMs, job.deadline)
+  const claimed = withAssignment(job, fence, { status: 'claimed', deadline })
   const phase = job.phase === 'open' ? 'running' : job.phase
   return changeTo(recorded({ ...claimed, phase }, now, 'claimed', { assignment }))
 }

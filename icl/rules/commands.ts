@@ -10,12 +10,11 @@ import type { WebhookAnswer } from './webhook.ts'
 type Seat = { readonly node: Address; readonly fence: number }
 
 /**
- * What a node says about its own assignment. `poll` names the poll that claims, whose answer may be lost. It is absent when the node
- * claims by its own call. The commitments of `reveal` and `open-check` are computed from what the node reveals.
+ * What a node says about its own assignment. The commitments of `reveal` and `open-check` are computed from what the node reveals.
  */
 export type NodeCommand = Seat &
   (
-    | { readonly type: 'claim'; readonly poll?: string }
+    | { readonly type: 'claim' }
     | { readonly type: 'commit'; readonly commitment: Hash32 }
     | { readonly type: 'reveal'; readonly answer: PostedAnswer; readonly commitment: Hash32 }
     | { readonly type: 'deliver'; readonly delivery: PostedDelivery }
@@ -74,12 +73,8 @@ export type EffectNews =
 /** News of the effect with this number in the job's outbox. Changes nothing once the effect has left the outbox. */
 export type EffectCommand = EffectNews & { readonly effectId: number }
 
-/** The news of effects that were tried together. Each finding, and each claim of a waiting poll, comes before the news of its effect. */
-export type NewsOfEffects = readonly (
-  | Finding
-  | Extract<NodeCommand, { readonly type: 'claim' }>
-  | EffectCommand
-)[]
+/** The news of effects that were tried together. Each finding comes before the news of its effect. */
+export type NewsOfEffects = readonly (Finding | EffectCommand)[]
 
 /** What a node, the client, the chain or a timer tells a job. */
 export type Command =

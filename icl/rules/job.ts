@@ -40,8 +40,6 @@ export type Assignment = {
   readonly reason?: AssignmentReason | undefined
   readonly commitment?: Hash32
   readonly committedAt?: number
-  /** The poll that claimed it, until its node claims it by its own call. */
-  readonly poll?: string | undefined
   readonly answer?: PostedAnswer
   readonly revealedAt?: number
   /** What its node was scored for in this assignment. */

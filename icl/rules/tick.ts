@@ -11,8 +11,8 @@
  * - A node that gave its seat back may return only when no fit member without a former seat is left. Its reason must be
  *   one that passes, and it must not have committed. The pause before grows with each attempt, so that a member that stays
  *   busy holds up nobody.
- * - A node is scored for an offer, a lease or a reveal that it let pass. It is not scored for waiting for a grant, or for a
- *   poll's claim that it never took up. The leader alone is scored for having no free slot or being away.
+ * - A node is scored for an offer, a lease or a reveal that it let pass. It is not scored for waiting for a grant. The leader alone is
+ *   scored for having no free slot or being away.
  *
  * Failure cases, with the end of the job: the deadline has passed (expired). A seat has used up its attempts, or as many
  * nodes as a quorum gave it back for a cause in the job itself and none committed (expired, attempts-exhausted). Two nodes
@@ -109,13 +109,10 @@ const lapse = (job: Job, now: number): Change =>
     )
 
 function lapseOne(job: Job, assignment: Assignment, now: number): Change {
-  const { status, poll } = assignment
+  const { status } = assignment
   if (status === 'committed') return neverRevealed(job, assignment, now)
-  const isOffer = status === 'offered' || poll !== undefined
-  const code = isOffer ? 'offer-lapsed' : 'lease-lapsed'
-  // The node may never have received the answer to its poll.
-  const scores = poll === undefined ? [scoring(assignment, code)] : []
-  return changeTo(vacated(job, assignment, 'lapsed', code, now), scores)
+  const code = status === 'offered' ? 'offer-lapsed' : 'lease-lapsed'
+  return changeTo(vacated(job, assignment, 'lapsed', code, now), [scoring(assignment, code)])
 }
 
 function fillSeats(job: Job, members: readonly MemberState[], moment: Moment): Change {

@@ -28,7 +28,6 @@ import {
   challengeProblems,
   JobPath,
   nodeProblems,
-  Poll,
   signatureProblems,
   statementProblems,
   Wait,
@@ -114,15 +113,14 @@ export const nodeEndpoints = {
     problems: [...bodyProblems, ...nodeProblems],
   }),
   getAssignments: get('/internal/assignments/{address}', 'node', {
-    summary:
-      'Work offered to a node. `wait` holds the request until there is some, `claim` claims it at once',
+    summary: 'Work offered to a node. `wait` holds the request until there is some',
     params: AddressPath,
-    query: Poll,
+    query: Wait,
     response: AssignmentOffers,
     problems: ['invalid-request', ...nodeProblems],
   }),
   claimAssignment: post('/internal/task/claim', 'node', {
-    summary: 'Take an assignment and get the key handles',
+    summary: 'Take an assignment and get the key handles. Sent again, it changes nothing',
     body: ClaimRequest,
     response: ClaimResult,
     problems: [...assignmentProblems, 'not-claimed'],

@@ -12,15 +12,6 @@ export const Wait = z.object({
   wait: QueryInt(0, 30).default(0),
 })
 /** A node's poll for work. */
-export const Poll = Wait.extend({
-  claim: QueryInt(0, 32).default(0).describe('Claim so many of the offers at once'),
-  poll: Base64Url(32)
-    .default('')
-    .describe(
-      'With `claim`: a name for the poll. Sent again, it brings the same claims. A poll without one brings all that polls claimed and the node has not',
-    ),
-})
-
 /** Problems of a body. */
 export const bodyProblems = ['invalid-request', 'body-too-large', 'unsupported-media-type'] as const
 /** Problems of a signature. */

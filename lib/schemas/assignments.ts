@@ -29,15 +29,29 @@ const ServerTime = UnixSeconds.describe(
   "The ICL's clock, so that a node whose own is wrong knows how long it has",
 )
 
-/** Work that is offered to a node (spec 2.4). */
-export const AssignmentOffer = named('AssignmentOffer', {
+/** What a node learns of its work before and with its claim. */
+const work = {
   jobId: JobId,
+  fence: Fence,
   role: Role,
+  client: Address,
   model_id: ModelId,
   prompt_cid: Cid,
-  client: Address,
+  comparator: ComparatorId,
+  check: CheckId.optional().describe(
+    'The check of the delivered text that the terms ask for, besides the verdict',
+  ),
+  parameters: Parameters.required(),
+  list: ListMembers.describe('With activator and until: what the client committed to on chain'),
+  position: ListPosition.describe('Of this node on the list, from 0'),
+  activator: Address,
+  until: UnixSeconds,
+}
+
+/** Work that is offered to a node (spec 2.4): all but the handles. */
+export const AssignmentOffer = named('AssignmentOffer', {
+  ...work,
   deadline: UnixSeconds.describe('Until when the node may claim it'),
-  fence: Fence,
 })
 export type AssignmentOffer = z.output<typeof AssignmentOffer>
 
@@ -46,37 +60,17 @@ export const ClaimRequest = named('ClaimRequest', { jobId: JobId, fence: Fence }
 
 /** Everything a node needs to run a claimed assignment (spec 2.3). */
 export const ClaimResult = named('ClaimResult', {
-  jobId: JobId,
-  fence: Fence,
-  role: Role,
+  ...work,
   kpHighHandle: Uint256,
   kpLowHandle: Uint256,
   claimDeadline: UnixSeconds,
   server_time: ServerTime,
-  client: Address,
-  model_id: ModelId,
-  prompt_cid: Cid,
-  comparator: ComparatorId,
-  /** The check of the delivered text that the terms ask for, besides the verdict. */
-  check: CheckId.optional(),
-  parameters: Parameters.required(),
-  list: ListMembers.describe('With activator and until: what the client committed to on chain'),
-  position: ListPosition.describe('Of this node on the list, from 0'),
-  activator: Address,
-  until: UnixSeconds,
 })
 export type ClaimResult = z.output<typeof ClaimResult>
 
 /** The answer to a poll. */
 export const AssignmentOffers = named('AssignmentOffers', {
   assignments: z.array(AssignmentOffer).max(256),
-  claims: z
-    .array(ClaimResult)
-    .max(256)
-    .optional()
-    .describe(
-      'With `claim`: what the poll has claimed. `claimDeadline` is that of an offer until the node claims it, too',
-    ),
 })
 
 /** A node's commitment to its evidence, made before it can see others' evidence. */

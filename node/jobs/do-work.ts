@@ -11,20 +11,18 @@ import { keyHandlesMissing, produceAnswer } from './answer.ts'
 import { bindTo, commit } from './commit.ts'
 import type { JobDeps, JobSteps } from './job-deps.ts'
 import type { Ending } from './job-end.ts'
-import { firstLeaseOf, leaseOf, longestAwayMs } from './lease.ts'
+import { leaseOf, longestAwayMs } from './lease.ts'
 
-/** Claims an assignment unless a poll has claimed it, answers it, commits, frees the slot and takes the later steps. */
+/** Claims an assignment, answers it, commits, frees the slot and takes the later steps. */
 export async function workOn(
   deps: JobDeps,
   assignment: Pick<AssignmentOffer, 'jobId' | 'fence'>,
   signal: AbortSignal,
   steps: JobSteps & { readonly onUsage: (usage: Usage) => void },
-  byPoll?: ClaimResult,
 ): Promise<Ending> {
   const { jobId, fence } = assignment
   const { onUsage } = steps
-  const claim = byPoll ?? (await claimJob(deps, assignment, signal).finally(steps.onClaimed))
-  steps.onClaimed()
+  const claim = await claimJob(deps, assignment, signal).finally(steps.onClaimed)
   // The node signs for the claim's assignment, which must be the one that it looked up in the journal.
   if (claim.jobId !== jobId || claim.fence !== fence) {
     throw keyHandlesMissing('the ICL returned another assignment for the claim')
@@ -34,9 +32,7 @@ export async function workOn(
   }
   deps.log.step(`Job ${jobId}: claimed`)
   deps.journal.note({ step: 'claimed', jobId, fence, claim })
-  const withinLease = byPoll
-    ? firstLeaseOf(deps, claim)
-    : leaseOf(deps, claim, claim.claimDeadline - claim.server_time)
+  const withinLease = leaseOf(deps, claim, claim.claimDeadline - claim.server_time)
   const own = await withinLease(signal, async (leased, leftMs) =>
     bindTo(deps, claim, await produceAnswer(deps, claim, leased, { leftMs, onUsage }), onUsage),
   )

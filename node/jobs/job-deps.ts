@@ -46,7 +46,7 @@ export type JobDeps = {
 
 /** Callbacks from a job to its starter. */
 export type JobSteps = {
-  /** The ICL has responded to the claim, or refused it, or no claim is needed. */
+  /** The ICL has responded to the claim, or refused it. */
   readonly onClaimed: () => void
   /** The job no longer holds a slot, though it may go on. */
   readonly onSlotFree: () => void

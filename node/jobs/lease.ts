@@ -1,9 +1,7 @@
 import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
-import { errorText } from '../../lib/host/explain-error.ts'
 import { ProblemError } from '../../lib/problem.ts'
-import type { ClaimResult, NextStep } from '../../lib/schemas/assignments.ts'
+import type { NextStep } from '../../lib/schemas/assignments.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { messages } from '../log-messages.ts'
 import { isPassing } from './abort-reason.ts'
 import type { AssignmentId, JobDeps } from './job-deps.ts'
 import { longestJobMs } from './job-time.ts'
@@ -15,16 +13,10 @@ const askMs = 5_000
 const askAgainMs = 2_000
 // The node asks the ICL for the lease's deadline so long before the end: a request must be under way by then.
 const askAheadMs = 7_000
-// A node that answers sooner needs no claim of its own.
-const claimsAfterMs = 8_000
-// Kept of the 20 s of a poll's claim for the node's own claim. Some of the 20 s may have passed if a response was lost.
-const toClaimMs = 12_000
-// The lease that the node's own claim gives.
-const leaseSeconds = 120
 /** If the ICL is away for longer, the job is lost all the same. */
 export const longestAwayMs = 330_000
 
-type Deps = Pick<JobDeps, 'api' | 'clock' | 'log'>
+type Deps = Pick<JobDeps, 'api' | 'clock'>
 
 /** Returns the milliseconds until a lease ends, as known at the call. An outage of the ICL extends it. */
 export type LeftMs = () => number
@@ -34,27 +26,8 @@ export type LeftMs = () => number
  * asks for the deadline before it gives up. The lease goes on while the ICL does not respond. A lease for one `step` ends with ProblemError
  * `not-your-turn` when the ICL names another step.
  */
-export const leaseOf = (deps: Deps, id: AssignmentId, seconds: number, step?: NextStep) =>
-  leaseFor(deps, { ...id, step }, seconds)
-
-/** The lease of an assignment that a poll claimed. It starts short. The node's own claim extends it, unless the work is done before. */
-export function firstLeaseOf(
-  deps: Deps,
-  { jobId, fence, claimDeadline, server_time }: ClaimResult,
-) {
-  const spareMs = (claimDeadline - server_time) * 1000 - toClaimMs
-  const afterMs = Math.max(0, Math.min(spareMs, claimsAfterMs))
-  return leaseFor(deps, { jobId, fence, step: undefined, claimsAfterMs: afterMs }, leaseSeconds)
-}
-
-type LeaseId = AssignmentId & {
-  readonly step: NextStep | undefined
-  readonly claimsAfterMs?: number
-}
-
-/** Makes the function that runs work under a lease. */
-const leaseFor =
-  (deps: Deps, id: LeaseId, seconds: number) =>
+export const leaseOf =
+  (deps: Deps, { jobId, fence }: AssignmentId, seconds: number, step?: NextStep) =>
   async <T>(
     signal: AbortSignal,
     body: (signal: AbortSignal, leftMs: LeftMs) => Promise<T>,
@@ -64,7 +37,7 @@ const leaseFor =
     if (term.leftMs() <= 0) throw leaseOver()
     const [over, done] = [new AbortController(), new AbortController()]
     const leased = AbortSignal.any([signal, over.signal])
-    endOf(deps, id, term, AbortSignal.any([signal, done.signal])).then(
+    endOf(deps, { jobId, fence, step }, term, AbortSignal.any([signal, done.signal])).then(
       (why) => over.abort(why),
       () => {},
     )
@@ -74,6 +47,8 @@ const leaseFor =
       done.abort()
     }
   }
+
+type LeaseId = AssignmentId & { readonly step: NextStep | undefined }
 
 type Term = ReturnType<typeof termOf>
 
@@ -109,28 +84,16 @@ function termOf(clock: Clock, seconds: number) {
 
 /** Resolves with the reason once the lease is over, by time or by the ICL's word. */
 async function endOf(
-  { api, clock, log }: Deps,
-  { jobId, fence, step, claimsAfterMs }: LeaseId,
+  { api, clock }: Deps,
+  { jobId, fence, step }: LeaseId,
   term: Term,
   signal: AbortSignal,
 ): Promise<unknown> {
-  let mustClaim = claimsAfterMs !== undefined
-  if (claimsAfterMs !== undefined) await clock.sleep(claimsAfterMs, signal)
   for (let leftMs = term.leftMs(); leftMs > 0; leftMs = term.leftMs()) {
     const isFar = leftMs > askAheadMs && !term.isAway()
-    if (!mustClaim)
-      await clock.sleep(isFar ? leftMs - askAheadMs : Math.min(leftMs, askAgainMs), signal)
+    await clock.sleep(isFar ? leftMs - askAheadMs : Math.min(leftMs, askAgainMs), signal)
     term.asked()
     try {
-      if (mustClaim) {
-        const claimed = await api.claimAssignment(
-          { body: { jobId, fence } },
-          { signal, timeoutMs: askMs },
-        )
-        mustClaim = false
-        term.answered(claimed.claimDeadline - claimed.server_time)
-        continue
-      }
       const input = { params: { jobId }, query: { wait: 0 } }
       const view = await api.getAssignment(input, { signal, timeoutMs: askMs })
       if (view.fence !== fence) break
@@ -138,10 +101,8 @@ async function endOf(
       term.answered(view.deadline && view.deadline - view.server_time)
     } catch (error) {
       signal.throwIfAborted()
-      if (mustClaim) log.warning(messages.claimFailed(jobId, errorText(error)))
       if (!isPassing(error)) return error
       term.silent()
-      if (mustClaim) await clock.sleep(askAgainMs, signal)
     }
   }
   return leaseOver()

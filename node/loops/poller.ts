@@ -1,11 +1,10 @@
 import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { withDeadline } from '../../lib/deadline.ts'
-import { toBase64Url } from '../../lib/digest.ts'
 import { errorText } from '../../lib/host/explain-error.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { Random } from '../../lib/random.ts'
-import type { AssignmentOffer, ClaimResult } from '../../lib/schemas/assignments.ts'
+import type { AssignmentOffer } from '../../lib/schemas/assignments.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { fullyJittered, jittered } from '../jitter.ts'
 import { isPassing } from '../jobs/abort-reason.ts'
@@ -18,7 +17,6 @@ import type { Slots } from '../slots.ts'
 const pollPeriodMs = 5_000
 
 const holdSeconds = 20
-const mostClaims = 32
 /** The longest wait while the ICL is away, without Retry-After. With it, 10,000 nodes make 4,000 requests a second. */
 const maxAwayMs = 5_000
 /** The longest wait after a refusal, which takes the operator to mend. */
@@ -32,8 +30,8 @@ export type PollerOptions = {
   readonly api: Pick<NodeApi, 'getAssignments'>
   readonly address: Address
   readonly slots: Slots
-  /** Starts a job, which the poll may have claimed, in its slot. The promise settles when the ICL has responded to the claim. */
-  readonly spawn: (assignment: AssignmentOffer, claim?: ClaimResult) => Promise<void>
+  /** Starts a job in its slot, which claims it. The promise settles when the ICL has responded to the claim. */
+  readonly spawn: (assignment: AssignmentOffer) => Promise<void>
   /** Called when the ICL responds again after a poll that failed. */
   readonly onBack: () => void
   /** False while there is no valid certificate. Then the node takes no work. */
@@ -43,20 +41,15 @@ export type PollerOptions = {
   readonly log: Log
 }
 
-/** Polls until `signal` aborts. The ICL holds a poll while there are free slots, and claims work for them, so that it arrives at once. */
+/** Polls until `signal` aborts. The ICL holds a poll while there are free slots, so that work arrives at once. */
 export async function pollAssignments(options: PollerOptions, signal: AbortSignal): Promise<void> {
   const { clock, log, slots } = options
   let failures = 0
   const warnedAt = new Map<string, MonotonicMs>()
   let quietSince = clock.monotonic()
-  // A poll without a name. The first one brings what polls claimed for a daemon that was killed.
-  let name = ''
 
   const pass = async (): Promise<'more' | 'wait'> => {
-    const most = Math.min(slots.free(), mostClaims)
-    const { assignments, claims = [] } = await fetchAssignments(options, most, name, signal)
-    // A poll whose response is lost is sent again under the same name.
-    name = toBase64Url(options.random.bytes(12))
+    const { assignments } = await fetchAssignments(options, slots.free() > 0, signal)
     if (failures > 0) options.onBack()
     failures = 0
     warnedAt.clear()
@@ -67,10 +60,8 @@ export async function pollAssignments(options: PollerOptions, signal: AbortSigna
       named.add(nameOf(id))
       return isFirst
     }
-    // The ICL cannot make this node do more at once than it asked for.
-    const claimed = claims.filter(isNew).slice(0, most)
     const fresh = assignments.filter(isNew)
-    if (fresh.length + claimed.length === 0) {
+    if (fresh.length === 0) {
       if (elapsedSince(clock, quietSince) >= quietMs) {
         log.info('No assignments for last 60s')
         quietSince = clock.monotonic()
@@ -78,17 +69,13 @@ export async function pollAssignments(options: PollerOptions, signal: AbortSigna
       return 'wait'
     }
     quietSince = clock.monotonic()
-    const takeable = fresh.slice(0, Math.max(0, slots.free() - claimed.length))
-    if (takeable.length + claimed.length === 0) return 'wait'
-    log.step(`Received ${fresh.length + claimed.length} assignment(s)`)
-    const start = (assignment: AssignmentOffer, claim?: ClaimResult) => {
+    const takeable = fresh.slice(0, slots.free())
+    if (takeable.length === 0) return 'wait'
+    log.step(`Received ${fresh.length} assignment(s)`)
+    const starting = takeable.map((assignment) => {
       log.step(`Spawning ${assignment.role} job ${assignment.jobId}`)
-      return options.spawn(assignment, claim)
-    }
-    const starting = [
-      ...claimed.map((claim) => start(offerIn(claim), claim)),
-      ...takeable.map((assignment) => start(assignment)),
-    ]
+      return options.spawn(assignment)
+    })
     // The ICL does not offer claimed assignments again. A claim that hangs must not stop the polls.
     const late = () => new Error('a claim hangs')
     await withDeadline(clock, claimPatienceMs, signal, late, () =>
@@ -132,26 +119,10 @@ function backoffMs(random: Random, error: unknown, failures: number): number {
   return Math.max(askedMs, fullyJittered(random, maxAwayMs))
 }
 
-function fetchAssignments(
-  { api, address }: PollerOptions,
-  claim: number,
-  poll: string,
-  signal: AbortSignal,
-) {
-  const wait = claim > 0 ? holdSeconds : 0
+function fetchAssignments({ api, address }: PollerOptions, hasRoom: boolean, signal: AbortSignal) {
+  const wait = hasRoom ? holdSeconds : 0
   return api.getAssignments(
-    { params: { address }, query: { wait, claim, poll } },
+    { params: { address }, query: { wait } },
     { signal, timeoutMs: (wait + 10) * 1000 },
   )
 }
-
-/** Returns the offer that a claim was made of. */
-const offerIn = (claim: ClaimResult): AssignmentOffer => ({
-  jobId: claim.jobId,
-  role: claim.role,
-  model_id: claim.model_id,
-  prompt_cid: claim.prompt_cid,
-  client: claim.client,
-  deadline: claim.claimDeadline,
-  fence: claim.fence,
-})

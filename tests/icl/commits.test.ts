@@ -76,7 +76,7 @@ it('are none in vain in a whole job, whatever nodes and background do at once', 
   const { body, commit, jobId } = submissionOf(own, key, { promptCid })
   commit()
   const polls = nodes.map(({ address, api }) =>
-    api.getAssignments({ params: { address }, query: { wait: 20, claim: 1, poll: 'AAAA' } }),
+    api.getAssignments({ params: { address }, query: { wait: 20 } }),
   )
   await own.clock.advance(300)
   saves.length = 0
@@ -84,7 +84,13 @@ it('are none in vain in a whole job, whatever nodes and background do at once', 
 
   await own.api(key.client.signer).submitJob({ body })
   const found = await Promise.all(polls.map((poll) => own.clock.until(poll)))
-  await Promise.all(nodes.map((node, index) => commitTo(node, found[index]!.claims![0]!, 'x')))
+  const claims = await Promise.all(
+    nodes.map(({ api }, index) => {
+      const { fence } = found[index]!.assignments[0]!
+      return api.claimAssignment({ body: { jobId, fence } })
+    }),
+  )
+  await Promise.all(nodes.map((node, index) => commitTo(node, claims[index]!, 'x')))
   await Promise.all(nodes.map((node) => reveal(node, jobId)))
   const deliverer = (await delivererOf(nodes, jobId))!
   const delivery = await deliveryOf(own, deliverer, jobId)
@@ -103,7 +109,6 @@ it('are none in vain in a whole job, whatever nodes and background do at once', 
   expect([job.phase, job.outbox, job.commitTx !== undefined]).toEqual(['accepted', [], true])
   // Whether a blob is there already is found out by keeping it.
   expect(refused.filter((what) => what !== 'keep-blob')).toEqual([])
-  // The offers and the claims of polls that wait for them are one, as are the scores that are done and the result, and what nodes send at
-  // the same time.
+  // The offers are one, as are the scores that are done and the result, and what nodes send at the same time.
   expect(saves.filter((what) => what.endsWith('job'))).toHaveLength(7)
 })

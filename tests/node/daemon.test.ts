@@ -34,42 +34,21 @@ describe('the daemon', () => {
     await end(world, running)
   })
 
-  it('asks again by its name for what a poll claimed when its answer is lost', async () => {
+  it('does no more at once than it has slots, whatever an ICL offers', async () => {
     const world = await createDaemonWorld()
-    world.api.getAssignments
-      .mockResolvedValueOnce({ assignments: [] })
-      .mockRejectedValueOnce(new Error('the answer broke off'))
-      .mockResolvedValueOnce({ assignments: [], claims: [world.claim] })
-    const running = world.start()
-    await world.clock.advance(60_000)
-    const names = world.api.getAssignments.mock.calls.map(([{ query }]) => query?.poll)
-    expect(names[0]).toBe('')
-    expect(names[1]).not.toBe('')
-    expect(names[2]).toBe(names[1])
-    expect(names[3]).not.toBe(names[2])
-    expect(world.api.claimAssignment).not.toHaveBeenCalled()
-    expect(world.api.commitAssignment).toHaveBeenCalledTimes(1)
-    await end(world, running)
-  })
-
-  it('does no more at once than it asked for, whatever an ICL says that its poll has claimed', async () => {
-    const world = await createDaemonWorld()
-    const claims = Array.from({ length: 50 }, (_, index) => ({ ...world.claim, fence: index + 1 }))
-    world.api.getAssignments.mockResolvedValueOnce({ assignments: [], claims })
+    const { assignment } = world
+    const assignments = Array.from({ length: 50 }, (_, at) => ({ ...assignment, fence: at + 1 }))
+    world.api.getAssignments.mockResolvedValueOnce({ assignments })
     const running = world.start()
     await world.clock.advance(1_000)
-    expect(world.api.getAssignments.mock.calls[0]![0].query?.claim).toBe(2)
     expect(world.lines('Spawning')).toHaveLength(2)
     await end(world, running)
   })
 
   it('works once on an assignment that a poll names several times', async () => {
     const world = await createDaemonWorld({ jobs: 4 })
-    const { claim, assignment } = world
-    world.api.getAssignments.mockResolvedValueOnce({
-      assignments: [assignment, assignment],
-      claims: [claim, claim],
-    })
+    const { assignment } = world
+    world.api.getAssignments.mockResolvedValueOnce({ assignments: [assignment, assignment] })
     const running = world.start()
     await world.clock.advance(60_000)
     expect(world.lines('Spawning')).toHaveLength(1)

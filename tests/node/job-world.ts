@@ -169,15 +169,8 @@ export async function createJobWorld(
     random,
     log,
   }
-  const assignment: AssignmentOffer = {
-    jobId,
-    role,
-    model_id: modelId,
-    prompt_cid: claim.prompt_cid,
-    client: clientAddress,
-    deadline: now + 600,
-    fence: 1,
-  }
+  const { kpHighHandle: _, kpLowHandle: __, claimDeadline: ___, server_time: ____, ...work } = claim
+  const assignment: AssignmentOffer = { ...work, deadline: now + 600 }
   const view: OwnAssignment = {
     jobId,
     status: 'claimed',

@@ -64,7 +64,6 @@ type AssignmentId = Pick<AssignmentOffer, 'jobId' | 'fence'>
 const nameOf = ({ jobId, fence }: AssignmentId) => `${jobId}:${fence}`
 
 const heartbeatMs = 60_000
-const claimsAfterMs = 8_000
 /** Tries that outlast whatever goes wrong. */
 export const patient = { attempts: 30, timeoutMs: 5_000 }
 const held = { timeoutMs: 40_000 }
@@ -141,43 +140,26 @@ export function startNode(
       await clock.sleep(heartbeatMs, signal).catch(() => {})
     }
   }
-  const start = (id: AssignmentId, claiming: () => Promise<Claimed>) => {
+  const start = (id: AssignmentId) => {
     const name = nameOf(id)
-    if (running.has(name)) return
+    if (running.has(name) || running.size >= habits.slots) return
     running.add(name)
     const leave = () => running.delete(name)
-    void claiming()
+    void claim(id)
       .then((claimed) => work(claimed, leave))
       // A refusal means that another node has the work now.
       .catch(() => {})
       .finally(leave)
   }
-  /** Has what a poll claimed, and makes its time a lease when the work takes long. */
-  const claimedByPoll = async (claimed: Claimed) => {
-    const claimAgain = async () => {
-      await clock.sleep(claimsAfterMs, signal)
-      if (running.has(nameOf(claimed))) await claim(claimed)
-    }
-    void claimAgain().catch(() => {})
-    return claimed
-  }
   const pollLoop = async () => {
-    // The first has no name: it brings what polls claimed for a node that was killed.
-    let polls = 0
     while (!signal.aborted) {
-      const poll = polls === 0 ? '' : String(polls).padStart(8, '0')
-      const asked = isThrifty(plain) ? { claim: habits.slots - running.size, poll } : {}
       const answer = await node.api
         .getAssignments(
-          { params: { address: node.address }, query: { wait: 20, ...asked } },
+          { params: { address: node.address }, query: { wait: 20 } },
           { ...held, signal },
         )
         .catch(() => undefined)
-      if (answer) polls += 1
-      for (const claimed of answer?.claims ?? []) start(claimed, () => claimedByPoll(claimed))
-      for (const offer of answer?.assignments ?? []) {
-        if (running.size < habits.slots) start(offer, () => claim(offer))
-      }
+      for (const offer of answer?.assignments ?? []) start(offer)
       // A node that is full must not ask again at once.
       await clock.sleep(running.size > 0 ? 1_000 : 10, signal).catch(() => {})
     }

@@ -27,10 +27,15 @@ export type Offer = { readonly jobId: JobId; readonly fence: number }
 /** A node's answer to the work that it claimed. */
 export type Given = Awaited<ReturnType<typeof givenTo>>
 
-/** A poll that claims what it brings, if it has a name. */
-export const poll = (address: Address, waitSeconds: number, name?: string): Call => ({
+export const poll = (address: Address, waitSeconds: number): Call => ({
   method: 'GET',
-  path: `/internal/assignments/${address}?wait=${waitSeconds}${name ? `&claim=8&poll=${name}` : ''}`,
+  path: `/internal/assignments/${address}?wait=${waitSeconds}`,
+})
+
+export const claim = ({ jobId, fence }: Offer): Call => ({
+  method: 'POST',
+  path: '/internal/task/claim',
+  body: { jobId, fence },
 })
 
 export const preview: Call = {

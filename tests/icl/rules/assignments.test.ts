@@ -49,24 +49,15 @@ describe('an assignment', () => {
     }
   })
 
-  it('that a poll has claimed has the time of an offer, and then a lease by a claim of its own', () => {
-    const byPoll = { type: 'claim', node: nodeB, fence: 2, poll: 'AAAA' } as const
-    const byCall = { type: 'claim', node: nodeB, fence: 2 } as const
+  it('that is claimed again has the lease that it had', () => {
+    const claim = { type: 'claim', node: nodeB, fence: 2 } as const
     const offered = quietly(sampleJob(), { type: 'see-access', node: nodeB, fence: 2 }, 10)
-    const first = quietly(offered, byPoll, 20)
-    expect(assignmentOf(first, nodeB)).toMatchObject({ status: 'claimed', deadline: 20_020 })
-    expect(take(first, byPoll, 30)).toBe(first)
-    const leased = quietly(first, byCall, 30)
-    expect(assignmentOf(leased, nodeB)).toMatchObject({ status: 'claimed', deadline: 120_030 })
-    for (const again of [byCall, byPoll]) expect(take(leased, again, 40)).toBe(leased)
-    expect(leased.events).toEqual(first.events)
+    const leased = quietly(offered, claim, 20)
+    expect(assignmentOf(leased, nodeB)).toMatchObject({ status: 'claimed', deadline: 120_020 })
+    expect(take(leased, claim, 30)).toBe(leased)
     const commitment = commitmentTo(nodeB, 2, 'x')
-    const committed = quietly(first, { type: 'commit', node: nodeB, fence: 2, commitment }, 30)
-    for (const again of [byCall, byPoll]) expect(take(committed, again, 40)).toBe(committed)
-    // Of its node nothing is known.
-    const lapsed = quietly(first, { type: 'tick' }, 20_020)
-    expect(assignmentOf(lapsed, nodeB)).toMatchObject({ status: 'lapsed', reason: 'offer-lapsed' })
-    expect(assignmentOf(lapsed, nodeB)?.scores).toBeUndefined()
+    const committed = quietly(leased, { type: 'commit', node: nodeB, fence: 2, commitment }, 30)
+    expect(take(committed, claim, 40)).toBe(committed)
   })
 
   it('cannot be given back once it is answered, and costs nothing before it is committed to', () => {

@@ -67,8 +67,6 @@ function steps(job: Job, node: Address): readonly Command[] {
   return [
     { type: 'see-access', node, fence },
     { type: 'claim', node, fence },
-    // One node whose polls claim is enough, too.
-    ...(node === nodeA ? [{ type: 'claim', node, fence, poll: 'AAAA' } as const] : []),
     commitBy(job, node, 'x'),
     revealBy(job, node, 'x'),
     ...(answer ? [deliverBy(job, node), verdictBy(job, node, 'match'), openBy(job, node)] : []),
@@ -138,14 +136,13 @@ const keyOf = (job: Job): string =>
     job.firstCommitted?.nextFence,
     job.faults?.map(({ kind, fence }) => [kind, fence]),
     job.assignments.map(
-      ({ seat, batch, node, status, reason, deadline: end, poll, commitment, answer }) => [
+      ({ seat, batch, node, status, reason, deadline: end, commitment, answer }) => [
         seat,
         batch,
         node.at(-1),
         status,
         reason,
         end,
-        status === 'claimed' && poll,
         commitment?.slice(-6),
         answer?.hash.slice(-6),
       ],

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { ProblemError } from '../../../lib/problem.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { createOpenAi } from '../../../node/inference/openai.ts'
 import { longestJobMs } from '../../../node/jobs/job-time.ts'
@@ -135,55 +134,5 @@ describe("a provider call over which the machine's clock is set", () => {
     world.api.getAssignment.mockResolvedValue(world.view)
     await world.clock.until(runJob(world.deps, world.assignment, never, steps))
     expect(reasons(world)).toEqual(['provider-silent'])
-  })
-})
-
-describe('what a poll has claimed', () => {
-  /** Runs it with a provider that takes so long, when `left` seconds of the claim are left. */
-  async function run(ms: number, prepare: (world: JobWorld) => void = () => {}, left = 20) {
-    const world = await nodeWith(async ({ clock }, signal) => {
-      await clock.sleep(ms, signal)
-      return answered(200, four)
-    })
-    prepare(world)
-    const claim = { ...world.claim, claimDeadline: world.claim.server_time + left }
-    await world.clock.until(runJob(world.deps, world.assignment, never, steps, claim))
-    return world
-  }
-
-  it('is not claimed again when the answer is there soon', async () => {
-    const { api } = await run(7_000)
-    expect(api.claimAssignment).not.toHaveBeenCalled()
-    expect(api.postResult).toHaveBeenCalledTimes(1)
-  })
-
-  it('is claimed once when the answer takes long, which gives the time for it', async () => {
-    const { api } = await run(90_000)
-    expect(api.claimAssignment).toHaveBeenCalledTimes(1)
-    expect(api.postResult).toHaveBeenCalledTimes(1)
-  })
-
-  it('is claimed in time when most of its time has passed with an answer that was lost', async () => {
-    const lasting = (world: JobWorld) => {
-      const lapsesAt = world.clock.now() + 6_000
-      world.api.claimAssignment.mockImplementation(async () => {
-        if (world.clock.now() >= lapsesAt) throw new ProblemError('stale-fence', 'lapsed')
-        return world.claim
-      })
-    }
-    const { api } = await run(30_000, lasting, 6)
-    expect(api.claimAssignment).toHaveBeenCalledTimes(1)
-    expect(api.postResult).toHaveBeenCalledTimes(1)
-  })
-
-  it('goes on while the ICL is away, and is left when another node has it', async () => {
-    const { api } = await run(90_000, (world) => {
-      world.api.claimAssignment
-        .mockRejectedValueOnce(away)
-        .mockRejectedValueOnce(new ProblemError('stale-fence', 'lapsed'))
-    })
-    expect(api.claimAssignment).toHaveBeenCalledTimes(2)
-    expect(api.commitAssignment).not.toHaveBeenCalled()
-    expect(api.abortAssignment).not.toHaveBeenCalled()
   })
 })
