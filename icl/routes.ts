@@ -20,7 +20,12 @@ import { followConsole } from './http/follow-console.ts'
 import { followJob } from './http/follow-job.ts'
 import type { RequestContext, Serve } from './http/mount.ts'
 import { consolePage, docsPage, openApiText, textResponse } from './http/text-response.ts'
-import { claimAssignment, listAssignments, viewAssignmentState } from './operations/assignments.ts'
+import {
+  claimAssignment,
+  listAssignments,
+  viewAssignmentState,
+  withOffers,
+} from './operations/assignments.ts'
 import { attestNode, issueChallenge } from './operations/attest-node.ts'
 import { changeJob, loadJob } from './operations/change-job.ts'
 import { createProbes } from './operations/check-health.ts'
@@ -237,7 +242,10 @@ const heldRoutes = (connections: ConnectionLimit, base: Dependencies) =>
 /** Handlers of what nodes post. The ICL can hold each response until the node's next step. */
 function stepRoutes(connections: ConnectionLimit, base: Dependencies) {
   const stepping =
-    <B, S extends AssignmentState>(take: (deps: Dependencies, node: Node, body: B) => Promise<S>) =>
+    <B, S extends AssignmentState>(
+      take: (deps: Dependencies, node: Node, body: B) => Promise<S>,
+      bringing: typeof withOffers<S> = async (_, __, state) => state,
+    ) =>
     async (
       { query, body }: { readonly query: { readonly wait: number }; readonly body: B },
       { caller, signal, deps }: RequestContext,
@@ -248,16 +256,19 @@ function stepRoutes(connections: ConnectionLimit, base: Dependencies) {
       // The time of `take`, which a slow chain may delay, counts as waiting: the caller waits no longer in all.
       const waitMs = Math.max(0, query.wait * 1000 - elapsedSince(base.clock, begun))
       // The post was taken, so it succeeds without a wait when there is no room for another connection.
-      if (waitMs === 0 || connections.isFull(node.address)) return state
+      if (waitMs === 0 || connections.isFull(node.address))
+        return bringing(base, node.address, state)
       return laterWithinLimit(connections, node.address, waitMs, () => ({
-        later: withNext(base, node.address, state, waitMs, signal),
+        later: withNext(base, node.address, state, waitMs, signal).then((next) =>
+          bringing(base, node.address, next),
+        ),
       }))
     }
   return {
     commitAssignment: stepping(takeCommitment),
     revealAnswer: stepping(takeAnswer),
-    postResult: stepping(takeDelivery),
-    postVerdict: stepping(takeVerdict),
+    postResult: stepping(takeDelivery, withOffers),
+    postVerdict: stepping(takeVerdict, withOffers),
     openCheck: stepping(takeOpenedCheck),
   } satisfies Partial<Routes>
 }

@@ -1,6 +1,7 @@
 import { ComparatorId } from '../lib/codecs.ts'
 import { withDeadline } from '../lib/deadline.ts'
 import { errorText } from '../lib/host/explain-error.ts'
+import type { AssignmentOffer } from '../lib/schemas/assignments.ts'
 import { createCertificate } from './attestation/certificate.ts'
 import type { NodeChain } from './chain/chain.ts'
 import { drain } from './drain.ts'
@@ -18,6 +19,7 @@ import { createFundsWatch, fundsPeriodMs } from './loops/funds.ts'
 import { createHeartbeat, heartbeatPeriodMs, type SendHeartbeat } from './loops/heartbeat.ts'
 import { createMemoryWatch, memoryPeriodMs } from './loops/memory.ts'
 import { pollAssignments } from './loops/poller.ts'
+import { createTaker, takingOffers } from './loops/take-offers.ts'
 import { watchCertificate, watchdogPeriodMs } from './loops/watchdog.ts'
 import { endsRun, keepAttested, type NodeApi } from './node-api.ts'
 import { createSlots, type Slots } from './slots.ts'
@@ -181,28 +183,22 @@ async function runLoops(daemon: Daemon): Promise<void> {
 async function poll(daemon: Daemon, outputKeys: OutputKeys, onBack: () => void): Promise<void> {
   const { deps, api, certificate, slots, disk, funds, mayTakeWork, stopping, jobs } = daemon
   const watched = { journal: disk.watched(deps.journal), chain: funds.watched(deps.chain) }
-  const jobDeps = { ...deps, api, outputKeys, ...watched }
+  const mayWork = () => certificate.secondsLeft() > 0 && mayTakeWork()
+  const spawn = (assignment: AssignmentOffer) => {
+    const claimed = Promise.withResolvers<void>()
+    slots.start(assignment, (onSlotFree) =>
+      runJob(jobDeps, assignment, jobs.signal, { onClaimed: claimed.resolve, onSlotFree }),
+    )
+    return claimed.promise
+  }
+  const take = createTaker({ ...deps, slots, spawn, mayWork }, stopping.signal)
+  const jobDeps = { ...deps, api: takingOffers(api, take), outputKeys, ...watched }
   for (const entry of deps.journal.unfinished) {
     slots.start(entry.assignment, (onSlotFree) =>
       resumeJob(jobDeps, entry, jobs.signal, { onClaimed: () => {}, onSlotFree }),
     )
   }
-  await pollAssignments(
-    {
-      ...jobDeps,
-      slots,
-      onBack,
-      mayWork: () => certificate.secondsLeft() > 0 && mayTakeWork(),
-      spawn: (assignment) => {
-        const claimed = Promise.withResolvers<void>()
-        slots.start(assignment, (onSlotFree) =>
-          runJob(jobDeps, assignment, jobs.signal, { onClaimed: claimed.resolve, onSlotFree }),
-        )
-        return claimed.promise
-      },
-    },
-    stopping.signal,
-  )
+  await pollAssignments({ ...deps, api, slots, take, onBack, mayWork }, stopping.signal)
 }
 
 /** Logs the start of the daemon: address, tiers, models and the certificate's remaining seconds (spec 6). */

@@ -6,7 +6,7 @@ export type Slots = {
   free(): number
   /** Jobs that have not ended, including those that wait for other nodes. */
   running(): readonly Promise<void>[]
-  /** Aborts when more slots are free than before. */
+  /** Aborts when a full node has a free slot, and when no job runs any more. */
   news(): AbortSignal
   /** True for an assignment that the node works on or has tried. */
   isTaken(id: AssignmentId): boolean
@@ -30,7 +30,7 @@ export function createSlots(count: number): Slots {
   const tellIfFree = (change: () => void) => {
     const before = free()
     change()
-    if (free() <= before) return
+    if (!(before === 0 && free() > 0) && running.size > 0) return
     next.abort()
     next = new AbortController()
   }

@@ -44,6 +44,19 @@ async function lookForOffers(
   return { assignments }
 }
 
+/** Adds what is offered to a node now to the result of a step, so that a node at work need not ask for it. */
+export async function withOffers<S extends AssignmentState>(
+  deps: Dependencies,
+  node: Address,
+  state: S,
+): Promise<S> {
+  const barrier = deps.store.commits.barrier()
+  const assignments = await offersOf(deps, node)
+  if (assignments.length === 0) return state
+  await barrier()
+  return { ...state, assignments }
+}
+
 /** Returns what is offered to a node now. */
 async function offersOf(deps: Dependencies, node: Address): Promise<AssignmentOffer[]> {
   const [found, outages] = await Promise.all([

@@ -139,6 +139,11 @@ export const AbortRequest = named('AbortRequest', {
 
 /** The present state of the assignment and the job. */
 export const AssignmentState = named('AssignmentState', {
+  assignments: z
+    .array(AssignmentOffer)
+    .max(256)
+    .optional()
+    .describe('After a result or a verdict: what is offered to the node now, as in a poll'),
   jobId: JobId,
   status: AssignmentStatus,
   phase: JobPhase,

@@ -4,17 +4,19 @@ import { withDeadline } from '../../lib/deadline.ts'
 import { errorText } from '../../lib/host/explain-error.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { Random } from '../../lib/random.ts'
-import type { AssignmentOffer } from '../../lib/schemas/assignments.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { fullyJittered, jittered } from '../jitter.ts'
 import { isPassing } from '../jobs/abort-reason.ts'
-import { type AssignmentId, nameOf } from '../journal/read-journal.ts'
 import type { Log } from '../log.ts'
 import type { NodeApi } from '../node-api.ts'
 import type { Slots } from '../slots.ts'
+import type { TakeOffers } from './take-offers.ts'
 
 /** How often the node polls for assignments (spec 8). */
 const pollPeriodMs = 5_000
+
+/** How often a node that works polls at most. The answers to its results and verdicts bring offers, too. */
+const atWorkPeriodMs = 1_000
 
 const holdSeconds = 20
 /** The longest wait while the ICL is away, without Retry-After. With it, 10,000 nodes make 4,000 requests a second. */
@@ -22,7 +24,6 @@ const maxAwayMs = 5_000
 /** The longest wait after a refusal, which takes the operator to mend. */
 const maxBackoffMs = 60_000
 const warnAgainMs = 60_000
-const quietMs = 60_000
 const claimPatienceMs = 10_000
 
 /** The dependencies of the poller. */
@@ -30,8 +31,7 @@ export type PollerOptions = {
   readonly api: Pick<NodeApi, 'getAssignments'>
   readonly address: Address
   readonly slots: Slots
-  /** Starts a job in its slot, which claims it. The promise settles when the ICL has responded to the claim. */
-  readonly spawn: (assignment: AssignmentOffer) => Promise<void>
+  readonly take: TakeOffers
   /** Called when the ICL responds again after a poll that failed. */
   readonly onBack: () => void
   /** False while there is no valid certificate. Then the node takes no work. */
@@ -46,50 +46,27 @@ export async function pollAssignments(options: PollerOptions, signal: AbortSigna
   const { clock, log, slots } = options
   let failures = 0
   const warnedAt = new Map<string, MonotonicMs>()
-  let quietSince = clock.monotonic()
 
-  const pass = async (): Promise<'more' | 'wait'> => {
+  /** Returns whether something was offered. */
+  const pass = async (): Promise<boolean> => {
     const { assignments } = await fetchAssignments(options, slots.free() > 0, signal)
     if (failures > 0) options.onBack()
     failures = 0
     warnedAt.clear()
-    const named = new Set<string>()
-    // An assignment that is named twice would be answered twice at once, and paid for twice.
-    const isNew = (id: AssignmentId) => {
-      const isFirst = !named.has(nameOf(id)) && !slots.isTaken(id)
-      named.add(nameOf(id))
-      return isFirst
-    }
-    const fresh = assignments.filter(isNew)
-    if (fresh.length === 0) {
-      if (elapsedSince(clock, quietSince) >= quietMs) {
-        log.info('No assignments for last 60s')
-        quietSince = clock.monotonic()
-      }
-      return 'wait'
-    }
-    quietSince = clock.monotonic()
-    const takeable = fresh.slice(0, slots.free())
-    if (takeable.length === 0) return 'wait'
-    log.step(`Received ${fresh.length} assignment(s)`)
-    const starting = takeable.map((assignment) => {
-      log.step(`Spawning ${assignment.role} job ${assignment.jobId}`)
-      return options.spawn(assignment)
-    })
+    const claiming = options.take(assignments)
     // The ICL does not offer claimed assignments again. A claim that hangs must not stop the polls.
     const late = () => new Error('a claim hangs')
     await withDeadline(clock, claimPatienceMs, signal, late, () =>
-      Promise.allSettled(starting),
+      Promise.allSettled(claiming),
     ).catch(() => signal.throwIfAborted())
-    return 'more'
+    return assignments.length > 0
   }
 
   while (!signal.aborted) {
     const startedAt = clock.monotonic()
-    const news = slots.news()
-    let waitMs = pollPeriodMs
+    let periodMs = pollPeriodMs
     try {
-      if (options.mayWork() && (await pass()) === 'more') waitMs = 0
+      if (options.mayWork() && (await pass()) && slots.free() > 0) periodMs = atWorkPeriodMs
     } catch (error) {
       if (signal.aborted) return
       const cause = causeOf(error)
@@ -101,9 +78,8 @@ export async function pollAssignments(options: PollerOptions, signal: AbortSigna
       failures += 1
       continue
     }
-    const restMs = Math.max(0, waitMs - elapsedSince(clock, startedAt))
-    // A full node polls as soon as a slot is free.
-    await clock.sleep(restMs, AbortSignal.any([signal, news])).catch(() => {})
+    const restMs = Math.max(0, periodMs - elapsedSince(clock, startedAt))
+    await clock.sleep(restMs, AbortSignal.any([signal, slots.news()])).catch(() => {})
   }
 }
 

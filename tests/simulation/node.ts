@@ -69,7 +69,7 @@ export const patient = { attempts: 30, timeoutMs: 5_000 }
 const held = { timeoutMs: 40_000 }
 
 /** The calls of a node that has the answers to its steps wait for the next one, and does not ask for what it has been told. */
-function told(api: Api): Api {
+function told(api: Api, start: (offer: AssignmentOffer) => void): Api {
   const steps = new Map<JobId, OwnAssignment>()
   type Post = (input: { body: { jobId: JobId } }, options?: object) => Promise<AssignmentState>
   const telling =
@@ -77,6 +77,7 @@ function told(api: Api): Api {
     async (input, options) => {
       const answer = await post({ ...input, ...{ query: { wait: 10 } } }, { ...options, ...held })
       if (answer.next) steps.set(input.body.jobId, answer.next)
+      for (const offer of answer.assignments ?? []) start(offer)
       return answer
     }
   const names = [
@@ -107,7 +108,9 @@ export function startNode(
   plain: TestNode,
   habits: Habits,
 ): SimulatedNode {
-  const node = isThrifty(plain) ? { ...plain, api: told(plain.api) } : plain
+  const node = isThrifty(plain)
+    ? { ...plain, api: told(plain.api, (offer) => start(offer)) }
+    : plain
   const { icl, clock, dice } = world
   const life = new AbortController()
   const { signal } = life

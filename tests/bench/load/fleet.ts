@@ -6,6 +6,7 @@ import { walletOf } from '../../icl/test-icl.ts'
 import { type Answer, type Connection, connectMany, connectTo } from './connection.ts'
 import { type Call, requestBytes } from './signed-request.ts'
 import {
+  claim,
   commitment,
   delivery,
   givenTo,
@@ -33,6 +34,14 @@ export type JobTimes = {
   delivered: number
   settled: number
 }
+
+/** Offers, as polls and the answers to results and verdicts bring them. */
+type Brought = { readonly assignments?: readonly Offer[] }
+
+/** A node, and how it starts what is offered to it. */
+type Worker = { readonly node: NodeSigner; readonly start: (offer: Offer) => void }
+
+const atWorkPeriodMs = 1_000
 
 type OpenJob = {
   readonly times: JobTimes
@@ -124,12 +133,14 @@ export async function startFleet({ ports, nodes, works }: FleetOptions): Promise
     if (known) return Promise.resolve(known)
     return new Promise((resolve) => early.set(id, [...(early.get(id) ?? []), resolve]))
   }
-  const workOn = async (node: NodeSigner, offer: Offer, claimedAt: number): Promise<void> => {
+  const workOn = async ({ node, start }: Worker, offer: Offer): Promise<void> => {
     const send = <T>(call: Call) => spare.use((connection) => ask<T>(connection, call, node))
+    const claimed = await send(claim(offer))
+    const claimedAt = performance.now()
     const { times, claimedByAll, settled } = await jobOf(offer.jobId)
     if (times.claimed.push(claimedAt) === 3) claimedByAll.resolve()
     if (!works) return
-    let answer = await givenTo(node, offer)
+    let answer = await givenTo(node, claimed)
     // The answer to each step waits for the next one, which is asked for only when that took too long.
     let told = await send<{ next?: unknown }>(await commitment(answer))
     times.committed.push(performance.now())
@@ -143,11 +154,15 @@ export async function startFleet({ ports, nodes, works }: FleetOptions): Promise
         told = await send(reveal(answer))
       } else if (step === 'deliver') {
         times.revealed = performance.now()
-        await send(await delivery(node, answer, offer, checkers))
+        const call = await delivery(node, answer, claimed, checkers)
+        const { assignments = [] } = await send<Brought>(call)
         times.delivered = performance.now()
+        for (const brought of assignments) start(brought)
         return
       } else if (seen) {
-        const { phase } = await send<{ phase: string }>(await verdict(node, answer, seen))
+        const call = await verdict(node, answer, seen)
+        const { phase, assignments = [] } = await send<Brought & { phase: string }>(call)
+        for (const brought of assignments) start(brought)
         if (phase === 'running') return
         times.settled = performance.now()
         if (phase === 'accepted') settled.resolve()
@@ -156,28 +171,39 @@ export async function startFleet({ ports, nodes, works }: FleetOptions): Promise
       } else if (step !== 'wait') throw new Error(`A node has to ${step}`)
     }
   }
+  /** A node polls as the daemon does: once a second at most while it works, since its results and verdicts bring offers, too. */
   const live = async (node: NodeSigner, first: Connection): Promise<void> => {
     let connection = first
-    let polls = 0
+    const taken = new Set<string>()
+    let working = 0
+    let idle = () => {}
+    const start = (offer: Offer) => {
+      const name = `${offer.jobId} ${offer.fence}`
+      if (taken.has(name)) return
+      taken.add(name)
+      working += 1
+      const ended = () => {
+        working -= 1
+        if (working === 0) idle()
+      }
+      void workOn({ node, start }, offer).catch(fail).finally(ended)
+    }
     while (!isOver) {
       if (!connection.isOpen()) {
         // A busy machine may take longer to come to a connection than the server keeps it.
         connection = await connectTo(ports, polling.length)
         polling.push(connection)
       }
-      const name = String(polls).padStart(8, '0')
-      const found = await ask<{ claims: Offer[] }>(
-        connection,
-        poll(node.address, 30, name),
-        node,
-      ).catch((error: unknown) => {
+      const asked = poll(node.address, 30)
+      const found = await ask<Brought>(connection, asked, node).catch((error: unknown) => {
         if (connection.isOpen()) throw error
       })
-      // Asked again by the same name, it brings what it has claimed.
-      if (!found) continue
-      polls += 1
-      const now = performance.now()
-      for (const offer of found.claims) void workOn(node, offer, now).catch(fail)
+      for (const offer of found?.assignments ?? []) start(offer)
+      if (working === 0) continue
+      await new Promise<void>((resolve) => {
+        idle = resolve
+        setTimeout(resolve, atWorkPeriodMs)
+      })
     }
   }
   for (const [index, node] of nodes.entries()) {

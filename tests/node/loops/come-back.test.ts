@@ -43,7 +43,7 @@ function createPool(count: number) {
         },
         address: nodeAddress,
         slots: createSlots(1),
-        spawn: async () => {},
+        take: () => [],
         onBack: () => {},
         mayWork: () => true,
         clock,
@@ -138,7 +138,7 @@ describe('a node without a free slot', () => {
           },
         },
         ...{ address: nodeAddress, slots, clock, random: createDice(1), log: quiet },
-        ...{ spawn: async () => {}, onBack: () => {}, mayWork: () => true },
+        ...{ take: () => [], onBack: () => {}, mayWork: () => true },
       },
       stop.signal,
     )
