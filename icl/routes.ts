@@ -242,10 +242,7 @@ const heldRoutes = (connections: ConnectionLimit, base: Dependencies) =>
 /** Handlers of what nodes post. The ICL can hold each response until the node's next step. */
 function stepRoutes(connections: ConnectionLimit, base: Dependencies) {
   const stepping =
-    <B, S extends AssignmentState>(
-      take: (deps: Dependencies, node: Node, body: B) => Promise<S>,
-      bringing: typeof withOffers<S> = async (_, __, state) => state,
-    ) =>
+    <B, S extends AssignmentState>(take: (deps: Dependencies, node: Node, body: B) => Promise<S>) =>
     async (
       { query, body }: { readonly query: { readonly wait: number }; readonly body: B },
       { caller, signal, deps }: RequestContext,
@@ -257,18 +254,18 @@ function stepRoutes(connections: ConnectionLimit, base: Dependencies) {
       const waitMs = Math.max(0, query.wait * 1000 - elapsedSince(base.clock, begun))
       // The post was taken, so it succeeds without a wait when there is no room for another connection.
       if (waitMs === 0 || connections.isFull(node.address))
-        return bringing(base, node.address, state)
+        return withOffers(base, node.address, state)
       return laterWithinLimit(connections, node.address, waitMs, () => ({
         later: withNext(base, node.address, state, waitMs, signal).then((next) =>
-          bringing(base, node.address, next),
+          withOffers(base, node.address, next),
         ),
       }))
     }
   return {
     commitAssignment: stepping(takeCommitment),
     revealAnswer: stepping(takeAnswer),
-    postResult: stepping(takeDelivery, withOffers),
-    postVerdict: stepping(takeVerdict, withOffers),
+    postResult: stepping(takeDelivery),
+    postVerdict: stepping(takeVerdict),
     openCheck: stepping(takeOpenedCheck),
   } satisfies Partial<Routes>
 }

@@ -6,7 +6,10 @@ export type Batches = ReturnType<typeof createBatches>
 /** Calls back once the process has handled what has arrived. */
 export type Defer = (work: () => void) => void
 
-/** Creates empty batches. Batches of one key run one at a time, and each waits for `defer` first, to collect more items. */
+// The nodes of a job act on the same news, but a busy process reads their requests in several rounds.
+const gatherRounds = 4
+
+/** Creates empty batches. Batches of one key run one at a time, and each waits for `defer` a few times first, to collect more items. */
 export function createBatches(defer: Defer = queueMicrotask) {
   const turns = createKeyedMutex()
   const waiting = new Map<string, unknown[]>()
@@ -18,7 +21,7 @@ export function createBatches(defer: Defer = queueMicrotask) {
       const items = [item]
       waiting.set(key, items)
       void turns(key, async () => {
-        await new Promise<void>(defer)
+        for (let round = 0; round < gatherRounds; round++) await new Promise<void>(defer)
         waiting.delete(key)
         await work(items)
       })

@@ -143,7 +143,7 @@ export const AssignmentState = named('AssignmentState', {
     .array(AssignmentOffer)
     .max(256)
     .optional()
-    .describe('After a result or a verdict: what is offered to the node now, as in a poll'),
+    .describe('After a step: what is offered to the node now, as in a poll'),
   jobId: JobId,
   status: AssignmentStatus,
   phase: JobPhase,

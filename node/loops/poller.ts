@@ -15,8 +15,8 @@ import type { TakeOffers } from './take-offers.ts'
 /** How often the node polls for assignments (spec 8). */
 const pollPeriodMs = 5_000
 
-/** How often a node that works polls at most. The answers to its results and verdicts bring offers, too. */
-const atWorkPeriodMs = 1_000
+/** How often a node that works polls at most. The answers to its steps bring offers, too. */
+const atWorkPeriodMs = 2_000
 
 const holdSeconds = 20
 /** The longest wait while the ICL is away, without Retry-After. With it, 10,000 nodes make 4,000 requests a second. */

@@ -43,7 +43,7 @@ export function createTaker(options: TakerOptions, signal: AbortSignal): TakeOff
   }
 }
 
-/** The ICL's client, which takes the offers that come with the answers to results and verdicts. */
+/** The ICL's client, which takes the offers that come with the answers to steps. */
 export function takingOffers(api: NodeApi, take: TakeOffers): NodeApi {
   const taking = async <S extends AssignmentState>(answer: Promise<S>): Promise<S> => {
     const state = await answer
@@ -52,6 +52,8 @@ export function takingOffers(api: NodeApi, take: TakeOffers): NodeApi {
   }
   return {
     ...api,
+    commitAssignment: (...asked) => taking(api.commitAssignment(...asked)),
+    revealAnswer: (...asked) => taking(api.revealAnswer(...asked)),
     postResult: (...asked) => taking(api.postResult(...asked)),
     postVerdict: (...asked) => taking(api.postVerdict(...asked)),
   }

@@ -35,13 +35,13 @@ export type JobTimes = {
   settled: number
 }
 
-/** Offers, as polls and the answers to results and verdicts bring them. */
+/** Offers, as polls and the answers to steps bring them. */
 type Brought = { readonly assignments?: readonly Offer[] }
 
 /** A node, and how it starts what is offered to it. */
 type Worker = { readonly node: NodeSigner; readonly start: (offer: Offer) => void }
 
-const atWorkPeriodMs = 1_000
+const atWorkPeriodMs = 2_000
 
 type OpenJob = {
   readonly times: JobTimes
@@ -134,7 +134,11 @@ export async function startFleet({ ports, nodes, works }: FleetOptions): Promise
     return new Promise((resolve) => early.set(id, [...(early.get(id) ?? []), resolve]))
   }
   const workOn = async ({ node, start }: Worker, offer: Offer): Promise<void> => {
-    const send = <T>(call: Call) => spare.use((connection) => ask<T>(connection, call, node))
+    const send = async <T>(call: Call) => {
+      const told = await spare.use((connection) => ask<T & Brought>(connection, call, node))
+      for (const brought of told.assignments ?? []) start(brought)
+      return told
+    }
     const claimed = await send(claim(offer))
     const claimedAt = performance.now()
     const { times, claimedByAll, settled } = await jobOf(offer.jobId)
@@ -155,14 +159,12 @@ export async function startFleet({ ports, nodes, works }: FleetOptions): Promise
       } else if (step === 'deliver') {
         times.revealed = performance.now()
         const call = await delivery(node, answer, claimed, checkers)
-        const { assignments = [] } = await send<Brought>(call)
+        await send(call)
         times.delivered = performance.now()
-        for (const brought of assignments) start(brought)
         return
       } else if (seen) {
         const call = await verdict(node, answer, seen)
-        const { phase, assignments = [] } = await send<Brought & { phase: string }>(call)
-        for (const brought of assignments) start(brought)
+        const { phase } = await send<{ phase: string }>(call)
         if (phase === 'running') return
         times.settled = performance.now()
         if (phase === 'accepted') settled.resolve()
@@ -171,7 +173,7 @@ export async function startFleet({ ports, nodes, works }: FleetOptions): Promise
       } else if (step !== 'wait') throw new Error(`A node has to ${step}`)
     }
   }
-  /** A node polls as the daemon does: once a second at most while it works, since its results and verdicts bring offers, too. */
+  /** A node polls as the daemon does: once in 2 s at most while it works, since the answers to its steps bring offers, too. */
   const live = async (node: NodeSigner, first: Connection): Promise<void> => {
     let connection = first
     const taken = new Set<string>()
