@@ -26,6 +26,7 @@ import type { ClientContext } from './context.ts'
 import { getRecord } from './get-record.ts'
 import { type InferOptions, infer } from './infer.ts'
 import type { Inference } from './inference.ts'
+import { keepPreviews } from './keep-previews.ts'
 import { createKeysAhead } from './keys-ahead.ts'
 import { type OpenOptions, openJob } from './open-job.ts'
 import { createOwnSecret, type SecretMemory } from './own-secret.ts'
@@ -136,7 +137,8 @@ export async function createClient(options: ClientOptions): Promise<Client> {
   const blobs = createGatewayBlobs({ gateways: [icl, ...gateways], fetch, clock })
   const named = { origin: publicOrigin(network), chainId: network.chain_id }
   const secret = createOwnSecret({ account, icl: named, random, memory: options.secretMemory })
-  return clientOf({ api, network, address, chain, coprocessor, blobs, secret, clock, random }, api)
+  const kept = { api: keepPreviews(api, clock), network, address, chain, coprocessor, blobs }
+  return clientOf({ ...kept, secret, clock, random }, api)
 }
 
 function clientOf(context: ClientContext, api: Api): Client {

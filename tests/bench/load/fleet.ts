@@ -42,6 +42,8 @@ type Brought = { readonly assignments?: readonly Offer[] }
 type Worker = { readonly node: NodeSigner; readonly start: (offer: Offer) => void }
 
 const atWorkPeriodMs = 2_000
+/** How long a client keeps a preview. */
+const freshMs = 30_000
 
 type OpenJob = {
   readonly times: JobTimes
@@ -118,6 +120,8 @@ export async function startFleet({ ports, nodes, works }: FleetOptions): Promise
   const polling = await connectMany(ports, nodes.length)
   let isOver = false
   let failure: unknown
+  let poolCid = ''
+  let freshUntil = 0
 
   const fail = (error: unknown) => {
     if (isOver) return
@@ -219,7 +223,10 @@ export async function startFleet({ ports, nodes, works }: FleetOptions): Promise
       const { address, signer } = walletOf(name)
       return spare.use(async (connection) => {
         const previewed = performance.now()
-        const { pool_cid: poolCid } = await ask<{ pool_cid: string }>(connection, preview)
+        if (previewed >= freshUntil) {
+          poolCid = (await ask<{ pool_cid: string }>(connection, preview)).pool_cid
+          freshUntil = previewed + freshMs
+        }
         const key = await storedKey(address, poolCid)
         const listCall = list(key)
         const listed = await connection.send(await requestBytes(listCall, signer))
