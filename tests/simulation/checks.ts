@@ -1,5 +1,8 @@
+import { receiptOf } from '../../icl/operations/make-receipt.ts'
 import { isSettled, type Job } from '../../icl/rules/job.ts'
 import type { Store } from '../../icl/store/store.ts'
+import { errorMessage } from '../../lib/error-message.ts'
+import { verifyReceipt } from '../../lib/receipt.ts'
 import { type ReputationEvent, standingOf } from '../../lib/reputation.ts'
 import type { Stage } from './faults.ts'
 import { findLeaks, type Secret, textOfStore, writingsOf } from './secrets.ts'
@@ -23,7 +26,8 @@ export async function checkEnd(stage: Stage): Promise<readonly string[]> {
   const blamed = [...jobs].flatMap((job) => wronglyBlamed(stage, job))
   return [
     ...[...left, ...absent, ...blamed],
-    ...[...(await wrongStandings(world.store)), ...(await leaks(stage))],
+    ...[...(await wrongReceipts(jobs)), ...(await wrongStandings(world.store))],
+    ...(await leaks(stage)),
   ]
 }
 
@@ -43,6 +47,20 @@ function wronglyBlamed({ machines, parameters }: Stage, job: Job): readonly stri
       : [],
   )
   return [...faulty, ...different]
+}
+
+/** Accepted jobs without a receipt that holds: as when a node saw other commitments than it signed, or delivered out of turn. */
+async function wrongReceipts(jobs: Iterable<Job>): Promise<readonly string[]> {
+  const wrong: string[] = []
+  for (const job of jobs) {
+    if (job.phase !== 'accepted') continue
+    const about = `the receipt of job ${job.id.slice(0, 10)}`
+    const receipt = receiptOf(job)
+    if (!receipt) wrong.push(`${about} is missing`)
+    else
+      await verifyReceipt(receipt).catch((error) => wrong.push(`${about}: ${errorMessage(error)}`))
+  }
+  return wrong
 }
 
 /** Nodes whose standing is not what their events add up to. */
