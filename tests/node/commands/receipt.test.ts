@@ -94,7 +94,7 @@ describe('svc-node receipt verify', () => {
   })
 
   it('refuses what the hash does not cover', async () => {
-    const withMore = text.replace('{"version":3,', '{"version":3,"note":"trust me",')
+    const withMore = text.replace('{"version":4,', '{"version":4,"note":"trust me",')
     expect((await verify(withMore)).failed[0]?.detail).toContain('fields that no receipt has')
     const upper = text.replace(receipt.client, receipt.client.toUpperCase().replace('0X', '0x'))
     expect((await verify(upper)).failed[0]?.detail).toContain('another spelling')
@@ -102,8 +102,8 @@ describe('svc-node receipt verify', () => {
 
   it('refuses a field that comes twice, and other spellings of a number or text', async () => {
     const spellings = [
-      text.replace('{"version":3,', '{"version":2,"version":3,'),
-      text.replace('"version":3,', '"version":3.0,'),
+      text.replace('{"version":4,', '{"version":3,"version":4,'),
+      text.replace('"version":4,', '"version":4.0,'),
       text.replace('"max_output_tokens":1024', '"max_output_tokens":1.024e3'),
       text.replace('"comparator":"e', '"comparator":"\\u0065'),
       text.replace('"version"', '"\\u0076ersion"'),
