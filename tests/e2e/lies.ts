@@ -118,17 +118,19 @@ export const receiptLies: Readonly<
   ],
   'a node that answered called lapsed': [
     'receipt-invalid',
-    /batch 0 has 2 answers, where 3 were missing/,
+    /it lacks the answer that .* committed to/,
     lapsedInstead,
   ],
-  // The job's last node is put into its place, so that the receipt fits itself where the turn to deliver does.
+  // The job's last node is put into its place.
   'a committed node called lapsed': [
-    /^(receipt-invalid|commit-conflict)$/,
-    /it was the turn of another node to deliver|gave a verdict without an answer|The chain holds another receipt/,
+    'receipt-invalid',
+    /saw other commitments before it revealed/,
     (draft) => {
       const lapsed = lapsedInstead(draft)
       const answers = lapsed.record.answers.map((signed) => ({ ...signed, batch: 0 }))
-      return record(lapsed, { answers })
+      const fences = answers.map(({ body }) => body.fence)
+      const seen = [draft.record.seen.flat().filter(({ fence }) => fences.includes(fence))]
+      return record(lapsed, { answers, seen })
     },
   ],
   'an answer twice': [
