@@ -110,5 +110,5 @@ it('are none in vain in a whole job, whatever nodes and background do at once', 
   // Whether a blob is there already is found out by keeping it.
   expect(refused.filter((what) => what !== 'keep-blob')).toEqual([])
   // The offers are one, as are the scores that are done and the result, and what nodes send at the same time.
-  expect(saves.filter((what) => what.endsWith('job'))).toHaveLength(7)
+  expect(saves.filter((what) => what.endsWith('job'))).toHaveLength(8)
 })

@@ -8,6 +8,7 @@ import {
   commitTo,
   deliveryOf,
   givenIn,
+  offersOf,
   openingOf,
   ownAssignment,
   reveal,
@@ -129,6 +130,18 @@ describe('the answer to a step, if the node asks for it', () => {
     expect(ack.body).toMatchObject({ step: 'commit', address: nodes[0].address })
     expect(next?.step).toBe('reveal')
     for (const node of nodes) await reveal(node, claims[0]!.jobId)
+  })
+
+  it('brings what is offered to the node meanwhile, as a poll would', async () => {
+    const { icl: own, nodes, claims } = await claimedJob()
+    const { jobId } = await submit(own, { client: 'another' })
+    await own.clock.advance(1_000)
+    const { fence } = claims[0]!
+    const answer = await answerOf(nodes[0], claims[0]!, 'yes')
+    const body = { jobId: claims[0]!.jobId, fence, commitment: await commitmentOf(answer) }
+    const { assignments } = await nodes[0].api.commitAssignment({ body })
+    expect(assignments?.map((offer) => offer.jobId)).toEqual([jobId])
+    expect(assignments).toEqual(await offersOf(nodes[0]))
   })
 
   it('leaves an ICL that stops at once, with what has been taken', async () => {

@@ -292,8 +292,30 @@ describe('polling', () => {
     world.offer(1)
     const running = world.start()
     await world.clock.advance(21_000)
-    expect(world.polls.map(({ wait }) => wait)).toEqual([20, 0, 0, 0, 0, 0])
-    expect(world.polls.map(({ at }) => at)).toEqual([0, 0, 5, 10, 15, 20])
+    expect(world.polls.map(({ wait }) => wait)).toEqual([20, 0, 0, 0, 0])
+    expect(world.polls.map(({ at }) => at)).toEqual([0, 5, 10, 15, 20])
+    await end(world, running)
+  })
+
+  it('rests for 2 s while it works, and takes what the answers to its steps bring meanwhile', async () => {
+    const world = await createDaemonWorld({ jobs: 2 })
+    const { commitAssignment, postResult, postVerdict } = world.api
+    world.complete.mockImplementation(() => world.clock.sleep(500).then(() => 'Four.'))
+    const brought = { ...world.assignment, jobId: aJobId(`0x${'cd'.repeat(32)}`) }
+    const commit = commitAssignment.getMockImplementation()!
+    commitAssignment.mockImplementationOnce(async (...asked) => ({
+      ...(await commit(...asked)),
+      assignments: [brought, brought],
+    }))
+    for (const post of [postResult, postVerdict])
+      post.mockImplementation(() => new Promise<never>(() => {}))
+    world.offer(1)
+    const running = world.start()
+    await world.clock.advance(1_500)
+    expect(world.polls.map(({ at }) => at)).toEqual([0])
+    expect(world.lines(`Job ${brought.jobId}: claimed`)).toHaveLength(1)
+    await world.clock.advance(1_000)
+    expect(world.polls.map(({ at }) => at)).toEqual([0, 2])
     await end(world, running)
   })
 

@@ -11,9 +11,14 @@ it('does together, in their order, what comes for a key before its turn, and oth
     if (items.includes('a1')) await slow.promise
   }
   const settle = async () => {
-    for (let turn = 0; turn < 10; turn++) await Promise.resolve()
-    for (const go of deferred.splice(0)) go()
-    for (let turn = 0; turn < 10; turn++) await Promise.resolve()
+    const turns = async () => {
+      for (let turn = 0; turn < 10; turn++) await Promise.resolve()
+    }
+    await turns()
+    while (deferred.length > 0) {
+      for (const go of deferred.splice(0)) go()
+      await turns()
+    }
   }
   for (const item of ['a1', 'a2', 'b1']) add(item.charAt(0), item, work)
   expect(done).toEqual([])
