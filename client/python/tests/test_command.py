@@ -116,10 +116,10 @@ class Command(unittest.TestCase):
     def test_anything_else_in_the_file_is_refused(self):
         text = json.dumps(self.vector["receipt"])
         others = [
-            text.replace('"version": 3', '"version": 3.0'),
-            text.replace('"version": 3', '"version": true'),
-            text.replace('"version": 3', '"version": 3, "version": 3'),
-            text.replace('"version": 3', '"version": 3, "note": "x"'),
+            text.replace('"version": 4', '"version": 4.0'),
+            text.replace('"version": 4', '"version": true'),
+            text.replace('"version": 4', '"version": 4, "version": 4'),
+            text.replace('"version": 4', '"version": 4, "note": "x"'),
             text.replace('"over": []', '"over": null'),
             text.replace("https://icl.test", "https:\\/\\/icl.test"),
             text.replace('"over"', '"ov\\u0065r"'),

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { checkAck } from '../../../lib/ack.ts'
 import type { ListStatement } from '../../../lib/schemas/list.ts'
+import { verifyReceipt } from '../../../lib/receipt.ts'
 import { Receipt } from '../../../lib/schemas/receipt.ts'
 import type { AckStatement } from '../../../lib/schemas/statements.ts'
 import {
@@ -30,7 +31,10 @@ const seatAt = (index: number) => ({ address: addressAt(3 + index), fence: 4 + i
 
 /** One signed statement of each kind, what names it, and signatures on which implementations disagree. */
 export async function statementVectors(): Promise<object> {
-  const { receipt } = await makeReceipt('exact', ['yes', 'yes', 'no'], { rule: 'any-two', over })
+  const { receipt } = await makeReceipt('exact', ['yes', 'yes', 'no'], {
+    ...{ rule: 'any-two', over, silent: [1], fences: [1, 2, 8] },
+  })
+  await verifyReceipt(receipt)
   const { answers, delivery, verdicts, tally, list, jobId } = receipt
   const back = { turn: 0, reason: 'wallet-empty' } as const
   const [first] = answers
