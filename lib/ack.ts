@@ -59,6 +59,9 @@ export async function checkAck(
     isOwn({ address: members[position], fence }),
   )
   check(over !== undefined, `${step}, and the receipt leaves it out`)
+  const seen = receipt.seen.flat().find(isOwn)
+  const isSeen = seen === undefined || seen.commitment === ack.body_hash
+  check(isSeen, `${step}, and its batch saw another in the receipt`)
   const { reason } = over
   const mayFollow = reason === 'never-revealed' || AbortReason.safeParse(reason).success
   check(mayFollow, `${step}, and in the receipt its seat was over before (${reason})`)

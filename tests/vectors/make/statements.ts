@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { checkAck } from '../../../lib/ack.ts'
-import type { ListStatement } from '../../../lib/schemas/list.ts'
 import { verifyReceipt } from '../../../lib/receipt.ts'
+import type { ListStatement } from '../../../lib/schemas/list.ts'
 import { Receipt } from '../../../lib/schemas/receipt.ts'
 import type { AckStatement } from '../../../lib/schemas/statements.ts'
 import {
@@ -75,7 +75,8 @@ export async function statementVectors(): Promise<object> {
   const deliverer = { address: delivery.body.address, fence: delivery.body.fence }
   const acks: [string, AckStatement][] = [
     ['a commitment that was opened', ack('commit', commitment)],
-    ['a commitment that was not opened', ack('commit', other, seatAt(0))],
+    ['a commitment that was not opened', ack('commit', `0x${'c'.repeat(64)}`, seatAt(0))],
+    ['another commitment that was not opened', ack('commit', other, seatAt(0))],
     ['a commitment of a seat that was given back', ack('commit', other, seatAt(1))],
     ['an answer', ack('reveal', await statementHash(first.body))],
     ['a delivery', ack('result', await statementHash(delivery.body), deliverer)],

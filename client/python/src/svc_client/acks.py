@@ -64,6 +64,8 @@ def check_ack(receipt: dict[str, Any], ack: dict[str, Any], icl_keys: Sequence[s
     members = receipt["list"]["members"]
     over = [seat["reason"] for seat in receipt["over"] if (members[seat["position"]], seat["fence"]) == who]
     check(bool(over), f"{step}, and the receipt leaves it out")
+    seen = [one["commitment"] for batch in receipt["seen"] for one in batch if (one["address"], one["fence"]) == who]
+    check(seen in ([], [body["body_hash"]]), f"{step}, and its batch saw another in the receipt")
     may_follow = over[0] == "never-revealed" or over[0] in schema.abort_reasons
     check(may_follow, f"{step}, and in the receipt its seat was over before ({over[0]})")
     return True
