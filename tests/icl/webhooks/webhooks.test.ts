@@ -9,7 +9,6 @@ import { aJobId } from '../../branded.ts'
 import { codeOf } from '../../code-of.ts'
 import { startServer } from '../../local-server.ts'
 import { holdTime } from '../../virtual-clock.ts'
-import { claim, commitTo, reveal } from '../node-steps.ts'
 import { useReplicas } from '../replica-set.ts'
 import { sampleJob } from '../rules/sample-job.ts'
 import { answerJob, runJob } from '../run-job.ts'
@@ -102,19 +101,6 @@ describe('a settled job', () => {
     expect(sent.map(({ body }) => JSON.parse(body).data)).toEqual([
       { jobId, icl: 'https://icl.test', status: 'cancelled', reason: 'cancelled-by-client' },
     ])
-  })
-
-  it('is told when it has really settled: not when its client cancels while answers are opened', async () => {
-    const { webhooks, sent } = receivers(() => ({ status: 200 }))
-    const { icl, nodes } = await withNodes(webhooks)
-    const { api, jobId, readToken } = await submit(icl, { webhook: url })
-    for (const node of nodes) await commitTo(node, await claim(node), 'yes')
-    expect((await api.cancelJob({ params: { jobId } }, { readToken })).status).toBe('cancelled')
-    await icl.clock.advance(5_000)
-    expect(sent).toEqual([])
-    for (const node of nodes) await reveal(node, jobId)
-    await icl.clock.advance(500)
-    expect(sent.map(({ body }) => JSON.parse(body).data.status)).toEqual(['cancelled'])
   })
 
   it('is told that nobody delivered what its nodes agreed on', async () => {
