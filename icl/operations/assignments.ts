@@ -51,7 +51,8 @@ export async function withOffers<S extends AssignmentState>(
   state: S,
 ): Promise<S> {
   const barrier = deps.store.commits.barrier()
-  const assignments = await offersOf(deps, node)
+  // The step was taken, so it succeeds without them. A poll brings them, too.
+  const assignments = await offersOf(deps, node).catch(() => [])
   if (assignments.length === 0) return state
   await barrier()
   return { ...state, assignments }
