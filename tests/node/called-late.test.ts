@@ -87,7 +87,7 @@ async function verify(receipt: Receipt, acks: readonly Ack[]) {
 }
 
 const lies: readonly (readonly [Step, string, RegExp])[] = [
-  ['commit', 'a seat that has committed', /its seat was over before \(offer-lapsed\)/],
+  ['commit', 'a seat that has committed', /its seat was over before \(lease-lapsed\)/],
   ['reveal', 'a seat that has revealed', /the receipt has no answer of it/],
   ['result', 'a turn that has delivered', /the receipt has no such delivery/],
 ]
