@@ -45,19 +45,19 @@ it('the saves of a command are one for each, besides the nonce of an upload, and
   expect(cost).toEqual({
     heartbeat: ['node'],
     upload: ['key', 'key', 'blob'],
-    // A process keeps the parts of a pool longer once, by a save of their own.
-    submission: ['keep-blob', 'key + key + key + keep-blob + job'],
+    // A process keeps the two parts of a pool longer once, each by a save of its own.
+    submission: ['keep-blob', 'keep-blob', 'key + key + key + keep-blob + job'],
     'repeated submission': ['key'],
     claim: ['job'],
     commit: ['job'],
     reveal: ['job'],
     delivery: ['keep-blob + job'],
     contradiction: ['job'],
-    verdict: ['keep-blob', 'keep-blob + keep-blob + job'],
+    verdict: ['keep-blob', 'keep-blob', 'keep-blob + keep-blob + job'],
     'own assignment': [],
     score: ['key + event + node'],
     effect: ['job'],
-    pool: ['blob', 'key + key'],
+    pool: ['keep-blob', 'blob', 'key + key'],
   })
 })
 
