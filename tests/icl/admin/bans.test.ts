@@ -62,7 +62,7 @@ it('what a banned node was doing goes to another', async () => {
     await beat(icl, spare)
     await offersOf(spare)
   }
-  expect(await claim(spare)).toMatchObject({ jobId: job.jobId, role: 'leader' })
+  expect(await claim(spare)).toMatchObject({ jobId: job.jobId, role: 'verifier' })
 })
 
 it('a node that attests at the very moment of its ban is banned', async () => {
