@@ -101,7 +101,7 @@ export const neverRevealed = (job: Job, assignment: Assignment, now: number): Ch
 
 /**
  * Empties the seat of a node that is away or stays full before its offer. Only the leader is scored, as if it had let the offer pass: it
- * knows that it would deliver, which costs gas.
+ * knows that it would deliver, which costs gas. One that was busy when it was seated, or comes again, is not.
  */
 export const unoffered = (
   job: Job,
@@ -111,8 +111,12 @@ export const unoffered = (
 ): Change =>
   changeTo(
     vacated(job, assignment, 'aborted', reason, now),
-    roleOf(job, assignment) === 'leader' ? [scoring(assignment, 'offer-lapsed')] : [],
+    isFirstLeader(job, assignment) ? [scoring(assignment, 'offer-lapsed')] : [],
   )
+
+const isFirstLeader = ({ assignments, passed }: Job, { fence, position }: Assignment): boolean =>
+  assignments[0]?.fence === fence &&
+  !passed.some((one) => one.position === position && one.reason === 'busy')
 
 /** The job with an assignment ended and its seat empty. */
 export function vacated(

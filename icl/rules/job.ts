@@ -230,7 +230,7 @@ export const isRevealing = ({ status, deadline }: Assignment): boolean =>
 export const occupiesSlot = (status: AssignmentStatus): boolean =>
   status === 'offered' || status === 'claimed'
 
-/** The role of an assignment's node: the member that was seated first leads. It has the earliest position, so it delivers if its batch agrees. */
+/** The role of an assignment's node: the member that was seated first leads. It delivers first if the nodes seated with it agree. */
 export const roleOf = ({ assignments: [first] }: Job, { position }: Assignment): Role =>
   position === first?.position ? 'leader' : 'verifier'
 

@@ -174,14 +174,15 @@ const closedPrompt: ReadonlySet<Assignment['reason']> = new Set([
 const mostShutOut = 2
 
 /**
- * True when two nodes could not open the prompt, or as many nodes as a quorum gave the job back for a cause in the job itself, and none
- * committed: more nodes would fail, too.
+ * True when two nodes could not open the prompt before the quorum had committed, or as many nodes as a quorum gave the job back for a cause
+ * in the job itself, and none committed: more nodes would fail, too.
  */
-function failsAnywhere({ assignments, list }: Job): boolean {
+function failsAnywhere({ assignments, firstCommitted, list }: Job): boolean {
   const shutOut = assignments.flatMap(({ node, reason }) =>
     closedPrompt.has(reason) ? [node] : [],
   )
-  if (new Set(shutOut).size >= mostShutOut) return true
+  // A quorum that has opened the prompt contradicts them.
+  if (firstCommitted === undefined && new Set(shutOut).size >= mostShutOut) return true
   if (assignments.some(({ commitment }) => commitment !== undefined)) return false
   const nodes = assignments.flatMap(({ node, reason }) =>
     reason !== undefined && causes[reason].sameAnywhere ? [node] : [],

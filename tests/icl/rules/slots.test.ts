@@ -149,6 +149,9 @@ describe('a node that has left before it was offered anything', () => {
     const scoreOf = (node: Address) =>
       Object.values(scoresOf(take(find(sampleJob(), type, node, 0), tickWith([nodeD]), ms)))
     expect([nodeA, nodeB].map(scoreOf)).toEqual([['offer-lapsed'], []])
+    const passed = [{ position: 0, reason: 'busy' as const, at: 0 }]
+    const busy = find({ ...sampleJob(), passed }, type, nodeA, 0)
+    expect(scoresOf(take(busy, tickWith([nodeD]), ms))).toEqual({})
   })
 
   it('keeps what it was offered already', () => {

@@ -7,6 +7,7 @@ import {
   abortBy,
   claimed,
   commitBy,
+  decidedJob,
   fenceOf,
   nodeA,
   nodeAddress,
@@ -106,6 +107,17 @@ describe('a prompt that does not open', () => {
     const twice = giveBack(once, nodeB, 'prompt-unreadable')
     const ended = { phase: 'expired', reason: 'attempts-exhausted' }
     expect(tick(twice, [nodeD, nodeE], 20)).toMatchObject(ended)
+  })
+
+  it('for two added nodes leaves a job whose quorum has opened it as it is', () => {
+    const differing = decidedJob('x', 'y', 'z')
+    expect(differing.seats).toBeGreaterThan(3)
+    const seated = tick(differing, [nodeD, nodeE], 20)
+    const added = seated.assignments.slice(3).map(({ node }) => node)
+    const back = added.reduce((job, node) => giveBack(job, node, 'envelope-invalid'), seated)
+    expect(added.length).toBeGreaterThan(1)
+    // As without the prompt: the list has no other node.
+    expect(tick(back, [], 30).phase).toBe('disputed')
   })
 })
 
