@@ -1,5 +1,4 @@
 import type { LocalAccount } from 'viem'
-import { isWalletAccount } from '../chain/wallet-account.ts'
 import { equalBytes, sha256, toBase64Url } from '../digest.ts'
 import type { Random } from '../random.ts'
 import { clientSecretFrom, clientSecretTypedData } from '../sealing/job-secret.ts'
@@ -21,8 +20,8 @@ export type SecretMemory = {
 }
 
 /**
- * Returns a function that asks the account for the secret when it is called first. A wallet is asked twice, unless `memory` shows that it
- * gave the same before. Where it gives two, or its user declines, the secret is random. Rejects with SvcError `wallet-failed` and the like,
+ * Returns a function that asks the account for the secret when it is called first. It is asked twice, unless `memory` shows that it gave the
+ * same before: an account may be any signer, and not every one signs the same each time. Where it gives two, or its user declines, the secret is random. Rejects with SvcError `wallet-failed` and the like,
  * and asks again the next time.
  */
 export function createOwnSecret(options: {
@@ -48,7 +47,6 @@ async function derive({
   memory,
 }: Parameters<typeof createOwnSecret>[0]): Promise<OwnSecret> {
   const ask = async () => clientSecretFrom(await account.signTypedData(clientSecretTypedData(icl)))
-  if (!isWalletAccount(account)) return { bytes: await ask(), reopens: true }
   try {
     const bytes = await ask()
     const check = toBase64Url(await sha256(bytes))

@@ -113,9 +113,9 @@ export async function openOwnPrompt(
   if (!equalBytes(await secretCheckOf(secret), check)) {
     throw new SvcError(
       'secret-differs',
-      'This wallet now gives another secret than the job was sealed with',
+      'The wallet has not given the secret that the job was sealed with',
       {
-        hint: 'Open the job in the page or program that submitted it, if that still runs. A wallet that signs differently each time cannot open its earlier jobs.',
+        hint: 'Start again and sign when the wallet asks. A wallet that signs differently each time cannot open its earlier jobs: use the page or program that submitted them, if it still runs.',
       },
     )
   }

@@ -40,6 +40,10 @@ it('jobs of one client share a preview for 30 s, those of another wish have one 
   await clock.jump(30_000)
   await run()
   expect(asked()).toBe(3)
+  // As after a sleep of the machine.
+  clock.leap(30_000)
+  await run()
+  expect(asked()).toBe(4)
 })
 
 it('a preview is asked for again once the ICL has refused', async () => {

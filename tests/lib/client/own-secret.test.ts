@@ -68,6 +68,13 @@ describe('the secret of a client', () => {
     expect(kept).not.toContain(Buffer.from(first.bytes).toString('base64url'))
   })
 
+  it('is asked for twice of any account, since one over a key service may sign differently', async () => {
+    const signTypedData = async (typed: unknown) =>
+      (await another(typed as never, 0)) as `0x${string}`
+    const service = { ...local, signTypedData } as LocalAccount
+    expect((await create(service)()).reopens).toBe(false)
+  })
+
   it('is random, and said not to come again, where a wallet signs differently or its user declines', async () => {
     const declined: Sign = async () => {
       throw Object.assign(new Error('no'), { code: 4001 })
