@@ -86,7 +86,9 @@ export async function readPool(
     if ((await cidOf(bytes)) !== cid) {
       throw poolInvalid(`${cid} has other content than its name says`)
     }
-    const [first, ...lines] = new TextDecoder().decode(bytes).split('\n')
+    const [first, ...lines] = new TextDecoder('utf-8', { ignoreBOM: true })
+      .decode(bytes)
+      .split('\n')
     if (first !== header) throw poolInvalid(`${cid} is no part of a pool`)
     return lines
   }

@@ -101,8 +101,9 @@ export async function listVectors(): Promise<object> {
 const line = `0x${'a'.repeat(40)} 0,1 openai:m=seed::@5/0,openai:n@1=@0/7 exact,similar/2 9`
 const changedLine = (from: string, to: string) => [line.replace(from, to)]
 
-/** Pools by what is wrong with them: the lines of their one page, and its weights. */
-const invalidPools: readonly (readonly [string, readonly string[], string?])[] = [
+/** Pools by what is wrong with them: the lines of their one page, its weights, and the first line of the root. */
+const invalidPools: readonly InvalidPool[] = [
+  ['a byte order mark', [line], '5', '\ufeffsvc-pool-v3'],
   ['a weight more than nodes', [line], '5,5'],
   ['a weight less than nodes', [line, line.replace('0xa', '0xb')], '5'],
   ['a node twice', [line, line], '5,5'],
@@ -124,10 +125,12 @@ const invalidPools: readonly (readonly [string, readonly string[], string?])[] =
   ['a comparator that is unknown', changedLine('exact', 'exacts')],
 ]
 
-async function poolOfText([name, lines, weights = '5']: (typeof invalidPools)[number]) {
+type InvalidPool = readonly [string, readonly string[], string?, string?]
+
+async function poolOfText([name, lines, weights = '5', first = 'svc-pool-v3']: InvalidPool) {
   const page = ['svc-pool-page-v3', ...lines].join('\n')
   const pageCid = await cidOf(utf8(page))
-  const top = `svc-pool-v3\n${pageCid} ${weights}`
+  const top = `${first}\n${pageCid} ${weights}`
   const root = await cidOf(utf8(top))
   return { name, root, pool: { [pageCid]: page, [root]: top } }
 }

@@ -17,7 +17,7 @@ _line = re.compile(
     f"(0x[0-9a-f]{{40}}) ({_number}(?:,{_number})*) ([^ ]+) ({_comparators})(?: ({_amount}))?"
 )
 _told = re.compile(f"(?:([a-z_+]*):({_number}?):({_number}?))?(?:@({_amount})/({_amount}))?")
-_most_nodes, _most_pages = 100_000, 1_024
+_most_nodes, _most_pages, _most_bytes = 100_000, 1_024, 64 * 1_048_576
 _check = checker(
     "pool-snapshot-invalid",
     "The pool snapshot does not hold",
@@ -111,8 +111,13 @@ def first_positions(length: int, passed: Sequence[dict[str, Any]], quorum: int) 
 def read_pool(root: str, load: Callable[[str], bytes]) -> list[PoolNode]:
     """Reads a pool's nodes from its blobs, each checked against its CID. Raises SvcError `pool-snapshot-invalid`."""
 
+    left = _most_bytes
+
     def read(cid: str, header: str) -> list[str]:
+        nonlocal left
         blob = load(cid)
+        left -= len(blob)
+        _check(left >= 0, "it is too large")
         _check(cid_of(blob) == cid, f"{cid} has other content than its name says")
         first, *lines = blob.decode(errors="replace").split("\n")
         _check(first == header, f"{cid} is no part of a pool")
