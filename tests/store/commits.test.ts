@@ -112,23 +112,23 @@ async function costsOfBridge(isAway: boolean) {
   return costs
 }
 
-// A save is a commit; whether a blob is there is asked by keeping it, which is refused for a new one. A process keeps the parts of a pool
-// longer once, by a save of their own.
+// A save is a commit; whether a blob is there is asked by keeping it, which is refused for a new one. A process keeps the two parts of a
+// pool longer once, each by a save of its own.
 const saves = {
   heartbeat: 1,
   upload: 4,
-  submission: 2,
+  submission: 3,
   'repeated submission': 1,
   claim: 1,
   commit: 1,
   reveal: 1,
   delivery: 1,
   contradiction: 1,
-  verdict: 2,
+  verdict: 3,
   'own assignment': 0,
   score: 1,
   effect: 1,
-  pool: 3,
+  pool: 4,
 }
 const each = (costsOf: (count: number) => readonly number[], changes = {}) => ({
   ...Object.fromEntries(Object.entries(saves).map(([name, count]) => [name, costsOf(count)])),
@@ -164,7 +164,7 @@ describe('what a command costs', () => {
     await store.close()
     await proxy.close()
     await server.close()
-    const several = { submission: [6], delivery: [2], verdict: [4], score: [3], pool: [4] }
+    const several = { submission: [7], delivery: [2], verdict: [5], score: [3], pool: [5] }
     expect(costs).toEqual(each((count) => [count], several))
   })
 })
