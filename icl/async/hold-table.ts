@@ -97,8 +97,6 @@ export function createHoldTable(clock: Clock) {
     },
     /** Removes a row without waking it. */
     drop,
-    /** Returns the rows that wait under a key, the newest first. */
-    waiting,
     notify,
     notifyAll: () => {
       const all = [...rows.values()]

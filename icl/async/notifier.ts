@@ -7,7 +7,7 @@ export interface Notifier {
   /** Resolves at the next `notify` of any of the keys, after `ms`, or when the signal aborts. Never rejects. */
   wait(keys: readonly string[], ms: number, signal?: AbortSignal): Promise<void>
   /** A cheaper form of `wait` for very many callers. `notify`, `notifyAll` and `close` wake its rows, too. */
-  readonly held: Pick<HoldTable, 'hold' | 'drop' | 'waiting'>
+  readonly held: Pick<HoldTable, 'hold' | 'drop'>
   notify(key: string): void
   /** Ends every wait for news of jobs and nodes. */
   notifyAll(): void

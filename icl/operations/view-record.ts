@@ -9,7 +9,7 @@ import { viewAssignment, viewJob } from './view-job.ts'
 
 /**
  * Returns a job's history for its client. Signed statements and scores are in it once the job has settled, deliveries only in that of an
- * accepted job: its client reads an output that it pays for.
+ * accepted job: its client reads an output that it pays for. The proof of a fault shows the deliveries that it is about.
  */
 export async function viewRecord(deps: Dependencies, found: Job): Promise<JobRecord> {
   const job = shownJob(found)

@@ -11,7 +11,6 @@ export const Cursor = Base64Url(256)
 export const Wait = z.object({
   wait: QueryInt(0, 30).default(0),
 })
-/** A node's poll for work. */
 /** Problems of a body. */
 export const bodyProblems = ['invalid-request', 'body-too-large', 'unsupported-media-type'] as const
 /** Problems of a signature. */

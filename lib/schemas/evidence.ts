@@ -5,7 +5,7 @@ import { named } from './named.ts'
 /** The highest number of tokens, and of units, in evidence. Longer texts count as this many. */
 export const maxEvidenceCount = 1_048_576
 
-/** Shows what an answer is like without showing it. Keyed by the prompt key, so that only the quorum and the client can make it. */
+/** Shows what an answer is like without showing it. Keyed by the job's secret, so that only the quorum and the client can make it. */
 export const Evidence = named('Evidence', {
   comparator: ComparatorId,
   /** HMAC-SHA256 over the normalised text. */
