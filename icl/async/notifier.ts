@@ -13,6 +13,10 @@ export interface Notifier {
   notifyAll(): void
   /** True while a caller waits for news of a job or a node. */
   readonly isAwaited: boolean
+  /** Says that the process stops soon: it is not ready, and each response ends its connection. Waits last until `close`. */
+  leave(): void
+  /** True once the process stops soon, or has begun to. */
+  readonly leaving: boolean
   /** Ends every wait, and every later `wait` at once, because the process is stopping. */
   close(): void
   readonly closed: boolean
@@ -25,7 +29,14 @@ export function createNotifier(clock: Clock): Notifier {
   const waiting = new Map<string, Set<() => void>>()
   const held = createHoldTable(clock)
   let closed = false
+  let leaving = false
   return {
+    get leaving() {
+      return leaving || closed
+    },
+    leave: () => {
+      leaving = true
+    },
     get closed() {
       return closed
     },

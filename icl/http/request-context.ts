@@ -55,12 +55,13 @@ export const endingOf = (c: Context<RequestEnv>) => ({
 
 /** Adds the headers that all responses have, and counts the request. */
 export function finish(
-  { metrics, log }: Pick<Dependencies, 'metrics' | 'log'>,
+  { metrics, log, notifier }: Pick<Dependencies, 'metrics' | 'log' | 'notifier'>,
   { requestId, operation, method, allowance, startedAt }: Ending,
   { status, headers }: Response,
 ): void {
   headers.set('x-request-id', requestId)
   headers.set('x-content-type-options', 'nosniff')
+  if (notifier.leaving) headers.set('connection', 'close')
   if (allowance) {
     for (const [name, value] of Object.entries(allowanceHeaders(allowance))) {
       headers.set(name, value)

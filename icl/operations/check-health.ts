@@ -58,7 +58,7 @@ export function createProbes(deps: Dependencies) {
       ])
       const { writable, reasons } = deps.store.status()
       const all = [
-        ...(deps.notifier.closed ? ['the ICL is stopping'] : []),
+        ...(deps.notifier.leaving ? ['the ICL is stopping'] : []),
         ...(store === undefined ? [] : ['the store does not respond']),
         ...(writable ? [] : ['the store takes no saves']),
         ...(blobs === undefined
@@ -70,7 +70,7 @@ export function createProbes(deps: Dependencies) {
           ? faults
           : [`${reasonOf(chain)}: previews, lists and submissions fail, commits wait`]),
       ]
-      if (store !== undefined || !writable || deps.notifier.closed) {
+      if (store !== undefined || !writable || deps.notifier.leaving) {
         throw new ProblemError('unavailable', all.join('; '))
       }
       return { ready: true, reasons: all }

@@ -13,7 +13,13 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 const starting = { fetch: () => new Response('starting', { status: 503 }) }
 
-/** Serves the ICL on this machine until SIGINT, SIGTERM or SIGHUP. Then finishes open requests, for as long as the settings allow. */
+/** How long proxies and callers have to see that the ICL stops. One that sends into a connection that ends unannounced loses its request. */
+const leaveMs = 2_000
+
+/**
+ * Serves the ICL on this machine until SIGINT, SIGTERM or SIGHUP. Then it listens on for two seconds, while it says that it stops, and
+ * finishes open requests, for as long as the settings allow.
+ */
 export async function serve(
   settings: Settings,
   environment: Environment,
@@ -51,14 +57,15 @@ export async function serve(
 
   await aborted(signals.stop)
   deps.log.info('ICL stopping', { drainSeconds: settings.SVC_ICL_DRAIN_SECONDS })
+  deps.notifier.leave()
+  const drainMs = settings.SVC_ICL_DRAIN_SECONDS * 1000
+  const abandoned = aborted(signals.abandon)
+  await Promise.race([deps.clock.sleep(Math.min(leaveMs, drainMs)), abandoned])
   stop.abort()
   // Answers held requests with what there is, and ends event streams.
   deps.notifier.close()
   const drained = Promise.all([server.stop(), workers]).then(() => true)
-  const cutOff = Promise.race([
-    aborted(signals.abandon),
-    deps.clock.sleep(settings.SVC_ICL_DRAIN_SECONDS * 1000),
-  ]).then(() => false)
+  const cutOff = Promise.race([abandoned, deps.clock.sleep(drainMs)]).then(() => false)
   const isDrained = await Promise.race([drained, cutOff])
   if (!isDrained) deps.log.warn('ICL stops with requests or background work under way')
   await server.stop(true)

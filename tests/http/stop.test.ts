@@ -7,6 +7,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../lib/system.ts'
 import { sampleSettings } from '../sample-settings.ts'
 import { cutUpload, restOfUpload, signedUpload } from './cut-upload.ts'
+import { keepAsking } from './keep-asking.ts'
 
 const main = join(import.meta.dirname, '..', '..', 'icl', 'start', 'bun.ts')
 const running: ChildProcess[] = []
@@ -93,6 +94,22 @@ describe('stopping the ICL', () => {
     expect(await icl.exited).toBe(0)
     expect(icl.log()).toContain('ICL stopped')
     expect(icl.log()).not.toContain('under way')
+  })
+
+  it('is not ready for two seconds first, and loses no request of kept-alive callers', async () => {
+    const icl = await startIcl()
+    let answers = 0
+    const count = () => {
+      answers += 1
+    }
+    const url = `http://127.0.0.1:${icl.port}`
+    const callers = Array.from({ length: 8 }, () => keepAsking(url, count))
+    while (answers < 100) await new Promise((resolve) => setTimeout(resolve, 20))
+    icl.child.kill('SIGTERM')
+    for (const last of await Promise.all(callers)) {
+      expect(last).toMatch(/^HTTP\/1\.1 503 .*^connection: close.*the ICL is stopping/ims)
+    }
+    expect(await icl.exited).toBe(0)
   })
 
   it('does not wait any longer at the second signal', async () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { programOf } from '../../demo/runtime-programs.ts'
 import { eventually } from '../eventually.ts'
+import { keepAsking } from '../http/keep-asking.ts'
 import { joinNode } from '../icl/test-icl.ts'
 import { openStream } from './rude-clients.ts'
 import { dealWith } from './running-icl.ts'
@@ -20,7 +21,7 @@ describe('an ICL that is told to stop', () => {
       it.skip(missing, () => {})
       continue
     }
-    it(`answers what it holds and exits with 0 on ${runtime}`, async () => {
+    it(`is not ready first, then answers what it holds and exits with 0 on ${runtime}`, async () => {
       const started = await world.start(runtime, { SVC_ICL_DRAIN_SECONDS: '3600' })
       const { process: running } = started
       const icl = dealWith(world, runtime, started)
@@ -37,7 +38,11 @@ describe('an ICL that is told to stop', () => {
           ? true
           : undefined
       })
+      const asked = Promise.withResolvers<void>()
+      const last = keepAsking(started.url, asked.resolve)
+      await asked.promise
       running.kill('SIGTERM')
+      expect(await last).toMatch(/^HTTP\/1\.1 503 .*^connection: close/ims)
       // An hour is what it may take: it ends because nothing is held any more.
       expect((await held).assignments).toEqual([])
       expect(await running.exited).toBe(0)
