@@ -7,8 +7,9 @@ export async function fetchNetwork(
   api: Pick<Api, 'getNetwork'>,
   iclEndpoint: string,
   signal?: AbortSignal,
+  attempts = 3,
 ): Promise<Network> {
-  const network = await api.getNetwork({}, { signal, attempts: 3 })
+  const network = await api.getNetwork({}, { signal, attempts })
   const configured = new URL(iclEndpoint).origin
   const stated = new URL(network.public_url).origin
   if (stated === configured) return network

@@ -22,7 +22,7 @@ import { systemClock, systemFetch, systemRandom } from '../system.ts'
 import { type TermsOptions, wishOf } from './choose-terms.ts'
 import { createClientChain } from './client-chain.ts'
 import { toClientError } from './client-error.ts'
-import type { ClientContext } from './context.ts'
+import { type ClientContext, patient } from './context.ts'
 import { getRecord } from './get-record.ts'
 import { type InferOptions, infer } from './infer.ts'
 import type { Inference } from './inference.ts'
@@ -102,6 +102,7 @@ export type Models = Awaited<ReturnType<Api['getModels']>>['models']
 /** A page of jobs; `next_cursor` leads to the next one. */
 export type JobPage = Awaited<ReturnType<Api['listJobs']>>
 
+const { attempts } = patient
 const signingMs = 60_000
 const walletDecryptTimeoutMs = 180_000
 
@@ -111,7 +112,7 @@ export async function createClient(options: ClientOptions): Promise<Client> {
   for (const [name, url] of Object.entries({ icl, rpcUrl })) checkUrl(name, url)
   const { fetch = systemFetch, clock = systemClock, random = systemRandom } = options
   const open = { baseUrl: icl, fetch, clock, random }
-  const network = await fetchNetwork(createApi(open), icl, signal)
+  const network = await fetchNetwork(createApi(open), icl, signal, attempts)
   checkContracts(network, options.contracts)
   const address = Address.parse(account.address)
   const isWallet = isWalletAccount(account)
@@ -152,14 +153,12 @@ function clientOf(context: ClientContext, api: Api): Client {
     storeKeyAhead: ({ signal, ...wanted }) => told(keys.store(wishOf(wanted), signal), signal),
     keysAhead: async ({ signal, ...wanted }) =>
       keys.count(wishOf(wanted), await told(context.chain.time(signal), signal)),
-    models: async ({ signal } = {}) =>
-      (await told(api.getModels({}, { signal, attempts: 3 }))).models,
-    jobs: (query = {}, { signal } = {}) => told(api.listJobs({ query }, { signal, attempts: 3 })),
+    models: async ({ signal } = {}) => (await told(api.getModels({}, { signal, attempts }))).models,
+    jobs: (query = {}, { signal } = {}) => told(api.listJobs({ query }, { signal, attempts })),
     open: (jobId, openOptions) => openJob(context, jobId, openOptions),
-    job: (jobId, { signal } = {}) =>
-      told(api.getJob({ params: { jobId } }, { signal, attempts: 3 })),
+    job: (jobId, { signal } = {}) => told(api.getJob({ params: { jobId } }, { signal, attempts })),
     cancel: (jobId, { signal } = {}) =>
-      told(api.cancelJob({ params: { jobId } }, { signal, attempts: 3 })),
+      told(api.cancelJob({ params: { jobId } }, { signal, attempts })),
     endList: (key, { signal } = {}) => endList(context, key, signal),
     record: (jobId, { signal } = {}) => told(getRecord({ api, network }, jobId, signal)),
   }

@@ -40,5 +40,8 @@ export type ClientContext = {
   readonly random: Random
 }
 
-/** Options of an inference's calls: 3 attempts, and no limit on waiting while the ICL says that it has too much to do. */
-export const patient = { attempts: 3, onLoad: () => {} } as const
+/**
+ * Options of an inference's calls: 6 attempts in 8 s, in which an ICL starts again, and no limit on waiting while it says that it has too
+ * much to do.
+ */
+export const patient = { attempts: 6, onLoad: () => {} } as const

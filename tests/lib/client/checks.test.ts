@@ -383,7 +383,7 @@ describe('a submission', () => {
       ...{ model_id: wish.model, prompt_cid: identity.promptCid, client_nonce: 3n },
       ...{ kpHighHandle: 1n, kpLowHandle: 2n, list: signed, until: 77 },
     }
-    expect(bodies).toEqual([[{ body }, expect.objectContaining({ attempts: 3 })]])
+    expect(bodies).toEqual([[{ body }, expect.objectContaining({ attempts: 6 })]])
     const webhook = { url: 'https://receiver.test' }
     const parameters = { max_output_tokens: 5 }
     const more = { ...wish, parameters, comparator: 'exact' as const, minMatches: 2, webhook }

@@ -45,3 +45,25 @@ it('a client that was told its contracts does not use an ICL that names others',
   await expect(connect(contracts)).rejects.toMatchObject({ code: 'chain-unavailable' })
   await icl.stop()
 })
+
+it('a client connects to an ICL that is started again within seconds', async () => {
+  const icl = await createTestIcl()
+  const { clock } = icl
+  const backAt = clock.now() + 7_000
+  const refusals: number[] = []
+  const connecting = createClient({
+    icl: origin,
+    rpcUrl: 'http://127.0.0.1:1',
+    account: privateKeyToAccount(`0x${'11'.repeat(32)}`),
+    clock,
+    fetch: async (request) => {
+      if (clock.now() >= backAt) return icl.fetch(request)
+      refusals.push(clock.now())
+      throw new TypeError('connect ECONNREFUSED')
+    },
+  })
+  // It got what the ICL says of itself, and goes on to the chain.
+  await expect(clock.until(connecting)).rejects.toMatchObject({ code: 'chain-unavailable' })
+  expect(refusals).toHaveLength(5)
+  await icl.stop()
+})
