@@ -8,7 +8,7 @@ import { SvcError } from '../../../lib/svc-error.ts'
 import { systemClock } from '../../../lib/system.ts'
 import type { Log } from '../../telemetry/log.ts'
 import { failureCode, type SqliteDatabase } from './database.ts'
-import { findPath, unusable } from './path.ts'
+import { findPath, hasLostLog, unusable } from './path.ts'
 import { checkSchema, isEmpty, makeTables, pragmas } from './schema.ts'
 import { createSqliteStore, type SqliteStore } from './store.ts'
 
@@ -43,6 +43,8 @@ export async function openSqliteStore(
   const sqlite = await loadSqlite(load)
   const path = findPath(file, guest)
   const unlock = guest ? () => {} : await lockDatabase(path)
+  // Looked at first, because opening makes a log.
+  const isWithoutLog = hasLostLog(path)
   const opened: SqliteDatabase[] = []
   const close = () => {
     for (const db of opened.reverse()) db.close()
@@ -63,6 +65,7 @@ export async function openSqliteStore(
     const db = connect({ readOnly: false })
     opened.push(db)
     // Checked before any change: a file of another program or version stays as it is.
+    if (isWithoutLog && isEmpty(db)) throw lostLog(path)
     const isNew = isEmpty(db) && !guest
     if (!isNew) checkSchema(db, path)
     if (db.prepare('PRAGMA journal_mode = WAL').get()?.journal_mode !== 'wal') {
@@ -106,6 +109,17 @@ const loadSqlite = (load: () => Promise<Sqlite>): Promise<Sqlite> =>
 // The drivers' types promise less about values than the store's. The reads check each value.
 const asDatabase = (db: InstanceType<Sqlite['DatabaseSync']>): SqliteDatabase =>
   db as unknown as SqliteDatabase
+
+const lostLog = (path: string): SvcError =>
+  new SvcError(
+    'store-incomplete',
+    `The database ${path} was made before, and has no tables: they were in its log ${path}-wal, which is gone`,
+    {
+      hint:
+        'Put the log back beside the database, and mount their folder, not the file. If the log is lost, or no job was ever taken, ' +
+        'move the database away, and restore the last backup if there is one.',
+    },
+  )
 
 async function lockDatabase(path: string): Promise<() => void> {
   const unlock = await takeFileLock(`${path}.lock`)

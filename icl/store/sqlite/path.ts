@@ -1,19 +1,27 @@
 // The path of a sqlite store. A file that cannot be the store is refused with a remedy, and is left unchanged.
 // The write-ahead log (`-wal`) may be much larger than the database, and hold nearly all acknowledged saves. SQLite deletes a log
-// beside a new database, so a database that is missing or empty beside its log is never created.
-import { realpathSync, type Stats, statSync } from 'node:fs'
+// beside a new database, so a database that is missing or empty beside its log is never created. The log and the lock belong to a name
+// in a folder. So a database under another name of its own (a hard link, a mount of this one file) is refused: it would have another log
+// and another lock, and its log would be lost with the container that mounts the file.
+import { readFileSync, realpathSync, type Stats, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { createPrivately } from '../../../lib/host/private-files.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { failureCode, isDamaged, troubleOf } from './database.ts'
 
 /** Returns the file's real path; creates a missing file, except for a guest. Throws SvcError `store-...`. */
-export function findPath(name: string, guest: boolean): string {
+export function findPath(
+  name: string,
+  guest: boolean,
+  readMounts = () => readFileSync('/proc/self/mountinfo', 'utf8'),
+): string {
   const file = resolve(name)
   try {
     checkDatabase(file, guest)
     if (!guest) createPrivately(file)
-    return realpathSync(file)
+    const path = realpathSync(file)
+    checkAlone(path, known(readMounts) ?? '')
+    return path
   } catch (error) {
     throw error instanceof SvcError ? error : unusable(file, error)
   }
@@ -98,6 +106,32 @@ function checkDatabase(file: string, guest: boolean): void {
       hint: 'SVC_ICL_DATABASE_URL has to name the file that the ICL uses. Its first start creates it.',
     })
   }
+}
+
+/** Refuses a file that has another name. Deno and systems without /proc do not tell mounts. */
+function checkAlone(path: string, mounts: string): void {
+  const isMounted = mounts.split('\n').some((line) => mountPointOf(line) === path)
+  if (!isMounted && statSync(path).nlink < 2) return
+  throw new SvcError(
+    'store-unavailable',
+    `The database ${path} ${isMounted ? 'is mounted as a file' : 'has another name (a hard link)'}, and its log and lock would stay apart from it`,
+    {
+      hint: isMounted
+        ? 'Mount the folder with the database, its -wal and its -shm instead. Stop every ICL that has the file first.'
+        : 'Remove the other name: `find / -samefile FILE` shows both. Keep the one that has a -wal beside it.',
+    },
+  )
+}
+
+/** The mount point in a line of `mountinfo`, where the kernel writes white space and backslashes as octal numbers. */
+const mountPointOf = (line: string): string | undefined =>
+  line
+    .split(' ')[4]
+    ?.replace(/\\(\d{3})/g, (_, code) => String.fromCharCode(Number.parseInt(code, 8)))
+
+/** True for a database that was made and has no log. When it has no tables either, they were in the log. */
+export function hasLostLog(path: string): boolean {
+  return (look(path)?.size ?? 0) > 0 && look(`${path}-wal`) === undefined
 }
 
 const look = (file: string): Stats | undefined => statSync(file, { throwIfNoEntry: false })
