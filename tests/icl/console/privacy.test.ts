@@ -25,7 +25,8 @@ async function everything<T>(icl: TestIcl, change: () => Promise<T>) {
   const stream = await icl.fetch(new Request(`${origin}/v1/console/events`))
   const reader = stream.body!.getReader()
   const read = async () => new TextDecoder().decode((await icl.clock.until(reader.read())).value)
-  let text = await read()
+  let text = ''
+  while (!text.includes('"type":"overview"')) text += await read()
   await icl.clock.advance(1_000)
   const changed = await change()
   while (!text.includes('"type":"jobs"')) text += await read()

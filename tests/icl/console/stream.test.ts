@@ -44,7 +44,7 @@ async function follow(icl: TestIcl) {
     return new TextDecoder()
       .decode(value)
       .split('\n\n')
-      .filter((block) => block !== '')
+      .filter((block) => block.startsWith('data: '))
       .map((block) => ConsoleNews.parse(JSON.parse(block.replace(/^data: /, ''))))
   }
   return {
