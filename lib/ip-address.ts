@@ -58,4 +58,5 @@ export function isOrigin(url: string): boolean {
 }
 
 /** Why another URL than an origin is refused, as a rule for settings. */
-export const mustBeOrigin = 'must be scheme, host and port only, such as https://icl.example'
+export const mustBeOrigin =
+  'must be scheme, host and port only, such as https://icl.example: an ICL has a host of its own, and no path'

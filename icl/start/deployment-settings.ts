@@ -41,6 +41,24 @@ export function withDeployment(given: Given, readText: ReadText): Given {
   })
 }
 
+/** The settings that may be in a file, as secrets of containers are. */
+const inFiles = ['SVC_ICL_SECRET', 'SVC_ICL_COORDINATOR_KEY'] as const
+
+/** Adds the settings of the files that `..._FILE` names. Throws SvcError `settings-invalid`. */
+export function withSecretFiles(given: Given, readText: ReadText): Given {
+  const read = inFiles.flatMap((name) => {
+    const file = given[`${name}_FILE`]
+    if (file === undefined) return []
+    const hint = 'Name a file that holds this setting alone.'
+    if (given[name] === undefined) {
+      return [[name, textOf(`${name}_FILE`, file, readText, hint).trim()] as const]
+    }
+    const why = `${name} and ${name}_FILE are both set`
+    throw new SvcError('settings-invalid', why, { hint: `Leave ${name} out.` })
+  })
+  return { ...given, ...Object.fromEntries(read) }
+}
+
 const deploymentHint = 'Name the file that `npm run contracts:deploy` wrote.'
 
 /** Reads the text that a setting names. Throws SvcError `settings-invalid`. */

@@ -12,7 +12,7 @@ import { CoprocessorSetting } from '../../lib/schemas/coprocessor-urls.ts'
 import type { Rate as RateType } from '../../lib/schemas/network.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { BlobLocation, KuboAuthorization } from './blob-location.ts'
-import { type ReadText, withDeployment } from './deployment-settings.ts'
+import { type ReadText, withDeployment, withSecretFiles } from './deployment-settings.ts'
 import { TpmModels } from './tpm-models.ts'
 
 const HexBytes = (minBytes: number) =>
@@ -109,6 +109,7 @@ export const Settings = z.object({
     'Origin by which callers know this ICL. Signatures are bound to it',
   ),
   SVC_ICL_SECRET: HexBytes(32).describe('Secret from which every key of the ICL is made'),
+  SVC_ICL_SECRET_FILE: optionalText('File with SVC_ICL_SECRET, in its place'),
   SVC_ICL_DATABASE_URL: DatabaseUrl.default('sqlite:icl.db').describe(
     'Where to keep everything: memory:, sqlite:FILE, mongodb://... or mongodb+srv://...',
   ),
@@ -136,6 +137,7 @@ export const Settings = z.object({
   SVC_ICL_COORDINATOR_KEY: PrivateKey.describe(
     'Private key of the account that sends grants and results',
   ),
+  SVC_ICL_COORDINATOR_KEY_FILE: optionalText('File with SVC_ICL_COORDINATOR_KEY, in its place'),
   SVC_ICL_NODE_REGISTRY: Address.describe('Address of NodeRegistry'),
   SVC_ICL_PROMPT_KEY_STORE: Address.describe('Address of PromptKeyStore'),
   SVC_ICL_RESULT_REGISTRY: Address.describe('Address of ResultRegistry'),
@@ -250,7 +252,7 @@ export function parseSettings(
   environment: Record<string, string | undefined>,
   readText: ReadText = readNothing,
 ): Settings {
-  const given = withDeployment(setIn(environment), readText)
+  const given = withDeployment(withSecretFiles(setIn(environment), readText), readText)
   const parsed = Settings.safeParse(given)
   if (parsed.success) return parsed.data
   const mistakes = parsed.error.issues.map(({ path, message }) => {

@@ -94,3 +94,33 @@ describe('an address file in the settings of the ICL', () => {
     expect(() => parseSettings({ ...good, SVC_ICL_DEPLOYMENT: file })).toThrow('no files here')
   })
 })
+
+it('the secret and the key of the coordinator may each be in a file, and never in two places', async () => {
+  const { SVC_ICL_SECRET: secret, SVC_ICL_COORDINATOR_KEY: key, ...rest } = good
+  const named = {
+    ...{ ...rest, SVC_ICL_DEPLOYMENT: file },
+    SVC_ICL_SECRET_FILE: join(folder, 'secret'),
+    SVC_ICL_COORDINATOR_KEY_FILE: join(folder, 'key'),
+  }
+  await writeFile(named.SVC_ICL_SECRET_FILE, `${secret}\r\n`)
+  await writeFile(named.SVC_ICL_COORDINATOR_KEY_FILE, `${key}\n`)
+  const settings = parseSettings(named, readFileText)
+  expect(settings.SVC_ICL_SECRET).toEqual(new Uint8Array(32).fill(0xab))
+  expect(settings.SVC_ICL_COORDINATOR_KEY).toBe(key)
+  expect(settingsWarnings(settings, named)).toEqual([])
+  const refusalOf = (more: Record<string, string>) => {
+    try {
+      return parseSettings({ ...named, ...more }, readFileText)
+    } catch (error) {
+      return String(error)
+    }
+  }
+  expect(refusalOf({ SVC_ICL_SECRET: secret })).toContain(
+    'SVC_ICL_SECRET and SVC_ICL_SECRET_FILE are both set',
+  )
+  expect(refusalOf({ SVC_ICL_SECRET_FILE: join(folder, 'none') })).toContain(
+    'SVC_ICL_SECRET_FILE cannot be read',
+  )
+  await writeFile(named.SVC_ICL_COORDINATOR_KEY_FILE, '0xmistyped')
+  expect(refusalOf({})).toMatch(/^(?=.*SVC_ICL_COORDINATOR_KEY must be)(?!.*mistyped)/s)
+})
