@@ -39,8 +39,16 @@ const privateName = /^[^.:]+$|\.(localhost|local|internal|lan|home\.arpa|svc)$/
 /** True for hosts of this machine or of a private network, as far as the name or address shows. */
 function isPrivate(url: string): boolean {
   const host = hostOf(new URL(url))
-  const address = parseIpAddress(host)
-  return address ? privateRanges.includes(address.range()) : privateName.test(host)
+  return parseIpAddress(host) ? isPrivateAddress(host) : privateName.test(host)
+}
+
+/** True for addresses of this machine or of a private network. */
+export function isPrivateAddress(text = ''): boolean {
+  const address = parseIpAddress(text)
+  if (address === undefined) return false
+  const plain =
+    'parts' in address && address.isIPv4MappedAddress() ? address.toIPv4Address() : address
+  return privateRanges.includes(plain.range())
 }
 
 /** True for a URL whose messages others can read and change in transit: plain http to a public network. */

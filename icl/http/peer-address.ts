@@ -1,4 +1,4 @@
-import { parseIpAddress } from '../../lib/ip-address.ts'
+import { isPrivateAddress, parseIpAddress } from '../../lib/ip-address.ts'
 
 /**
  * Returns the address that a request counts for. It is the socket's. Behind `trustedProxies` proxies, which each append to X-Forwarded-For,
@@ -14,6 +14,25 @@ export function callerAddress(
   const hops = forwardedFor.split(',').map((hop) => hop.trim())
   const hop = hops[Math.max(0, hops.length - trustedProxies)]
   return networkOf(hop ?? '') ?? socket
+}
+
+/**
+ * Makes a check that warns once when X-Forwarded-For and `trustedProxies` do not fit: a proxy of this network adds it and none is trusted,
+ * or a request for the API comes without it although proxies are. What strangers send to an ICL without a proxy is no sign.
+ */
+export function createForwardingCheck(trustedProxies: number, warn: (text: string) => void) {
+  let hasWarned = false
+  return (path: () => string, socketAddress: string | undefined, forwardedFor: string | null) => {
+    if (hasWarned || trustedProxies > 0 === (forwardedFor !== null)) return
+    const isSign = trustedProxies > 0 ? path().startsWith('/v1/') : isPrivateAddress(socketAddress)
+    if (!isSign) return
+    hasWarned = true
+    warn(
+      trustedProxies > 0
+        ? `A request came without X-Forwarded-For, and SVC_ICL_TRUSTED_PROXIES is ${trustedProxies}: the proxy does not add it, or callers come past the proxy`
+        : 'A proxy sends X-Forwarded-For, and SVC_ICL_TRUSTED_PROXIES is 0: all callers behind it share one allowance',
+    )
+  }
 }
 
 // Parsed addresses are kept, because the same callers come again.

@@ -6,20 +6,21 @@ import type { Dependencies } from '../dependencies.ts'
 import { logWith } from '../telemetry/log.ts'
 import { callerContext, isTraced, traceIdOf, tracer } from '../telemetry/tracing.ts'
 import { laterOf } from './connection-limit.ts'
-import { callerAddress } from './peer-address.ts'
+import { callerAddress, createForwardingCheck } from './peer-address.ts'
 import type { RequestEnv } from './request-env.ts'
 import { allowanceHeaders } from './throttle.ts'
 
 /** Gives every request an id, a span, a log that names both, a stopwatch, and the headers that all responses have. */
-export const requestContext =
-  (deps: Dependencies): MiddlewareHandler<RequestEnv> =>
-  async (c, next) => {
+export function requestContext(deps: Dependencies): MiddlewareHandler<RequestEnv> {
+  const { trustedProxies } = deps.access
+  const checkForwarding = createForwardingCheck(trustedProxies, (text) => deps.log.warn(text))
+  return async (c, next) => {
     const { headers } = c.req.raw
     const requestId = toBase64Url(deps.random.bytes(9))
     c.set('requestId', requestId)
     c.set('startedAt', deps.metrics.stopwatch())
-    const { trustedProxies } = deps.access
     const forwardedFor = headers.get('x-forwarded-for')
+    checkForwarding(() => c.req.path, c.env?.peerAddress, forwardedFor)
     c.set('address', callerAddress(c.env?.peerAddress, forwardedFor, trustedProxies))
     // Without a tracing SDK, a span would only pass the caller's trace to the log.
     if (!isTraced() && !headers.has('traceparent')) {
@@ -40,6 +41,7 @@ export const requestContext =
     finish(c.get('deps'), ending, c.res)
     describe(span, ending.operation, c.res.status)
   }
+}
 
 /** What is kept of a request until it is answered. */
 export type Ending = ReturnType<typeof endingOf>

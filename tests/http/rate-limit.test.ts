@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { callerAddress } from '../../icl/http/peer-address.ts'
+import { callerAddress, createForwardingCheck } from '../../icl/http/peer-address.ts'
 import { createRateLimiter } from '../../icl/http/rate-limit.ts'
 import { createVirtualClock } from '../virtual-clock.ts'
 
@@ -75,6 +75,46 @@ describe('a rate limit', () => {
 })
 
 describe('the address that requests count under', () => {
+  it('is the subject of one warning when the header and the trusted proxies do not fit', () => {
+    const warningsOf = (
+      trusted: number,
+      requests: [string, string | undefined, string | null][],
+    ) => {
+      const warnings: string[] = []
+      const check = createForwardingCheck(trusted, (text) => warnings.push(text))
+      for (const [path, socket, header] of requests) check(() => path, socket, header)
+      return warnings
+    }
+    const forwarded = '203.0.113.9'
+    for (const socket of ['127.0.0.1', '::ffff:10.0.0.1', 'fd00::1']) {
+      const found = warningsOf(0, [
+        ['/v1/network', socket, null],
+        ['/livez', socket, forwarded],
+        ['/v1/network', socket, forwarded],
+      ])
+      expect(found).toEqual([expect.stringContaining('SVC_ICL_TRUSTED_PROXIES is 0')])
+    }
+    // Anyone may send the header to an ICL without a proxy.
+    expect(
+      warningsOf(0, [
+        ['/v1/network', '192.0.32.8', forwarded],
+        ['/', undefined, ''],
+      ]),
+    ).toEqual([])
+    // Probes and metrics come past the proxy.
+    expect(
+      warningsOf(1, [
+        ['/readyz', '10.0.0.1', null],
+        ['/v1/network', '10.0.0.1', forwarded],
+      ]),
+    ).toEqual([])
+    const past = warningsOf(1, [
+      ['/v1/network', '10.0.0.1', null],
+      ['/v1/models', '10.0.0.1', null],
+    ])
+    expect(past).toEqual([expect.stringContaining('SVC_ICL_TRUSTED_PROXIES is 1')])
+  })
+
   it('is the socket, unless proxies are trusted', () => {
     expect(callerAddress('192.0.2.1', '203.0.113.9', 0)).toBe('192.0.2.1')
     expect(callerAddress(undefined, null, 0)).toBe('unknown')
