@@ -4,12 +4,12 @@ import { revertNameOf } from '../../lib/chain/chain-error.ts'
 import type { ChainReader } from '../../lib/chain/clients.ts'
 import { listOf } from '../../lib/chain/key-lists.ts'
 import { outputKeyOf } from '../../lib/chain/output-key-of.ts'
+import type { Sender } from '../../lib/chain/sender.ts'
 import { storedKeyAt } from '../../lib/chain/stored-key-at.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { listCommitment } from '../../lib/list-commitment.ts'
 import type { Activation, Chain } from './chain.ts'
 import { reading, refusalOf } from './reading.ts'
-import type { Sender } from './sender.ts'
 
 type Lists = Pick<Chain, 'outputKeyOf' | 'storedKeyAt' | 'listOf' | 'activate'>
 

@@ -2,13 +2,13 @@ import { encodeFunctionData, type PublicClient } from 'viem'
 import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
 import { isRevert, revertNameOf, toChainError } from '../../lib/chain/chain-error.ts'
 import { chainHash } from '../../lib/chain/chain-hash.ts'
+import type { Sender } from '../../lib/chain/sender.ts'
 import { type Address, Hash32 } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { ChainSlash } from '../rules/fault.ts'
 import type { Chain } from './chain.ts'
 import { reading } from './reading.ts'
 import { missingEvent, searchBack } from './search-back.ts'
-import type { Sender } from './sender.ts'
 
 type Registry = { readonly nodeRegistry: Address; readonly confirmations: number }
 

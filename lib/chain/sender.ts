@@ -25,10 +25,9 @@
  * Callers therefore read the chain before they send again, and the contracts skip what they have.
  */
 import type { TransactionReceipt } from 'viem'
-import type { ChainWriter } from '../../lib/chain/clients.ts'
-import { currentFees, signWith } from '../../lib/chain/fees.ts'
-import { type ContractCall, estimateCall, failedReceipt } from '../../lib/chain/send.ts'
-import type { Clock } from '../../lib/clock.ts'
+import type { Clock } from '../clock.ts'
+import type { ChainWriter } from './clients.ts'
+import { currentFees, signWith } from './fees.ts'
 import {
   asError,
   countOf,
@@ -41,6 +40,7 @@ import {
   stalledOf,
   watch,
 } from './flights.ts'
+import { type ContractCall, estimateCall, failedReceipt } from './send.ts'
 
 /** Grants are sent before results. */
 type Urgency = 'grant' | 'result'

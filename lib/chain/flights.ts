@@ -1,10 +1,10 @@
 import { type Hex, keccak256, type TransactionReceipt, TransactionReceiptNotFoundError } from 'viem'
-import { broadcast } from '../../lib/chain/broadcast.ts'
-import { isNonceTaken, isRateLimited } from '../../lib/chain/chain-error.ts'
-import type { ChainWriter } from '../../lib/chain/clients.ts'
-import { bumpedFees, currentFees, type Fees, signWith } from '../../lib/chain/fees.ts'
-import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
-import { SvcError } from '../../lib/svc-error.ts'
+import { type Clock, elapsedSince, type MonotonicMs } from '../clock.ts'
+import { SvcError } from '../svc-error.ts'
+import { broadcast } from './broadcast.ts'
+import { isNonceTaken, isRateLimited } from './chain-error.ts'
+import type { ChainWriter } from './clients.ts'
+import { bumpedFees, currentFees, type Fees, signWith } from './fees.ts'
 
 /** A transaction that was sent and is not in a block yet. */
 export type Flight = {
