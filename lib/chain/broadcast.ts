@@ -1,36 +1,45 @@
-import { type Hex, keccak256, TransactionNotFoundError } from 'viem'
+import { type Hex, HttpRequestError, keccak256, TransactionNotFoundError } from 'viem'
 import { systemClock } from '../system.ts'
-import {
-  causesOf,
-  isAlreadyKnown,
-  isNonceTaken,
-  isRateLimited,
-  isUnreachable,
-} from './chain-error.ts'
+import { causesOf, isAlreadyKnown, isNonceTaken, isPassingRefusal } from './chain-error.ts'
 import type { ChainReader } from './clients.ts'
 
 const looks = 3
 const lookPauseMs = 200
 
+/** What came of a broadcast. `unknown`: for the reason `why`, only the same bytes may be sent again. */
+export type Broadcast =
+  | { readonly state: 'sent' }
+  | { readonly state: 'unknown'; readonly why: unknown }
+
 /**
- * Sends a signed transaction. Returns `unknown` when the response was lost and the chain does not show the transaction. It may still
- * arrive, so only the same bytes may be sent again. Throws the viem error of a transaction that was refused and is not on chain either,
- * because a proxy that repeats a request gets a refusal of the first one's transaction.
+ * Sends a signed transaction. The outcome is unknown when the response was lost, or the RPC is busy or fails inside, and the chain does not
+ * show the transaction. Throws the viem error of a transaction that was refused and is not on chain either: an RPC may respond with an error
+ * though it took the transaction, and a proxy that repeats a request gets a refusal of the first one's transaction.
  */
-export async function broadcast(chain: ChainReader, raw: Hex): Promise<'sent' | 'unknown'> {
+export async function broadcast(chain: ChainReader, raw: Hex): Promise<Broadcast> {
   try {
     await chain.publicClient.sendRawTransaction({ serializedTransaction: raw })
-    return 'sent'
+    return { state: 'sent' }
   } catch (error) {
-    if (isAlreadyKnown(error)) return 'sent'
-    const isLost = isUnreachable(error) && !isRateLimited(error)
-    if (!isLost && !isNonceTaken(error) && !isRateLimited(error)) throw error
-    const isThere = await isOnChain(chain, keccak256(raw), isNonceTaken(error) ? looks : 1)
-    if (isThere) return 'sent'
+    if (isAlreadyKnown(error)) return { state: 'sent' }
+    const isTaken = isNonceTaken(error)
+    const isThere = await isOnChain(chain, keccak256(raw), isTaken ? looks : 1)
+    if (isThere) return { state: 'sent' }
     // If the chain cannot be asked, this very transaction may have used the nonce.
-    if (isLost || (isThere === undefined && isNonceTaken(error))) return 'unknown'
+    if (isTaken ? isThere === undefined : isPassingRefusal(error)) {
+      return { state: 'unknown', why: error }
+    }
     throw error
   }
+}
+
+const mostRetryMs = 30_000
+
+/** After how many milliseconds an RPC that limits requests wants the next one; undefined when it does not say. */
+export function retryAfterMs(error: unknown): number | undefined {
+  const limited = causesOf(error).find((cause) => cause instanceof HttpRequestError)
+  const seconds = limited?.headers?.get('retry-after') ?? ''
+  return /^\d+$/.test(seconds) ? Math.min(Number(seconds) * 1000, mostRetryMs) : undefined
 }
 
 /** True when the chain has a transaction, mined or pending; undefined when it does not answer. */

@@ -99,6 +99,14 @@ export const isNonceTaken = (error: unknown): boolean =>
         /nonce (is )?too low|replacement.*underpriced|already used/i.test(cause.message)),
   )
 
+/** Whether the RPC has no room for a transaction now. */
+const isPoolFull = (error: unknown): boolean =>
+  wordsOf(error).some((words) => /pool is full|pool limit|overloaded/i.test(words))
+
+/** Whether the same transaction may be taken later: the RPC was not reached, is busy, or failed inside. */
+export const isPassingRefusal = (error: unknown): boolean =>
+  isUnreachable(error) || isRateLimited(error) || isPoolFull(error) || isInternalRpc(error)
+
 /** Whether a transaction was refused because the chain has it already. */
 export const isAlreadyKnown = (error: unknown): boolean =>
   wordsOf(error).some((words) => /already ?(known|imported)|known transaction/i.test(words))
@@ -128,7 +136,7 @@ type ChainErrorCode =
   | 'chain-unavailable'
 
 const codeOf = (error: unknown): ChainErrorCode => {
-  if (isRateLimited(error)) return 'chain-too-many-requests'
+  if (isRateLimited(error) || isPoolFull(error)) return 'chain-too-many-requests'
   if (lacksFunds(error)) return 'chain-wallet-empty'
   if (isFeeTooLow(error)) return 'chain-fees-too-low'
   if (isInternalRpc(error)) return 'chain-rpc-failed'

@@ -7,38 +7,42 @@ export type Fees =
   | { readonly maxFeePerGas: bigint; readonly maxPriorityFeePerGas: bigint }
   | { readonly gasPrice: bigint }
 
-/** Returns the chain's present fees. */
-export async function currentFees({ publicClient }: ChainWriter): Promise<Fees> {
+/** What a unit of gas may cost at most. */
+export const feeOf = (fees: Fees): bigint =>
+  'gasPrice' in fees ? fees.gasPrice : fees.maxFeePerGas
+
+/** Returns the chain's present fees, at most `mostWei` for a unit of gas. */
+export async function currentFees({ publicClient }: ChainWriter, mostWei?: bigint): Promise<Fees> {
+  const capped = (wei: bigint) => (mostWei === undefined ? wei : lesser(wei, mostWei))
   try {
     const { maxFeePerGas, maxPriorityFeePerGas } = await publicClient.estimateFeesPerGas()
-    return { maxFeePerGas, maxPriorityFeePerGas }
+    return {
+      maxFeePerGas: capped(maxFeePerGas),
+      maxPriorityFeePerGas: capped(maxPriorityFeePerGas),
+    }
   } catch (error) {
     const isOld = causesOf(error).some((cause) => cause instanceof Eip1559FeesNotSupportedError)
     if (!isOld) throw error
-    return { gasPrice: await publicClient.getGasPrice() }
+    return { gasPrice: capped(await publicClient.getGasPrice()) }
   }
 }
 
 const mostTimesCurrent = 10n
 
-// Chains accept a replacement that pays an eighth more.
-const raised = (wei: bigint): bigint => (wei * 9n) / 8n + 1n
+// Chains accept a replacement that pays an eighth more. Half more gets there within a lease.
+const leastRaise = (wei: bigint): bigint => (wei * 9n) / 8n + 1n
+const raised = (wei: bigint): bigint => (wei * 3n) / 2n + 1n
 const greater = (a: bigint, b: bigint): bigint => (a > b ? a : b)
+const lesser = (a: bigint, b: bigint): bigint => (a < b ? a : b)
 
-/** Returns fees that replace a transaction with `fees`; undefined when they would be far above the chain's present fees. */
-export function bumpedFees(fees: Fees, current: Fees): Fees | undefined {
-  if ('gasPrice' in fees || 'gasPrice' in current) {
-    const asked = 'gasPrice' in current ? current.gasPrice : current.maxFeePerGas
-    const before = 'gasPrice' in fees ? fees.gasPrice : fees.maxFeePerGas
-    const gasPrice = greater(raised(before), asked)
-    return gasPrice > asked * mostTimesCurrent ? undefined : { gasPrice }
-  }
-  const maxFeePerGas = greater(raised(fees.maxFeePerGas), current.maxFeePerGas)
-  if (maxFeePerGas > current.maxFeePerGas * mostTimesCurrent) return undefined
-  return {
-    maxFeePerGas,
-    maxPriorityFeePerGas: greater(raised(fees.maxPriorityFeePerGas), current.maxPriorityFeePerGas),
-  }
+/** Returns fees that replace a transaction with `fees`; undefined when they would be above `mostWei`, else ten times the chain's present fees. */
+export function bumpedFees(fees: Fees, current: Fees, mostWei?: bigint): Fees | undefined {
+  const most = mostWei ?? feeOf(current) * mostTimesCurrent
+  const fee = lesser(greater(raised(feeOf(fees)), feeOf(current)), most)
+  if (fee < leastRaise(feeOf(fees))) return undefined
+  if ('gasPrice' in fees || 'gasPrice' in current) return { gasPrice: fee }
+  const tip = greater(raised(fees.maxPriorityFeePerGas), current.maxPriorityFeePerGas)
+  return { maxFeePerGas: fee, maxPriorityFeePerGas: lesser(tip, fee) }
 }
 
 /** A signed transaction, ready to be sent. */

@@ -1,21 +1,54 @@
 import { type Hex, keccak256, type TransactionReceipt, TransactionReceiptNotFoundError } from 'viem'
 import { type Clock, elapsedSince, type MonotonicMs } from '../clock.ts'
 import { SvcError } from '../svc-error.ts'
-import { broadcast } from './broadcast.ts'
-import { isNonceTaken, isRateLimited } from './chain-error.ts'
+import { type Broadcast, broadcast, retryAfterMs } from './broadcast.ts'
+import { isFeeTooLow, isNonceTaken } from './chain-error.ts'
 import type { ChainWriter } from './clients.ts'
 import { bumpedFees, currentFees, type Fees, signWith } from './fees.ts'
 
+/** A transaction as it is stored until it is in a block. It holds only what the chain sees anyhow. */
+export type KeptFlight = {
+  readonly nonce: number
+  /** The function that it calls. */
+  readonly call: string
+  readonly request: {
+    readonly to: Hex
+    readonly data: Hex
+    readonly gas: bigint
+    readonly value?: bigint
+  }
+  /** Of the last version. */
+  readonly fees: Fees
+  /** The last version, signed. */
+  readonly raw: Hex
+  /** The hash of every version that makes the call. A block may include any of them. */
+  readonly hashes: readonly Hex[]
+  /** The hashes of the empty transfers that were sent in its place. */
+  readonly cancels: readonly Hex[]
+  /** When the first version was sent: milliseconds since the Unix epoch. */
+  readonly firstSentAt: number
+  /** Whether its call is of no use any more: an empty transfer replaces it when it is stuck. */
+  readonly isGivenUp: boolean
+}
+
+/** Keeps an account's transactions for its next process. */
+export interface FlightStore {
+  all(): Promise<readonly KeptFlight[]>
+  save(flight: KeptFlight): Promise<void>
+  /** Removes the transaction with a nonce, if there is one. */
+  remove(nonce: number): Promise<void>
+}
+
 /** A transaction that was sent and is not in a block yet. */
 export type Flight = {
-  readonly nonce: number
-  readonly request: { readonly to: Hex; readonly data: Hex; readonly gas: bigint }
+  kept: KeptFlight
   readonly sentAt: MonotonicMs
-  fees: Fees
-  raw: Hex
-  /** The hash of every version. A block may include any of them. */
-  readonly hashes: Hex[]
-  /** How many looks found its nonce used by none of its versions. */
+  /** When its last version was handed to the RPC, and after how long it is handed over again. */
+  handedAt: MonotonicMs
+  againMs: number
+  /** Why the RPC may not have it. */
+  why: unknown
+  /** How many looks found its nonce used by none of its versions, or found it in no block any more. */
   strangers: number
   readonly landed: Promise<TransactionReceipt>
   readonly resolve: (receipt: TransactionReceipt) => void
@@ -25,13 +58,27 @@ export type Flight = {
 /** How many transactions no block includes, and for how many milliseconds the oldest has waited. */
 export type Stalled = { readonly count: number; readonly ms: number }
 
+/** What happens to a transaction: `busy`: the RPC does not take it now; `limit`: its fees may not rise; `removed`: a reorganisation took it out of its block. */
+export type FlightNews = {
+  readonly kind: 'busy' | 'replaced' | 'cancelled' | 'limit' | 'removed' | 'refused' | 'landed'
+  readonly flight: KeptFlight
+  readonly why?: unknown
+}
+
 /** How patient a sender is, in milliseconds. */
 export type Patience = {
   readonly pollMs: number
   /** After how long without progress the next transaction is sent again with higher fees. */
   readonly stuckMs: number
+  /** How long a transaction is watched after it got into a block, which a reorganisation may remove. Not at all by default. */
+  readonly settleMs?: number
+  /** The most that a unit of gas may cost, in wei; ten times the chain's present fees by default. */
+  readonly mostWei?: bigint | undefined
   /** Called once for each time in which no block includes the transactions, although they were sent again with higher fees. */
   readonly onStalled?: ((stalled: Stalled) => void) | undefined
+  readonly onNews?: ((news: FlightNews) => void) | undefined
+  /** Ends the watch. */
+  readonly signal?: AbortSignal | undefined
 }
 
 // Chains keep few waiting transactions of one account, and urgent ones go before the queue here.
@@ -42,15 +89,16 @@ export type SenderState = {
   readonly writer: ChainWriter
   readonly clock: Clock
   readonly patience: Patience
+  readonly store: FlightStore | undefined
   readonly flights: Map<number, Flight>
+  /** Those that got into a block lately. */
+  readonly settling: Map<number, Flight & { readonly landedAt: MonotonicMs }>
   /** The nonce after the highest flight; counted only while there are flights, else the chain is asked. */
   next: number
   isWatching: boolean
   movedAt: MonotonicMs
   /** True once `onStalled` was called for the current stall. */
   isStallTold: boolean
-  /** The first nonce that another process left open, and the fees of the last attempt to fill it. */
-  filler: { readonly nonce: number; readonly fees: Fees } | undefined
 }
 
 /** Returns the transactions that have waited too long for a block; undefined when none has. */
@@ -62,33 +110,13 @@ export const stalledOf = ({ flights, clock, patience }: SenderState): Stalled | 
 }
 
 /** Creates the flight of a signed transaction. */
-export function flightOf(
-  nonce: number,
-  request: Flight['request'],
-  fees: Fees,
-  raw: Hex,
-  sentAt: MonotonicMs,
-): Flight {
-  let resolve: Flight['resolve'] = () => {}
-  let reject: Flight['reject'] = () => {}
-  const landed = new Promise<TransactionReceipt>((onReceipt, onFailure) => {
-    resolve = onReceipt
-    reject = onFailure
-  })
+export function flightOf(clock: Clock, kept: KeptFlight): Flight {
+  const { promise: landed, resolve, reject } = Promise.withResolvers<TransactionReceipt>()
   // It may fail before anybody listens.
   landed.catch(() => {})
-  return {
-    nonce,
-    request,
-    sentAt,
-    fees,
-    raw,
-    hashes: [keccak256(raw)],
-    strangers: 0,
-    landed,
-    resolve,
-    reject,
-  }
+  const sentAt = clock.monotonic()
+  const waiting = { sentAt, handedAt: sentAt, againMs: sentAgainMs, why: undefined, strangers: 0 }
+  return { kept, ...waiting, landed, resolve, reject }
 }
 
 /** Returns how many nonces of the account the chain has used (`latest`) or knows of (`pending`). */
@@ -102,16 +130,13 @@ export const countOf = ({ writer }: SenderState, blockTag: 'latest' | 'pending')
 export const asError = (outcome: 'taken' | Error): Error =>
   outcome === 'taken'
     ? new SvcError('chain-nonce-taken', 'Another process keeps sending from this account', {
-        hint: 'Use the account for one ICL only.',
+        hint: 'Use the account for one ICL or node only.',
         retryable: true,
       })
     : outcome
 
-/** Broadcasts a signed transaction. `taken`: another process has used its nonce. */
-export async function handOut(
-  writer: ChainWriter,
-  raw: Hex,
-): Promise<'sent' | 'unknown' | 'taken' | Error> {
+/** Broadcasts a signed transaction. `taken`: another transaction has its nonce. */
+export async function handOut(writer: ChainWriter, raw: Hex): Promise<Broadcast | 'taken' | Error> {
   try {
     return await broadcast(writer, raw)
   } catch (error) {
@@ -120,34 +145,124 @@ export async function handOut(
   }
 }
 
+const sentAgainMs = 10_000
+const busyMs = 1_000
+const mostBusyMs = 8_000
+
+/** Notes what the RPC responded to a flight. */
+export function noteOutcome(
+  { clock, patience }: SenderState,
+  flight: Flight,
+  outcome: Broadcast | 'taken',
+): void {
+  flight.handedAt = clock.monotonic()
+  const isUnknown = outcome !== 'taken' && outcome.state === 'unknown'
+  const before = flight.why === undefined ? 0 : flight.againMs
+  flight.why = isUnknown ? outcome.why : undefined
+  flight.againMs = isUnknown
+    ? (retryAfterMs(outcome.why) ?? Math.min(Math.max(before * 2, busyMs), mostBusyMs))
+    : sentAgainMs
+  if (isUnknown) patience.onNews?.({ kind: 'busy', flight: flight.kept, why: outcome.why })
+}
+
 const maxStrangers = 5
+// A reorganisation may be noticed later than a new block.
+const settlePolls = 3
+const mostMissing = 2
 
 /** Watches the flights until none is left. */
 export async function watch(state: SenderState): Promise<void> {
+  const { clock, patience, flights, settling } = state
   if (state.isWatching) return
   state.isWatching = true
-  while (state.flights.size > 0) {
+  do {
     // If the chain does not answer, the next look asks again.
     await look(state).catch(() => {})
-    if (state.flights.size > 0) await state.clock.sleep(state.patience.pollMs)
-  }
+    const polls = flights.size > 0 ? 1 : settlePolls
+    if (flights.size + settling.size > 0)
+      await clock.sleep(polls * patience.pollMs, patience.signal).catch(() => {})
+  } while (flights.size + settling.size > 0 && patience.signal?.aborted !== true)
   state.isWatching = false
 }
 
 async function look(state: SenderState): Promise<void> {
   const { flights, clock, patience } = state
   const used = await countOf(state, 'latest')
+  await adopt(state)
+  await reviveRemoved(state, used)
   for (const flight of [...flights.values()]) {
-    if (flight.nonce < used) await land(state, flight)
+    if (flight.kept.nonce < used) await land(state, flight)
   }
   tellStall(state)
   const lowest = Math.min(...flights.keys())
   if (flights.size === 0 || lowest < used) return
+  await handOutAgain(state, used)
   if (elapsedSince(clock, state.movedAt) < patience.stuckMs) return
   state.movedAt = clock.monotonic()
-  const flight = flights.get(lowest)
   if (used < lowest) await fillUpTo(state, used, lowest)
-  else if (flight) await replace(state, flight)
+  // Empty transfers wait for nothing, so those that follow are replaced with it.
+  for (let nonce = lowest; used === lowest && flights.has(nonce); nonce++) {
+    const flight = flights.get(nonce)
+    if (flight && (nonce === lowest || flight.kept.isGivenUp)) await replace(state, flight)
+  }
+}
+
+/** Takes over what an earlier process of this account left, and what another process changed since. */
+export async function adopt(state: SenderState): Promise<void> {
+  for (const kept of (await state.store?.all()) ?? []) {
+    if (state.settling.has(kept.nonce)) continue
+    const flight = state.flights.get(kept.nonce)
+    if (flight) flight.kept = kept
+    else addFlight(state, flightOf(state.clock, kept))
+  }
+}
+
+/** Puts a transaction under way. */
+export function addFlight(state: SenderState, flight: Flight): void {
+  const { flights, clock } = state
+  const { nonce } = flight.kept
+  if (flights.size === 0) state.movedAt = clock.monotonic()
+  state.next = Math.max(flights.size > 0 ? state.next : 0, nonce + 1)
+  flights.set(nonce, flight)
+}
+
+/** Sends again what a reorganisation took out of its block, and stops watching what has been in one for long enough. */
+async function reviveRemoved(state: SenderState, used: number): Promise<void> {
+  const { settling, clock, patience } = state
+  for (const [nonce, flight] of settling) {
+    if (elapsedSince(clock, flight.landedAt) >= (patience.settleMs ?? 0)) settling.delete(nonce)
+    // The servers behind one RPC see a block at different times.
+    flight.strangers = used > nonce ? 0 : flight.strangers + 1
+    if (flight.strangers < mostMissing) continue
+    settling.delete(nonce)
+    patience.onNews?.({ kind: 'removed', flight: flight.kept })
+    const again = flightOf(clock, flight.kept)
+    again.againMs = 0
+    again.why = 'removed'
+    await state.store?.save(flight.kept)
+    addFlight(state, again)
+  }
+}
+
+/** Hands over again, as they are, the transactions that the RPC may not have, and the lowest, which it may have lost. */
+async function handOutAgain(state: SenderState, used: number): Promise<void> {
+  const { writer, clock, flights, patience } = state
+  for (const flight of [...flights.values()]) {
+    const isDue = elapsedSince(clock, flight.handedAt) >= flight.againMs
+    if (!isDue || (flight.why === undefined && flight.kept.nonce > used)) continue
+    // An empty transfer costs less than a call that nothing needs any more.
+    if (flight.kept.isGivenUp && flight.kept.cancels.length === 0) {
+      await replace(state, flight)
+      continue
+    }
+    const outcome = await handOut(writer, flight.kept.raw)
+    if (!(outcome instanceof Error)) noteOutcome(state, flight, outcome)
+    else if (isFeeTooLow(outcome)) await replace(state, flight)
+    else {
+      patience.onNews?.({ kind: 'refused', flight: flight.kept, why: outcome })
+      return giveUp(state, outcome)
+    }
+  }
 }
 
 function tellStall(state: SenderState): void {
@@ -157,15 +272,17 @@ function tellStall(state: SenderState): void {
 }
 
 /** Ends all flights: callers send again, and the next nonce is read from the chain. */
-function giveUp({ flights }: SenderState, reason: Error): void {
+function giveUp({ flights, settling }: SenderState, reason: Error): void {
   const all = [...flights.values()]
   flights.clear()
+  settling.clear()
   for (const flight of all) flight.reject(reason)
 }
 
 async function land(state: SenderState, flight: Flight): Promise<void> {
   const { publicClient } = state.writer
-  for (const hash of flight.hashes.toReversed()) {
+  const { nonce, hashes, cancels } = flight.kept
+  for (const hash of [...cancels, ...hashes].toReversed()) {
     const receipt = await publicClient.getTransactionReceipt({ hash }).catch((error: unknown) => {
       // No other failure says whose transaction it was.
       if (error instanceof TransactionReceiptNotFoundError) return undefined
@@ -173,46 +290,95 @@ async function land(state: SenderState, flight: Flight): Promise<void> {
     })
     if (!receipt) continue
     state.movedAt = state.clock.monotonic()
-    state.flights.delete(flight.nonce)
-    flight.resolve(receipt)
-    return
+    await end(state, flight)
+    const isCancel = cancels.includes(hash)
+    state.patience.onNews?.({ kind: 'landed', flight: flight.kept })
+    if (!isCancel && state.patience.settleMs !== undefined) {
+      state.settling.set(nonce, { ...flight, strangers: 0, landedAt: state.clock.monotonic() })
+    }
+    return isCancel ? flight.reject(cancelled(flight.kept)) : flight.resolve(receipt)
   }
   flight.strangers += 1
   if (flight.strangers < maxStrangers) return
-  state.flights.delete(flight.nonce)
+  await end(state, flight)
   flight.reject(asError('taken'))
 }
 
+async function end({ flights, store }: SenderState, { kept: { nonce } }: Flight): Promise<void> {
+  flights.delete(nonce)
+  await store?.remove(nonce)
+}
+
+const cancelled = ({ call, nonce }: KeptFlight): Error =>
+  new SvcError(
+    'chain-cancelled',
+    `${call} was cancelled: an empty transfer has its nonce ${nonce}`,
+    {
+      hint: 'Nothing was paid but its gas.',
+      retryable: true,
+    },
+  )
+
+/** An empty transfer to the account itself, which takes the place of another transaction. */
+const emptyOf = ({ walletClient }: ChainWriter) =>
+  ({ to: walletClient.account.address, data: '0x', gas: 21_000n }) as const
+
+/** Signs the next version of a transaction, and keeps it. */
+export async function signedVersion(
+  { writer, store }: SenderState,
+  kept: Omit<KeptFlight, 'raw'>,
+  fees: Fees,
+): Promise<KeptFlight> {
+  const { nonce, isGivenUp } = kept
+  const request = isGivenUp ? emptyOf(writer) : kept.request
+  const raw = await signWith(writer, { ...request, nonce }, fees)
+  const list = isGivenUp ? 'cancels' : 'hashes'
+  const signed = { ...kept, fees, raw, [list]: [...kept[list], keccak256(raw)] }
+  await store?.save(signed)
+  return signed
+}
+
 /** Sends a flight again with higher fees. */
-async function replace(state: SenderState, flight: Flight): Promise<void> {
-  const { writer } = state
-  const fees = bumpedFees(flight.fees, await currentFees(writer))
-  if (fees) {
-    flight.raw = await signWith(writer, { ...flight.request, nonce: flight.nonce }, fees)
-    flight.hashes.push(keccak256(flight.raw))
-    flight.fees = fees
-  }
-  const outcome = await handOut(writer, flight.raw)
-  // If the chain refuses it, for want of gas money for example, all later flights would wait in vain.
-  if (outcome instanceof Error && !isRateLimited(outcome)) giveUp(state, outcome)
+export async function replace(state: SenderState, flight: Flight): Promise<void> {
+  const { writer, patience } = state
+  const fees = bumpedFees(
+    flight.kept.fees,
+    await currentFees(writer, patience.mostWei),
+    patience.mostWei,
+  )
+  if (fees) flight.kept = await signedVersion(state, flight.kept, fees)
+  const rises = flight.kept.isGivenUp ? 'cancelled' : 'replaced'
+  patience.onNews?.({ kind: fees ? rises : 'limit', flight: flight.kept })
+  const outcome = await handOut(writer, flight.kept.raw)
+  if (!(outcome instanceof Error)) return noteOutcome(state, flight, outcome)
+  // Prices may fall. If the chain refuses it for want of gas money, for example, all later flights would wait in vain.
+  if (isFeeTooLow(outcome)) return
+  patience.onNews?.({ kind: 'refused', flight: flight.kept, why: outcome })
+  giveUp(state, outcome)
 }
 
 /** Fills the nonces below ours that are unused, or have stuck transactions of another process. */
 async function fillUpTo(state: SenderState, first: number, lowest: number): Promise<void> {
-  const { writer, filler } = state
+  const { writer, clock, patience } = state
   if (lowest - (await countOf(state, 'pending')) > maxFlights) {
     // Too many nonces to fill: the chain was restarted, or reorganised deeply.
     return giveUp(state, nonceGap())
   }
-  const current = await currentFees(writer)
-  const before = filler?.nonce === first ? filler.fees : undefined
-  const fees = before ? (bumpedFees(before, current) ?? before) : current
-  state.filler = { nonce: first, fees }
-  const to = writer.walletClient.account.address
+  const fees = await currentFees(writer, patience.mostWei)
   for (let nonce = first; nonce < Math.min(lowest, first + maxFlights); nonce++) {
-    await handOut(writer, await signWith(writer, { to, data: '0x', gas: 21_000n, nonce }, fees))
+    const flight = flightOf(clock, await signedVersion(state, unknownAt(state, nonce), fees))
+    addFlight(state, flight)
+    patience.onNews?.({ kind: 'cancelled', flight: flight.kept })
+    const outcome = await handOut(writer, flight.kept.raw)
+    if (!(outcome instanceof Error)) noteOutcome(state, flight, outcome)
   }
 }
+
+/** A transaction of which only the nonce is known. */
+export const unknownAt = ({ writer, clock }: SenderState, nonce: number) => ({
+  ...{ nonce, call: 'unknown', request: emptyOf(writer), fees: { gasPrice: 0n } },
+  ...{ hashes: [], cancels: [], firstSentAt: clock.now(), isGivenUp: true },
+})
 
 function nonceGap(): Error {
   const hint = 'Nothing is lost: what was under way is sent again.'

@@ -16,6 +16,7 @@ import {
 import { type StoredKey, storedKeyOf } from './prompt-key-store.ts'
 import { reading } from './reading.ts'
 import { type BlockRange, searchBlocks } from './search-blocks.ts'
+import type { Sending } from './send.ts'
 
 /** A stored key of PromptKeyStore, and the wallet that calls. */
 type KeyCall = ChainWriter & {
@@ -60,7 +61,7 @@ export const endList = async (options: KeyCall): Promise<Sent> => {
 
 /** Stores the output key of node `self`, readable by it, the prompt's owner and `mask`; throws `store-key-reverted` or a chain error. */
 export const storeOutputKey = async (
-  options: ChainWriter & {
+  options: Sending & {
     /** Address of PromptKeyStore. */
     readonly contract: Hex
     readonly high: EncryptedInput
@@ -79,7 +80,8 @@ export const storeOutputKey = async (
   const bound = [jobId, activator, BigInt(until), list, self, mask] as const
   const args = [high, low, promptHighHandle, ...bound] as const
   const call = callOf(contract, 'store-key', 'storeKey', args)
-  return storedKeyOf(call, await sendToKeyStore(options, call, signal))
+  const sent = sendToKeyStore(options, { ...call, isOnlyForNow: true }, signal)
+  return storedKeyOf(call, await sent)
 }
 
 /** Reads the list of a key. Handles that are not one record read as a key without a list. Throws a chain error. */

@@ -13,8 +13,7 @@ import type { BlockId } from '../schemas/list.ts'
 import { SvcError } from '../svc-error.ts'
 import { isRevert, lacksFunds, revertNameOf, toChainError } from './chain-error.ts'
 import { chainHash } from './chain-hash.ts'
-import type { ChainWriter } from './clients.ts'
-import { sendCall } from './send.ts'
+import { type ContractCall, type Sending, sendCall } from './send.ts'
 
 // The key store passes on the coprocessor's errors.
 const abiWithCoprocessorErrors = [
@@ -23,12 +22,7 @@ const abiWithCoprocessorErrors = [
 ]
 
 /** A call of PromptKeyStore: the contract, and the code of its errors (`CODE-reverted`). */
-export type KeyStoreCall = {
-  readonly to: Hex
-  readonly data: Hex
-  readonly functionName: string
-  readonly code: string
-}
+export type KeyStoreCall = Omit<ContractCall, 'abi' | 'value'> & { readonly code: string }
 
 /** Encodes a call of PromptKeyStore. */
 export const callOf = <
@@ -95,7 +89,7 @@ const revertedError = (
 
 /** Sends a call and waits for its receipt; throws `CODE-reverted`, `chain-wallet-empty` or another chain error. */
 export const sendToKeyStore = async (
-  chain: ChainWriter,
+  chain: Sending,
   call: KeyStoreCall,
   signal: AbortSignal | undefined,
 ): Promise<TransactionReceipt> => {
@@ -106,7 +100,7 @@ export const sendToKeyStore = async (
     const name = revertNameOf(error)
     if (name !== undefined) throw revertedError(call, name, hintFor(name), error)
     if (lacksFunds(error)) {
-      throw new SvcError('chain-wallet-empty', `${call.functionName} reverted: no funds for gas`, {
+      throw new SvcError('chain-wallet-empty', `the wallet cannot pay for ${call.functionName}`, {
         hint: `Send gas money to ${chain.walletClient.account.address.toLowerCase()}.`,
         cause: error,
       })

@@ -9,7 +9,7 @@ import {
 import { elapsedSince } from '../clock.ts'
 import { systemClock } from '../system.ts'
 import { abortable } from './abortable.ts'
-import { broadcast } from './broadcast.ts'
+import { type Broadcast, broadcast, retryAfterMs } from './broadcast.ts'
 import { isFeeTooLow, isNonceTaken, lacksFunds } from './chain-error.ts'
 import type { ChainWriter } from './clients.ts'
 import { currentFees, signWith } from './fees.ts'
@@ -24,6 +24,15 @@ export type ContractCall = {
   readonly functionName: string
   /** Wei to send along; none when left out. */
   readonly value?: bigint
+  /** Whether the call is of no use after its caller's signal: a sender may then put an empty transfer in its place. */
+  readonly isOnlyForNow?: boolean
+}
+
+/** Sends by the sender, where there is one, which raises fees and fills nonces. Else calls wait as they were signed. */
+export type Sending = ChainWriter & {
+  readonly sender?: {
+    send(call: ContractCall, urgency: 'result', signal?: AbortSignal): Promise<TransactionReceipt>
+  }
 }
 
 /** Decodes a viem error by the call's ABI. */
@@ -70,10 +79,11 @@ export const failedReceipt = async (
  * them again. The signal ends the wait, not the transaction.
  */
 export const sendCall = async (
-  writer: ChainWriter,
+  writer: Sending,
   call: ContractCall,
   signal?: AbortSignal,
 ): Promise<TransactionReceipt> => {
+  if (writer.sender) return await writer.sender.send(call, 'result', signal)
   const gas = await estimateCall(writer, call, signal)
   const receipt = await (isWalletAccount(writer.walletClient.account)
     ? sendByWallet(writer, call, gas, signal)
@@ -117,7 +127,7 @@ const sendSigned = async (
 }
 
 /** A signed transaction that the chain has or may have. */
-type Sent = { readonly raw: Hex; readonly state: 'sent' | 'unknown' }
+type Sent = { readonly raw: Hex; readonly first: Broadcast }
 
 const signAndBroadcast = async (
   writer: ChainWriter,
@@ -133,7 +143,7 @@ const signAndBroadcast = async (
     client: writer.publicClient,
   })
   const raw = await signWith(writer, { to, data, gas, value, nonce }, fees)
-  return { raw, state: await broadcast(writer, raw) }
+  return { raw, first: await broadcast(writer, raw) }
 }
 
 const ownNonces = ({ walletClient: { account, chain } }: ChainWriter) => ({
@@ -148,22 +158,24 @@ const againAfterMs = { unknown: 1_000, sent: 10_000 } as const
 /** Waits until a transaction is in a block, and rebroadcasts it meanwhile. */
 const landed = async (
   writer: ChainWriter,
-  { raw, state: first }: Sent,
+  { raw, first }: Sent,
   signal: AbortSignal | undefined,
 ): Promise<TransactionReceipt> => {
   const hash = keccak256(raw)
   const beganAt = systemClock.monotonic()
-  for (let state = first; ; ) {
+  for (let last = first; ; ) {
+    const why = last.state === 'unknown' ? last.why : undefined
+    const timeoutMs = retryAfterMs(why) ?? againAfterMs[last.state]
     try {
-      return await waitForReceipt(writer, hash, { signal, timeoutMs: againAfterMs[state] })
+      return await waitForReceipt(writer, hash, { signal, timeoutMs })
     } catch (error) {
       signal?.throwIfAborted()
       // The chain may have the transaction, so errors of the RPC do not end the wait.
-      if (elapsedSince(systemClock, beganAt) > landMs) throw error
+      if (elapsedSince(systemClock, beganAt) > landMs) throw why ?? error
     }
     await systemClock.sleep(sendPauseMs, signal)
     try {
-      state = await abortable(broadcast(writer, raw), signal)
+      last = await abortable(broadcast(writer, raw), signal)
     } catch (error) {
       if (signal?.aborted || isRefused(error)) throw error
     }

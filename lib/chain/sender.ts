@@ -1,12 +1,13 @@
 /*
  * Problem: the chain takes transactions of one account only in the order of their nonces. A stuck transaction holds up all
  * later ones, a lost one leaves a gap, an answer of the RPC may be lost, and fees rise while a transaction waits. The ICL
- * has many results and grants to send, and cannot wait for each.
+ * has many results and grants to send, and cannot wait for each. A node's lease does not wait for low fees.
  *
  * Idea: up to 16 transactions (flights) are under way, each with its own nonce. The first nonce is the chain's pending count.
  * One loop reads the count of used nonces and lands the flights below it. When nothing has landed for stuckMs, only the
  * lowest nonce matters: its flight is signed again with higher fees. A nonce below ours that is unused or stuck is filled
- * with an empty transfer to ourselves. Grants go before results, because nodes wait for them.
+ * with an empty transfer to ourselves. Grants go before results, because nodes wait for them. With a store, each version is
+ * kept before it is sent, and the next process of the account goes on with it.
  *
  * Invariants:
  * - All versions of a flight have one nonce: the chain takes at most one of them.
@@ -14,30 +15,41 @@
  * - A promise ends only with a receipt, a failure, or the caller's signal. The signal ends the wait, not the transaction.
  *
  * Failure cases:
- * - The answer to a broadcast was lost: the flight counts as sent, and is sent again when it does not land.
+ * - The answer to a broadcast was lost, or the RPC was busy: the flight counts as sent, and the same bytes are sent again.
  * - Another process used the nonce: at launch the next nonce is tried, six times. A flight whose nonce a stranger used fails
  *   with chain-nonce-taken after five looks.
  * - The chain refuses a replacement (no money, for example): all flights fail, since the later ones would wait in vain.
  * - The chain has forgotten more than 16 nonces (a restart, a deep reorganisation): all flights fail with chain-nonce-gap.
- * - The RPC is away, or limits requests: the loop asks again. At launch the caller gets the error.
+ * - A reorganisation removes a transaction within settleMs: the same bytes are sent again, under the same nonce.
+ * - The RPC is away: the loop asks again. At launch the caller gets the error.
  * - This process dies: its transactions may still land.
  *
  * Callers therefore read the chain before they send again, and the contracts skip what they have.
  */
 import type { TransactionReceipt } from 'viem'
 import type { Clock } from '../clock.ts'
+import { SvcError } from '../svc-error.ts'
+import { abortable } from './abortable.ts'
+import { isFeeTooLow } from './chain-error.ts'
 import type { ChainWriter } from './clients.ts'
-import { currentFees, signWith } from './fees.ts'
+import { currentFees } from './fees.ts'
 import {
+  addFlight,
+  adopt,
   asError,
   countOf,
   type Flight,
+  type FlightStore,
   flightOf,
   handOut,
   maxFlights,
+  noteOutcome,
   type Patience,
+  replace,
   type SenderState,
+  signedVersion,
   stalledOf,
+  unknownAt,
   watch,
 } from './flights.ts'
 import { type ContractCall, estimateCall, failedReceipt } from './send.ts'
@@ -51,18 +63,21 @@ export type Sender = ReturnType<typeof createSender>
 const launchAttempts = 6
 const launchPauseMs = 200
 
-/** Creates a sender that has nothing under way. */
-export function createSender(writer: ChainWriter, clock: Clock, patience: Patience) {
+/** Creates a sender, which goes on with what the store holds. */
+export function createSender(
+  writer: ChainWriter,
+  clock: Clock,
+  patience: Patience,
+  store?: FlightStore,
+) {
   const state: SenderState = {
-    writer,
-    clock,
-    patience,
+    ...{ writer, clock, patience, store },
     flights: new Map(),
+    settling: new Map(),
     next: 0,
     isWatching: false,
     movedAt: clock.monotonic(),
     isStallTold: false,
-    filler: undefined,
   }
   const queues: Record<Urgency, (() => Promise<void>)[]> = { grant: [], result: [] }
   let isLaunching = false
@@ -77,6 +92,7 @@ export function createSender(writer: ChainWriter, clock: Clock, patience: Patien
     }
     isLaunching = false
   }
+  if (store) void watch(state)
   return {
     /** Returns the transactions that have waited too long for a block; undefined when none has. */
     stalled: () => stalledOf(state),
@@ -90,24 +106,53 @@ export function createSender(writer: ChainWriter, clock: Clock, patience: Patien
         queues[urgency].push(() => launch(state, call, signal).then(resolve, reject))
       })
       void launchAll()
-      const flight = await launched
-      const onAbort = () => {
-        if (state.flights.get(flight.nonce) === flight) state.flights.delete(flight.nonce)
-        flight.reject(signal?.reason)
-      }
-      if (signal?.aborted) onAbort()
-      signal?.addEventListener('abort', onAbort, { once: true })
-      try {
-        const receipt = await flight.landed
-        if (receipt.status !== 'success') {
-          throw await failedReceipt(writer, call, flight.request.gas, receipt)
+      const landed = launched.then(async (flight) => {
+        try {
+          return { flight, receipt: await abortable(flight.landed, signal) }
+        } catch (error) {
+          if (signal?.aborted) leave(state, flight, call)
+          throw error
         }
-        return receipt
-      } finally {
-        signal?.removeEventListener('abort', onAbort)
-      }
+      })
+      const { flight, receipt } = await abortable(landed, signal)
+      if (receipt.status === 'success') return receipt
+      throw await failedReceipt(writer, call, flight.kept.request.gas, receipt)
+    },
+    /** Raises the fees of a transaction now, or has an empty transfer take its place, and waits until one of them is in a block. */
+    raise: async (nonce: number, to: 'replace' | 'cancel', signal: AbortSignal): Promise<void> => {
+      await adopt(state)
+      if (to === 'replace' && !state.flights.has(nonce)) throw unknownTransaction(nonce)
+      const fees = await currentFees(writer, patience.mostWei)
+      const unknown = { ...unknownAt(state, nonce), fees, raw: '0x' } as const
+      const flight = state.flights.get(nonce) ?? flightOf(clock, unknown)
+      addFlight(state, flight)
+      if (to === 'cancel') flight.kept = { ...flight.kept, isGivenUp: true }
+      await replace(state, flight)
+      void watch(state)
+      await abortable(flight.landed, signal)
     },
   }
+}
+
+const unknownTransaction = (nonce: number): SvcError =>
+  new SvcError('transaction-unknown', `no transaction with nonce ${nonce} is on record here`, {
+    hint: `Its content is not known, so only --cancel ${nonce} can take its place.`,
+  })
+
+/** Ends the wait for a flight. Its transaction stays, unless nothing needs it any more. */
+function leave(state: SenderState, flight: Flight, call: ContractCall): void {
+  const { nonce } = flight.kept
+  if (state.flights.get(nonce) !== flight) return
+  if (!call.isOnlyForNow) return void state.flights.delete(nonce)
+  flight.kept = { ...flight.kept, isGivenUp: true }
+  state.store?.save(flight.kept).catch(() => {})
+}
+
+/** Returns the nonce after all that the chain or this account's processes know. */
+async function nextNonce(state: SenderState): Promise<number> {
+  const { flights, settling } = state
+  const known = Math.max(flights.size > 0 ? state.next : 0, 1 + Math.max(-1, ...settling.keys()))
+  return Math.max(known, await countOf(state, 'pending'))
 }
 
 async function launch(
@@ -116,27 +161,31 @@ async function launch(
   signal: AbortSignal | undefined,
 ): Promise<Flight> {
   signal?.throwIfAborted()
-  const { writer, clock, flights } = state
+  const { writer, clock, flights, patience } = state
   // A call that would revert fails here. It costs nothing and uses no nonce.
   const gas = await estimateCall(writer, call, signal)
-  const request = { to: call.to, data: call.data, gas }
+  const { to, data, value, functionName } = call
+  const request = { to, data, gas, ...(value !== undefined && { value }) }
   for (let attempt = 1; ; attempt++) {
-    const nonce = flights.size > 0 ? state.next : await countOf(state, 'pending')
-    const fees = await currentFees(writer)
+    await adopt(state)
+    const nonce = await nextNonce(state)
+    const fees = await currentFees(writer, patience.mostWei)
     signal?.throwIfAborted()
-    const raw = await signWith(writer, { ...request, nonce }, fees)
-    const flight = flightOf(nonce, request, fees, raw, clock.monotonic())
-    const outcome = await handOut(writer, raw)
-    if (outcome === 'sent' || outcome === 'unknown') {
-      if (flights.size === 0) state.movedAt = clock.monotonic()
-      flights.set(nonce, flight)
-      state.next = nonce + 1
-      void watch(state)
+    const empty = { hashes: [], cancels: [], firstSentAt: clock.now(), isGivenUp: false }
+    const made = { nonce, call: functionName, request, fees, ...empty }
+    const flight = flightOf(clock, await signedVersion(state, made, fees))
+    addFlight(state, flight)
+    void watch(state)
+    const outcome = await handOut(writer, flight.kept.raw)
+    if (outcome !== 'taken' && !(outcome instanceof Error)) {
+      noteOutcome(state, flight, outcome)
       return flight
     }
-    if (outcome !== 'taken' || attempt === launchAttempts) throw asError(outcome)
-    // Another process of this account has used the nonce.
+    if (flights.get(nonce) === flight) flights.delete(nonce)
+    await state.store?.remove(nonce)
+    const mayRepeat = outcome === 'taken' || isFeeTooLow(outcome)
+    if (!mayRepeat || attempt === launchAttempts) throw asError(outcome)
+    // Another process of this account has used the nonce, or prices rose.
     await clock.sleep(launchPauseMs, signal)
-    state.next = Math.max(await countOf(state, 'pending'), 1 + Math.max(...flights.keys(), -1))
   }
 }

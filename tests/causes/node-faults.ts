@@ -90,7 +90,7 @@ export const nodeFaults: readonly NodeFault[] = [
     fault: 'a wallet without gas money',
     rpc: rpcError('eth_estimateGas', -32_000, 'insufficient funds for gas * price + value'),
     code: 'wallet-empty',
-    said: /storeKey reverted: no funds for gas\. Send gas money to 0x/,
+    said: /the wallet cannot pay for storeKey\. Send gas money to 0x/,
   },
   {
     fault: 'a PromptKeyStore that refuses the handles',
