@@ -80,6 +80,11 @@ const fields = {
   tpm: TpmSetting.optional(),
   tpm_certificates: z.string('must be a path').min(1, 'must be a path').optional(),
   max_concurrent_jobs: wholeNumber(1, 64, 'jobs, 1 to 64').default(2),
+  max_fee_gwei: z
+    .number('must be a number of gwei')
+    .min(0.000001, 'must be a number of gwei, at least 0.000001')
+    .max(1_000_000, 'must be at most 1000000 gwei')
+    .optional(),
   drain_seconds: wholeNumber(0, 3_600, 'seconds, 0 to 3600').default(60),
   providers: ProviderSettingsField.default({}),
   prices: Prices.default({}),

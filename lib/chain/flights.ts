@@ -19,17 +19,18 @@ export type KeptFlight = {
   }
   /** Of the last version. */
   readonly fees: Fees
-  /** The last version, signed. */
-  readonly raw: Hex
-  /** The hash of every version that makes the call. A block may include any of them. */
-  readonly hashes: readonly Hex[]
-  /** The hashes of the empty transfers that were sent in its place. */
+  /** Every version that makes the call, signed, and every empty transfer in its place. A block may include any of them. */
+  readonly versions: readonly Hex[]
   readonly cancels: readonly Hex[]
   /** When the first version was sent: milliseconds since the Unix epoch. */
   readonly firstSentAt: number
   /** Whether its call is of no use any more: an empty transfer replaces it when it is stuck. */
   readonly isGivenUp: boolean
 }
+
+/** The version of a transaction that was signed last. */
+export const rawOf = ({ versions, cancels }: KeptFlight): Hex =>
+  cancels.at(-1) ?? versions.at(-1) ?? '0x'
 
 /** Keeps an account's transactions for its next process. */
 export interface FlightStore {
@@ -212,10 +213,15 @@ export async function adopt(state: SenderState): Promise<void> {
   for (const kept of (await state.store?.all()) ?? []) {
     if (state.settling.has(kept.nonce)) continue
     const flight = state.flights.get(kept.nonce)
-    if (flight) flight.kept = kept
+    // A file may have been read before this process wrote it again.
+    const isGivenUp = kept.isGivenUp || flight?.kept.isGivenUp === true
+    if (flight) flight.kept = { ...(isNewer(kept, flight.kept) ? kept : flight.kept), isGivenUp }
     else addFlight(state, flightOf(state.clock, kept))
   }
 }
+
+const isNewer = (a: KeptFlight, b: KeptFlight): boolean =>
+  a.versions.length + a.cancels.length > b.versions.length + b.cancels.length
 
 /** Puts a transaction under way. */
 export function addFlight(state: SenderState, flight: Flight): void {
@@ -255,7 +261,7 @@ async function handOutAgain(state: SenderState, used: number): Promise<void> {
       await replace(state, flight)
       continue
     }
-    const outcome = await handOut(writer, flight.kept.raw)
+    const outcome = await handOut(writer, rawOf(flight.kept))
     if (!(outcome instanceof Error)) noteOutcome(state, flight, outcome)
     else if (isFeeTooLow(outcome)) await replace(state, flight)
     else {
@@ -281,8 +287,9 @@ function giveUp({ flights, settling }: SenderState, reason: Error): void {
 
 async function land(state: SenderState, flight: Flight): Promise<void> {
   const { publicClient } = state.writer
-  const { nonce, hashes, cancels } = flight.kept
-  for (const hash of [...cancels, ...hashes].toReversed()) {
+  const { nonce, versions, cancels } = flight.kept
+  for (const raw of [...versions, ...cancels].toReversed()) {
+    const hash = keccak256(raw)
     const receipt = await publicClient.getTransactionReceipt({ hash }).catch((error: unknown) => {
       // No other failure says whose transaction it was.
       if (error instanceof TransactionReceiptNotFoundError) return undefined
@@ -291,7 +298,7 @@ async function land(state: SenderState, flight: Flight): Promise<void> {
     if (!receipt) continue
     state.movedAt = state.clock.monotonic()
     await end(state, flight)
-    const isCancel = cancels.includes(hash)
+    const isCancel = cancels.includes(raw)
     state.patience.onNews?.({ kind: 'landed', flight: flight.kept })
     if (!isCancel && state.patience.settleMs !== undefined) {
       state.settling.set(nonce, { ...flight, strangers: 0, landedAt: state.clock.monotonic() })
@@ -326,14 +333,14 @@ const emptyOf = ({ walletClient }: ChainWriter) =>
 /** Signs the next version of a transaction, and keeps it. */
 export async function signedVersion(
   { writer, store }: SenderState,
-  kept: Omit<KeptFlight, 'raw'>,
+  kept: KeptFlight,
   fees: Fees,
 ): Promise<KeptFlight> {
   const { nonce, isGivenUp } = kept
   const request = isGivenUp ? emptyOf(writer) : kept.request
   const raw = await signWith(writer, { ...request, nonce }, fees)
-  const list = isGivenUp ? 'cancels' : 'hashes'
-  const signed = { ...kept, fees, raw, [list]: [...kept[list], keccak256(raw)] }
+  const list = isGivenUp ? 'cancels' : 'versions'
+  const signed = { ...kept, fees, [list]: [...kept[list], raw] }
   await store?.save(signed)
   return signed
 }
@@ -349,7 +356,7 @@ export async function replace(state: SenderState, flight: Flight): Promise<void>
   if (fees) flight.kept = await signedVersion(state, flight.kept, fees)
   const rises = flight.kept.isGivenUp ? 'cancelled' : 'replaced'
   patience.onNews?.({ kind: fees ? rises : 'limit', flight: flight.kept })
-  const outcome = await handOut(writer, flight.kept.raw)
+  const outcome = await handOut(writer, rawOf(flight.kept))
   if (!(outcome instanceof Error)) return noteOutcome(state, flight, outcome)
   // Prices may fall. If the chain refuses it for want of gas money, for example, all later flights would wait in vain.
   if (isFeeTooLow(outcome)) return
@@ -366,18 +373,22 @@ async function fillUpTo(state: SenderState, first: number, lowest: number): Prom
   }
   const fees = await currentFees(writer, patience.mostWei)
   for (let nonce = first; nonce < Math.min(lowest, first + maxFlights); nonce++) {
-    const flight = flightOf(clock, await signedVersion(state, unknownAt(state, nonce), fees))
+    const flight = flightOf(clock, await signedVersion(state, unknownAt(state, nonce, fees), fees))
     addFlight(state, flight)
     patience.onNews?.({ kind: 'cancelled', flight: flight.kept })
-    const outcome = await handOut(writer, flight.kept.raw)
+    const outcome = await handOut(writer, rawOf(flight.kept))
     if (!(outcome instanceof Error)) noteOutcome(state, flight, outcome)
   }
 }
 
 /** A transaction of which only the nonce is known. */
-export const unknownAt = ({ writer, clock }: SenderState, nonce: number) => ({
-  ...{ nonce, call: 'unknown', request: emptyOf(writer), fees: { gasPrice: 0n } },
-  ...{ hashes: [], cancels: [], firstSentAt: clock.now(), isGivenUp: true },
+export const unknownAt = (
+  { writer, clock }: SenderState,
+  nonce: number,
+  fees: Fees,
+): KeptFlight => ({
+  ...{ nonce, call: 'unknown', request: emptyOf(writer), fees },
+  ...{ versions: [], cancels: [], firstSentAt: clock.now(), isGivenUp: true },
 })
 
 function nonceGap(): Error {

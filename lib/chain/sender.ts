@@ -45,6 +45,7 @@ import {
   maxFlights,
   noteOutcome,
   type Patience,
+  rawOf,
   replace,
   type SenderState,
   signedVersion,
@@ -123,8 +124,7 @@ export function createSender(
       await adopt(state)
       if (to === 'replace' && !state.flights.has(nonce)) throw unknownTransaction(nonce)
       const fees = await currentFees(writer, patience.mostWei)
-      const unknown = { ...unknownAt(state, nonce), fees, raw: '0x' } as const
-      const flight = state.flights.get(nonce) ?? flightOf(clock, unknown)
+      const flight = state.flights.get(nonce) ?? flightOf(clock, unknownAt(state, nonce, fees))
       addFlight(state, flight)
       if (to === 'cancel') flight.kept = { ...flight.kept, isGivenUp: true }
       await replace(state, flight)
@@ -171,12 +171,12 @@ async function launch(
     const nonce = await nextNonce(state)
     const fees = await currentFees(writer, patience.mostWei)
     signal?.throwIfAborted()
-    const empty = { hashes: [], cancels: [], firstSentAt: clock.now(), isGivenUp: false }
+    const empty = { versions: [], cancels: [], firstSentAt: clock.now(), isGivenUp: false }
     const made = { nonce, call: functionName, request, fees, ...empty }
     const flight = flightOf(clock, await signedVersion(state, made, fees))
     addFlight(state, flight)
     void watch(state)
-    const outcome = await handOut(writer, flight.kept.raw)
+    const outcome = await handOut(writer, rawOf(flight.kept))
     if (outcome !== 'taken' && !(outcome instanceof Error)) {
       noteOutcome(state, flight, outcome)
       return flight

@@ -9,6 +9,7 @@ import type { Address } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { NodeChain } from './chain.ts'
 import { createRegistryReader, deliveryGas } from './registry.ts'
+import { type SendOptions, sendingWith } from './sending.ts'
 
 /** Makes the node's view of the contracts, with its wallet. */
 export function createNodeChain(options: {
@@ -17,9 +18,12 @@ export function createNodeChain(options: {
   readonly account: LocalAccount
   readonly nodeRegistry: Address
   readonly promptKeyStore: Address
+  /** Without it, transactions wait as they were signed. */
+  readonly sending?: SendOptions
 }): NodeChain {
-  const { account, nodeRegistry } = options
-  const chain = createChainWriter(options)
+  const { account, nodeRegistry, sending } = options
+  const writer = createChainWriter(options)
+  const chain = sending ? sendingWith(writer, sending) : writer
   const registry = createRegistryReader(options)
   return {
     registration: (signal) => registry.registrationOf(account.address, signal),

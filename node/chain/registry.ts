@@ -1,23 +1,13 @@
-import {
-  encodeFunctionData,
-  type Hex,
-  type LocalAccount,
-  WaitForTransactionReceiptTimeoutError,
-  zeroHash,
-} from 'viem'
+import { encodeFunctionData, type Hex, type LocalAccount, zeroHash } from 'viem'
 import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
-import {
-  causesOf,
-  isRevert,
-  lacksFunds,
-  revertNameOf,
-  toChainError,
-} from '../../lib/chain/chain-error.ts'
+import { isRevert, lacksFunds, revertNameOf, toChainError } from '../../lib/chain/chain-error.ts'
 import { createChainReader, createChainWriter } from '../../lib/chain/clients.ts'
 import { reading } from '../../lib/chain/reading.ts'
 import { sendCall } from '../../lib/chain/send.ts'
 import { Address, Hash32 } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import { systemClock } from '../../lib/system.ts'
+import { type SendOptions, sendingWith } from './sending.ts'
 
 /** A node's registration in NodeRegistry. Amounts are wei, times Unix seconds. */
 export type Registration = {
@@ -163,22 +153,39 @@ export function createRegistryReader(place: RegistryEndpoint) {
   return reader
 }
 
-/** Sends steps from the node's wallet. Throws SvcError `no-funds`, `registry-refused`, `transaction-pending` or a chain error. */
+const landMs = 120_000
+
+/** Sends steps from the node's wallet, and waits 2 minutes for each. Throws SvcError `no-funds`, `registry-refused`, `transaction-pending` or a chain error. */
 export function createRegistrySender(
   place: RegistryEndpoint & { readonly account: LocalAccount },
-): (step: RegistryStep, signal?: AbortSignal) => Promise<Hex> {
-  const chain = createChainWriter(place)
-  return async (step, signal) => {
+  sending: Omit<SendOptions, 'signal'>,
+): (step: RegistryStep) => Promise<Hex> {
+  return async (step) => {
+    const over = new AbortController()
+    const late = () =>
+      over.abort(
+        new SvcError('transaction-pending', `${step.call} was sent, but is in no block yet`, waits),
+      )
+    systemClock.sleep(landMs, over.signal).then(late, () => {})
+    const { signal } = over
+    const chain = sendingWith(createChainWriter(place), { ...sending, signal, settleMs: 0 })
     const call = { to: place.nodeRegistry, data: dataOf(step), abi: nodeRegistryAbi }
     const value = 'value' in step ? { value: step.value } : {}
     try {
       const sent = await sendCall(chain, { ...call, ...value, functionName: step.call }, signal)
       return sent.transactionHash
     } catch (error) {
-      signal?.throwIfAborted()
+      signal.throwIfAborted()
       throw sendError(step, place.account.address.toLowerCase(), error)
+    } finally {
+      over.abort()
     }
   }
+}
+
+const waits = {
+  hint: 'It may still get into one, and the next command or `svc-node run` goes on with it: see `svc-node transactions`.',
+  retryable: true,
 }
 
 function dataOf(step: RegistryStep): Hex {
@@ -192,17 +199,6 @@ function dataOf(step: RegistryStep): Hex {
 
 function sendError(step: RegistryStep, address: string, error: unknown): SvcError {
   const { call } = step
-  const waiting = causesOf(error).find(
-    (cause) => cause instanceof WaitForTransactionReceiptTimeoutError,
-  )
-  if (waiting !== undefined) {
-    const why = waiting.shortMessage
-    return new SvcError('transaction-pending', `${call} was sent, but is in no block yet: ${why}`, {
-      hint: 'It may still get into one: see `svc-node status` later, and repeat the command then.',
-      retryable: true,
-      cause: error,
-    })
-  }
   const name = revertNameOf(error)
   if (name === undefined && lacksFunds(error)) {
     const money = 'value' in step ? 'the stake and gas money' : 'gas money'

@@ -13,8 +13,9 @@ import {
 } from '../chain/registry.ts'
 import { loadConfig } from '../config-file.ts'
 import { locked } from '../journal/lock.ts'
+import { openTransactions } from '../journal/transactions.ts'
 import { openWallet } from '../wallet.ts'
-import type { CommandContext } from './context.ts'
+import { type CommandContext, warnOf } from './context.ts'
 import { ownNetworkOf, registryEndpoint, rpcName, withTimeout } from './reach.ts'
 
 /** The node's wallet, and its access to NodeRegistry. */
@@ -49,7 +50,10 @@ export async function atRegistry<T>(
     if (unconfirmed > 0) throw pending(address, unconfirmed)
     return await read()
   }
-  const send = createRegistrySender({ ...place, account })
+  const store = openTransactions(loaded.configPath, { chainId: place.chainId, address })
+  const log = { info: context.warn, warning: warnOf(context) }
+  const maxFeeGwei = loaded.config.max_fee_gwei
+  const send = createRegistrySender({ ...place, account }, { store, maxFeeGwei, log })
   const lockPath = join(dirname(loaded.configPath), 'register.lock')
   return await locked(lockPath, () => work({ address, backend, place, readSettled, read, send }))
 }
@@ -59,5 +63,8 @@ const pending = (address: Address, count: number): SvcError =>
   new SvcError(
     'transactions-pending',
     `${address} has ${count} ${count === 1 ? 'transaction' : 'transactions'} in no block yet, perhaps of an earlier try`,
-    { hint: 'Nothing was sent now. Try again when they are through.', retryable: true },
+    {
+      hint: 'Nothing was sent now. Try again when they are through: `svc-node transactions` shows them, and raises their fees or cancels them.',
+      retryable: true,
+    },
   )

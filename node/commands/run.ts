@@ -29,6 +29,7 @@ import { historyPathOf, openHistory } from '../journal/history.ts'
 import { openJournal } from '../journal/journal-file.ts'
 import { locked, lockPathOf } from '../journal/lock.ts'
 import { journalPathOf } from '../journal/read-journal.ts'
+import { openTransactions } from '../journal/transactions.ts'
 import type { Log } from '../log.ts'
 import { messages } from '../log-messages.ts'
 import { openWallet, type Wallet } from '../wallet.ts'
@@ -63,10 +64,12 @@ async function runLocked(
   const { log, close } = openLog(context, config, wallet.address)
   const { fetch, ...fetches } = fetchesOf(context, config, log)
   const signals = listenForStop({ endsAtThird: true })
+  // A stop waits for running jobs, whose transactions are watched until then.
+  const ended = new AbortController()
   try {
     const network = await reachNetwork({ ...context, fetch }, loaded, log, signals.stop)
     if (network === undefined) return
-    const known = { record, network, log, fetches, stop: signals.stop }
+    const known = { record, network, log, fetches, stop: signals.stop, ended: ended.signal }
     const deps = await connect({ ...context, fetch }, loaded, wallet, known)
     const place = { network, rpcUrl: config.cofhe_endpoint, address: wallet.address }
     await Promise.all([
@@ -74,6 +77,7 @@ async function runLocked(
       warnIfUnfunded(place, log, signals.stop),
     ])
   } finally {
+    ended.abort()
     signals.release()
     close()
   }
@@ -109,18 +113,20 @@ type Known = {
   readonly log: Log
   readonly fetches: Omit<ReturnType<typeof fetchesOf>, 'fetch'>
   readonly stop: AbortSignal
+  readonly ended: AbortSignal
 }
 
 async function connect(
   context: CommandContext,
   loaded: LoadedConfig,
   wallet: Wallet,
-  { record, network, log, stop, fetches }: Known,
+  { record, network, log, stop, ended, fetches }: Known,
 ): Promise<DaemonDeps> {
   const { environment, fetch, clock, random } = context
   const { config } = loaded
   const { account, address } = wallet
   const { icl } = record
+  const { node_registry: nodeRegistry, prompt_key_store: promptKeyStore } = network.contracts
   const sessionKey = await newSessionKey(random)
   const { providerFetch, rpcFetch } = fetches
   const { models, missingKeys } = await offerModels(config, environment, clock, log, providerFetch)
@@ -142,6 +148,8 @@ async function connect(
   const { createCofheCoprocessor } = await import('../../lib/coprocessor/cofhe.ts')
   const { createProcessProver } = await import('../../lib/host/coprocessor/process-prover.ts')
   const endpoint = { rpcUrl: config.cofhe_endpoint, chainId: network.chain_id, account, rpcFetch }
+  const store = openTransactions(loaded.configPath, { address, chainId: network.chain_id })
+  const sending = { store, maxFeeGwei: config.max_fee_gwei, log, signal: ended }
   const shared = { baseUrl: icl, fetch: watchingClock(fetch, clock, log), clock, random }
   const api = createApi({ ...shared, signer: { kind: 'node', address, key: sessionKey } })
   const prover = createProcessProver({
@@ -175,15 +183,11 @@ async function connect(
     api,
     iclOrigin: icl,
     chainId: network.chain_id,
-    promptKeyStore: network.contracts.prompt_key_store,
+    promptKeyStore,
     iclKeys: createIclKeys(api),
     coprocessor,
     blobs: createGatewayBlobs({ gateways: [...(config.ipfs_gateway ?? []), icl], fetch, clock }),
-    chain: createNodeChain({
-      ...endpoint,
-      nodeRegistry: network.contracts.node_registry,
-      promptKeyStore: network.contracts.prompt_key_store,
-    }),
+    chain: createNodeChain({ ...endpoint, nodeRegistry, promptKeyStore, sending }),
     backend: record.backend,
     expiresAt: 0,
     attest: async (signal) => {
