@@ -108,6 +108,17 @@ export const commands: readonly CommandSpec[] = [
     load: async () => (await import('./commands/doctor/doctor.ts')).examine,
   },
   {
+    name: 'transactions',
+    summary: 'Show the transactions of the wallet that are in no block yet, or move one on',
+    flags: [
+      ['--replace <nonce>', 'Send this one again with a higher fee'],
+      ['--cancel <nonce>', 'Put an empty transfer in the place of this one'],
+      yes,
+      json,
+    ],
+    load: async () => (await import('./commands/transactions.ts')).showTransactions,
+  },
+  {
     name: 'jobs',
     summary: "Show this node's jobs and the reputation events that they brought",
     flags: [

@@ -135,13 +135,13 @@ export function createRegistryReader(place: RegistryEndpoint) {
     /** Returns the balance of an account in wei. */
     balanceOf: (address: Address, signal?: AbortSignal): Promise<bigint> =>
       read(publicClient.getBalance({ address }), signal),
-    /** Returns how many sent transactions of an account are in no block yet, as far as the RPC knows. */
-    async unconfirmedOf(address: Address, signal?: AbortSignal): Promise<number> {
+    /** Returns how many nonces of an account are in blocks, and how many its transactions have as far as the RPC knows. */
+    async noncesOf(address: Address, signal?: AbortSignal) {
       const counts = (['pending', 'latest'] as const).map((blockTag) =>
         publicClient.getTransactionCount({ address, blockTag }),
       )
-      const [sent = 0, confirmed = 0] = await read(Promise.all(counts), signal)
-      return Math.max(0, sent - confirmed)
+      const [sent = 0, used = 0] = await read(Promise.all(counts), signal)
+      return { sent, used }
     },
     /** Returns the addresses that hold no contract. */
     async withoutCode(contracts: readonly Address[], signal?: AbortSignal) {

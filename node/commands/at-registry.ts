@@ -44,10 +44,10 @@ export async function atRegistry<T>(
   const read = () => withTimeout(context, rpc, (signal) => registry.stateOf(address, signal))
   const readSettled = async () => {
     // Counted first: a transaction that gets into a block after the count is in the state that is read.
-    const unconfirmed = await withTimeout(context, rpc, (signal) =>
-      registry.unconfirmedOf(address, signal),
+    const { sent, used } = await withTimeout(context, rpc, (signal) =>
+      registry.noncesOf(address, signal),
     )
-    if (unconfirmed > 0) throw pending(address, unconfirmed)
+    if (sent > used) throw pending(address, sent - used)
     return await read()
   }
   const store = openTransactions(loaded.configPath, { chainId: place.chainId, address })

@@ -5,6 +5,7 @@ import { deliveryGas } from '../chain/registry.ts'
 import { passesByItself, reasonsOf, remedies } from '../eligibility.ts'
 import { etherText, timeText, toSend } from './amounts.ts'
 import { type Answer, type Surroundings, valueIn } from './look-around.ts'
+import { stuckRemedy } from './pending-transactions.ts'
 
 /** A reason for which the node does not work, and its remedy. */
 export type Trouble = {
@@ -25,7 +26,7 @@ export function diagnoseNode(seen: Surroundings): {
 } {
   const { network, record, chain, disk, journal } = seen
   const troubles = [network, record, disk, journal].flatMap((answer) => unreached(answer))
-  troubles.push(...unreached(chain, 'icl-needed'))
+  troubles.push(...unreached(chain, 'icl-needed'), ...stuck(seen))
   if (seen.certificate === undefined) troubles.push(notAttested)
   troubles.push(...poverty(seen), ...missingKeys(seen), ...unanswered(seen))
   const eligible = 'error' in record ? null : (record.value?.active ?? false)
@@ -47,6 +48,15 @@ const notWorking: Trouble = {
   message: 'it is starting, stopping, or not polling for assignments',
   remedy: 'Try again in a minute. Start `svc-node run` if it is not running, else see its log.',
   retryable: true,
+}
+
+/** A transaction that waits holds up all later ones. */
+function stuck({ transactions }: Surroundings): readonly Trouble[] {
+  const pending = valueIn(transactions) ?? []
+  const remedy = stuckRemedy(pending)
+  if (remedy === undefined) return unreached(transactions)
+  const message = `${pending.length} of the wallet's transactions wait for a block, and each answer needs one`
+  return [{ code: 'transactions-pending', message, remedy, retryable: true }]
 }
 
 /** Accusations that the operator has not answered yet. */

@@ -9,6 +9,7 @@ type Value =
   | ('attestationBackend' | 'backend' | 'cofheEndpoint' | 'cofheUrls' | 'iclEndpoint')
   | ('ipfsGateway' | 'models' | 'scryptN' | 'tpm')
   | ('nodeRegistry' | 'stake' | 'tiers')
+  | ('cancel' | 'replace')
   | ('file' | 'limit' | 'logFile' | 'logFormat' | 'text')
   | ('gateway' | 'iclKey' | 'promptKeyStore' | 'resultRegistry' | 'with')
 

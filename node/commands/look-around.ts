@@ -20,6 +20,7 @@ import { findProvider, keyOf, type ProviderSettings } from '../inference/provide
 import { checkDisk } from '../journal/check-disk.ts'
 import { checkJournal, journalPathOf } from '../journal/read-journal.ts'
 import type { CommandContext } from './context.ts'
+import { type PendingTransaction, pendingTransactions } from './pending-transactions.ts'
 import { askIcl, networkOf, registryEndpoint, rpcName, withTimeout } from './reach.ts'
 import { readSignedEvents } from './signed-events.ts'
 
@@ -46,6 +47,8 @@ export type Surroundings = {
   /** The changes of its weight, in words. Undefined when it has more events than are read, or is not known. */
   readonly moves: Answer<string | undefined>
   readonly chain: Answer<RegistryState>
+  /** The wallet's transactions that are in no block yet. Asked for only when the chain was reached. */
+  readonly transactions: Answer<readonly PendingTransaction[]>
   /** The unsettled slashes that the ICL has proposed. Asked for only when the chain shows one. */
   readonly accusations: Answer<readonly FaultView[]>
   readonly models: readonly ModelKey[]
@@ -84,6 +87,11 @@ export async function lookAround(
     answer(ask((api, { signal }) => movesOf(api, address, context.clock.now(), signal))),
   ])
   const chain = await answer(onChain(address, network, config.cofhe_endpoint, context))
+  const pending = async () => {
+    if (!('value' in network && 'value' in chain)) return []
+    const place = registryEndpoint(network.value, config.cofhe_endpoint)
+    return await pendingTransactions(configPath, place, address, context)
+  }
   const isAccused = (valueIn(chain)?.registration?.pendingSlashes ?? 0) > 0
   // The open slashes among the node's latest faults.
   const accusationsOf = async () => {
@@ -100,6 +108,7 @@ export async function lookAround(
     record,
     moves,
     chain,
+    transactions: await answer(pending()),
     accusations: isAccused ? await answer(accusationsOf()) : { value: [] },
     models: modelKeys(config, context),
     disk: await answer(checkDisk(dirname(configPath))),

@@ -10,6 +10,7 @@ import { diagnoseNode, type Trouble } from './diagnose-node.ts'
 import type { Flags } from './flags.ts'
 import { lookAround, type Surroundings, valueIn } from './look-around.ts'
 import { modelUsageOf, modelUsageText } from './model-usage.ts'
+import { pendingText } from './pending-transactions.ts'
 
 /** Shows the node's state at the ICL, the chain and the providers. Exit code 1 when the operator must act, 75 when all may pass. */
 export async function showStatus(flags: Flags, context: CommandContext): Promise<number> {
@@ -54,6 +55,7 @@ function rowsOf(seen: Surroundings, icl: string, eligible: boolean | null): read
     ['ICL', `${icl}, ${reached}`],
     ['Gets jobs', considered[`${eligible}`]],
     ...chainRows(valueIn(chain)),
+    ...(valueIn(seen.transactions) ?? []).map((one): Row => ['Transaction', pendingText(one)]),
     ...accusationRows(seen),
     ['Certificate', certificateText(certificate, now)],
     ...tpmRows(certificate),
@@ -127,7 +129,18 @@ const heartbeatText = (at: number, now: number): string =>
   at === 0 ? 'none yet' : `${durationText(now - at)} ago`
 
 function jsonOf(
-  { address, certificate, now, network, record, moves, chain, accusations, models }: Surroundings,
+  {
+    address,
+    certificate,
+    now,
+    network,
+    record,
+    moves,
+    chain,
+    transactions,
+    accusations,
+    models,
+  }: Surroundings,
   icl: string,
   eligible: boolean | null,
   troubles: readonly Trouble[],
@@ -138,6 +151,7 @@ function jsonOf(
     icl: { url: icl, reachable: 'value' in network },
     eligible,
     chain: (known && chainJson(known)) ?? null,
+    transactions: valueIn(transactions) ?? null,
     accusations:
       valueIn(accusations)?.map(({ fault_id, kind, jobId, slash }) => ({
         ...{ fault_id, kind, jobId },

@@ -9,6 +9,7 @@ import { passesByItself, registrationReasons, remedies } from '../../eligibility
 import { etherText, toSend } from '../amounts.ts'
 import type { CommandContext } from '../context.ts'
 import { workingGas } from '../diagnose-node.ts'
+import { pendingText, pendingTransactions, stuckRemedy } from '../pending-transactions.ts'
 import { askIcl, registryEndpoint, rpcName, withTimeout } from '../reach.ts'
 
 type Target = {
@@ -16,10 +17,11 @@ type Target = {
   readonly icl: string
   readonly network: Network
   readonly backend: AttestationBackend
+  readonly configPath: string
   readonly context: CommandContext
 }
 
-const names = ['chain', 'contracts', 'wallet', 'registration'] as const
+const names = ['chain', 'contracts', 'wallet', 'transactions', 'registration'] as const
 
 /** The skipped checks of the chain, when the ICL has not named it. */
 export const withoutNetwork = (): readonly Check[] =>
@@ -40,12 +42,13 @@ export async function checkChain(
   if (chain.status !== 'ok') {
     return [chain, ...names.slice(1).map((other) => skipped(other, 'needs the chain RPC'))]
   }
-  const [contracts, wallet, registration] = await Promise.all([
+  const [contracts, wallet, transactions, registration] = await Promise.all([
     checkContracts(target),
     checkBalance(target, address),
+    checkTransactions(target, address),
     checkRegistration(target, address),
   ])
-  return [chain, contracts, wallet, registration]
+  return [chain, contracts, wallet, transactions, registration]
 }
 
 type Reader = ReturnType<typeof createRegistryReader>
@@ -93,6 +96,23 @@ const checkBalance = (target: Target, address: Address | undefined): Promise<Che
       `${address} has ${etherText(balance)}, too little for gas`,
       `Send ${etherText(toSend(needed - balance))} or more to it.`,
     )
+  })
+
+const checkTransactions = (
+  { network, rpcUrl, configPath, context }: Target,
+  address: Address | undefined,
+): Promise<Check> =>
+  checking('transactions', async () => {
+    const name = 'transactions'
+    if (address === undefined) return skipped(name, 'needs the keystore')
+    const place = registryEndpoint(network, rpcUrl)
+    const pending = await withTimeout(context, rpcName(rpcUrl), (signal) =>
+      pendingTransactions(configPath, place, address, context, signal),
+    )
+    const texts = pending.map(pendingText).join('; ')
+    const remedy = stuckRemedy(pending)
+    if (remedy === undefined) return ok(name, texts === '' ? 'none waits for a block' : texts)
+    return failed(name, `${pending.length} in no block: ${texts}`, remedy, true)
   })
 
 /** The tiers that the node serves by the ICL's word. Undefined when the ICL does not know the node, or cannot be asked. */

@@ -45,7 +45,15 @@ async function checkAll(context: CommandContext): Promise<readonly Check[]> {
       'chain',
       'contracts',
     ]
-    names.push('wallet', 'registration', 'coprocessor', 'gateway', 'provider', 'tpm')
+    names.push(
+      'wallet',
+      'transactions',
+      'registration',
+      'coprocessor',
+      'gateway',
+      'provider',
+      'tpm',
+    )
     return [
       failedBy('config', error),
       ...names.map((name) => skipped(name, 'needs the configuration')),
@@ -70,7 +78,10 @@ async function checkAll(context: CommandContext): Promise<readonly Check[]> {
     checkClock(config, context),
     icl.then(({ network }) =>
       network
-        ? checkChain({ rpcUrl, icl: config.icl_endpoint, network, backend, context }, address)
+        ? checkChain(
+            { rpcUrl, icl: config.icl_endpoint, network, backend, configPath, context },
+            address,
+          )
         : withoutNetwork(),
     ),
     icl.then(({ network }) => checkCoprocessor(config, network, context)),

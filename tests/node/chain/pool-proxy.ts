@@ -1,5 +1,5 @@
 import { type Hex, keccak256, parseTransaction, recoverTransactionAddress, toHex } from 'viem'
-import { type Fate, startProxy } from '../../e2e/proxy.ts'
+import { type Fate, type HttpProxy, startProxy } from '../../e2e/proxy.ts'
 
 type Held = {
   readonly raw: Hex
@@ -17,6 +17,11 @@ const methodOf = (body: string) => /"method":"(\w+)"/.exec(body)?.[1] ?? ''
 export async function startPoolProxy(rpcUrl: string) {
   const proxy = await startProxy()
   proxy.target = rpcUrl
+  return poolOn(proxy)
+}
+
+/** Puts that pool on a proxy. */
+export function poolOn(proxy: HttpProxy) {
   const held: Held[] = []
   const sent: Hex[] = []
   const pool = {
@@ -32,7 +37,7 @@ export async function startPoolProxy(rpcUrl: string) {
   }
   const onward = async (body: string): Promise<{ result?: unknown }> => {
     const headers = { 'content-type': 'application/json' }
-    return (await (await fetch(rpcUrl, { method: 'POST', headers, body })).json()) as object
+    return (await (await fetch(proxy.target, { method: 'POST', headers, body })).json()) as object
   }
   const take = async (raw: Hex, body: string): Promise<Fate> => {
     const json = JSON.parse(body) as { id: number }

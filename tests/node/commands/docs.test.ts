@@ -31,7 +31,7 @@ describe('docs/operators.md', () => {
     await examine({ json: true }, context)
     const { checks } = JSON.parse(context.printed.join('')) as { checks: { name: string }[] }
     const section = sectionOf('When something does not work')
-    expect(checks).toHaveLength(17)
+    expect(checks).toHaveLength(18)
     for (const { name } of checks) expect(section).toMatch(new RegExp(`^\\| \`${name}\` +\\|`, 'm'))
   })
 })

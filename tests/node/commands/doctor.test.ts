@@ -19,7 +19,7 @@ import { startCommandWorld } from './world.ts'
 const allNames = [
   ...['config', 'disk', 'journal', 'keystore', 'password', 'certificate', 'icl', 'clock'],
   ...['chain', 'contracts'],
-  ...['wallet', 'registration', 'coprocessor', 'gateway', 'provider', 'tpm', 'fhe'],
+  ...['wallet', 'transactions', 'registration', 'coprocessor', 'gateway', 'provider', 'tpm', 'fhe'],
 ]
 
 const servers: LocalServer[] = []
@@ -167,7 +167,14 @@ describe('svc-node doctor', () => {
     await rm(join(gone.folder, 'keystore.json'))
     const second = await doctor(gone.env)
     expect([second.code, second.failed]).toEqual([1, ['keystore']])
-    expect(second.skipped).toEqual(['password', 'certificate', 'wallet', 'registration', 'tpm'])
+    expect(second.skipped).toEqual([
+      'password',
+      'certificate',
+      'wallet',
+      'transactions',
+      'registration',
+      'tpm',
+    ])
     expect(second.find('keystore')?.remedy).toContain('svc-node init')
   })
 
@@ -194,7 +201,16 @@ describe('svc-node doctor', () => {
     const { code, failed, skipped, find } = await doctor({ SVC_ICL_ENDPOINT: 'http://127.0.0.1:9' })
     expect(failed).toEqual(['certificate', 'icl', 'gateway'])
     expect(skipped).toEqual([
-      ...['clock', 'chain', 'contracts', 'wallet', 'registration', 'coprocessor', 'tpm'],
+      ...[
+        'clock',
+        'chain',
+        'contracts',
+        'wallet',
+        'transactions',
+        'registration',
+        'coprocessor',
+        'tpm',
+      ],
     ])
     expect(find('icl')).toMatchObject({
       remedy: expect.stringContaining('SVC_ICL_ENDPOINT'),
@@ -226,7 +242,7 @@ describe('svc-node doctor', () => {
   it('chain: away, or another one', async () => {
     const away = await doctor({ SVC_COFHE_ENDPOINT: 'http://127.0.0.1:9' })
     expect([away.code, away.failed]).toEqual([75, ['chain', 'coprocessor']])
-    expect(away.skipped).toEqual(['contracts', 'wallet', 'registration', 'tpm'])
+    expect(away.skipped).toEqual(['contracts', 'wallet', 'transactions', 'registration', 'tpm'])
     const stub = await startStubChain(5)
     servers.push(stub)
     const other = await doctor({ SVC_COFHE_ENDPOINT: stub.url })
