@@ -1,4 +1,6 @@
+import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createChainWriter } from '../../lib/chain/clients.ts'
 import { runCommand } from '../../lib/host/run-command.ts'
 import { builtBinary } from '../binary/executable.ts'
 import { eventually } from '../eventually.ts'
@@ -32,11 +34,11 @@ const said = async () => {
 }
 const svcNode = async (index: number, ...args: string[]) => {
   const env = { PATH: process.env.PATH, ...world.nodes[index]?.env }
-  const { code, stdout } = await runCommand([await builtBinary(), ...args], {
+  const { code, stdout, stderr } = await runCommand([await builtBinary(), ...args], {
     env,
     timeoutMs: 120_000,
   })
-  return { code, stdout }
+  return { code, stdout, stderr }
 }
 const refused = (status: number, error: object) => () => ({
   ...{ status, json: { jsonrpc: '2.0', id: 1, error } },
@@ -108,4 +110,24 @@ describe('a job is answered', () => {
     expect(new Set(pool.sent).size).toBe(1)
     expect(pool.sent.length).toBeGreaterThan(1)
   })
+})
+
+it("the command cancels another program's transaction while no daemon runs, and refuses to replace it", async () => {
+  await world.kill(0)
+  const { address, privateKey } = world.nodes[0]!
+  const place = { rpcUrl: world.rpc.url, chainId: world.chain.chainId }
+  const { walletClient } = createChainWriter({ ...place, account: privateKeyToAccount(privateKey) })
+  pool.leastFee = (await test.estimateFeesPerGas()).maxFeePerGas * 2n
+  const nonce = await test.getTransactionCount({ address })
+  await walletClient.sendTransaction({ to: address, value: 1n, gas: 21_000n })
+  const doctor = await svcNode(0, 'doctor')
+  expect(doctor.stdout).toContain(`1 in no block: nonce ${nonce}, of another program`)
+  const replaced = await svcNode(0, 'transactions', '--replace', String(nonce), '--yes')
+  expect([replaced.code, replaced.stderr]).toEqual([
+    1,
+    expect.stringContaining(`--cancel ${nonce}`),
+  ])
+  const cancelled = await svcNode(0, 'transactions', '--cancel', String(nonce), '--yes')
+  expect(cancelled).toMatchObject({ code: 0, stdout: 'No transaction waits for a block.\n' })
+  expect(await test.getTransactionCount({ address })).toBe(nonce + 1)
 })
