@@ -107,7 +107,7 @@ describe('svc-node doctor', () => {
     expect(out).toMatch(/^ok {6}keystore {5}\/.+$/m)
     expect(out).toMatch(/^FAIL {4}provider {5}.+\n +-> Set OPENAI_API_KEY\.$/m)
     expect(out).toMatch(/^skipped tpm {10}not needed: the backend is mock$/m)
-    expect(out).toContain('1 of 17 checks failed.')
+    expect(out).toContain('1 of 18 checks failed.')
     for (const secret of [operator.privateKey.slice(2), operator.env.SVC_KEY_PASSWORD!]) {
       expect(out).not.toContain(secret)
     }
