@@ -112,7 +112,12 @@ export const stalledOf = ({ flights, clock, patience }: SenderState): Stalled | 
 
 /** Creates the flight of a signed transaction. */
 export function flightOf(clock: Clock, kept: KeptFlight): Flight {
-  const { promise: landed, resolve, reject } = Promise.withResolvers<TransactionReceipt>()
+  let resolve: Flight['resolve'] = () => {}
+  let reject: Flight['reject'] = () => {}
+  const landed = new Promise<TransactionReceipt>((onReceipt, onFailure) => {
+    resolve = onReceipt
+    reject = onFailure
+  })
   // It may fail before anybody listens.
   landed.catch(() => {})
   const sentAt = clock.monotonic()

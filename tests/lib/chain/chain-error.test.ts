@@ -85,7 +85,12 @@ it.each([
   [-32_000, 'insufficient funds for transfer', 'chain-wallet-empty', /cannot pay for its gas/],
   [-32_003, 'max fee per gas less than block base fee', 'chain-fees-too-low', /gas price rose/],
   [-32_000, 'transaction underpriced', 'chain-fees-too-low', /gas price rose/],
-  [-32_003, 'gas limit is too high', 'chain-unavailable', /^sending: Transaction creation failed\./],
+  [
+    -32_003,
+    'gas limit is too high',
+    'chain-unavailable',
+    /^sending: Transaction creation failed\./,
+  ],
 ])(
   "a transaction that the chain refuses: %d %s: says why, in its own words and the RPC's",
   async (code, message, wanted, words) => {
