@@ -16,6 +16,7 @@
  *
  * Failure cases:
  * - The answer to a broadcast was lost, or the RPC was busy: the flight counts as sent, and the same bytes are sent again.
+ *   Without a store, a busy RPC at launch is the caller's error.
  * - Another process used the nonce: at launch the next nonce is tried, six times. A flight whose nonce a stranger used fails
  *   with chain-nonce-taken after five looks.
  * - The chain refuses a replacement (no money, for example): all flights fail, since the later ones would wait in vain.
@@ -26,11 +27,11 @@
  *
  * Callers therefore read the chain before they send again, and the contracts skip what they have.
  */
-import type { TransactionReceipt } from 'viem'
+import type { Hex, TransactionReceipt } from 'viem'
 import type { Clock } from '../clock.ts'
 import { SvcError } from '../svc-error.ts'
 import { abortable } from './abortable.ts'
-import { isFeeTooLow } from './chain-error.ts'
+import { isFeeTooLow, isRateLimited, isUnreachable } from './chain-error.ts'
 import type { ChainWriter } from './clients.ts'
 import { currentFees } from './fees.ts'
 import {
@@ -155,6 +156,15 @@ async function nextNonce(state: SenderState): Promise<number> {
   return Math.max(known, await countOf(state, 'pending'))
 }
 
+/** Hands a new transaction out. A caller without a store learns at once that the RPC is busy: it tells its operator, and tries again itself. */
+async function launchOutcome({ writer, store }: SenderState, raw: Hex) {
+  const outcome = await handOut(writer, raw)
+  if (store || typeof outcome !== 'object' || !('why' in outcome)) return outcome
+  const { why } = outcome
+  const mayBeThere = isUnreachable(why) && !isRateLimited(why)
+  return mayBeThere || !(why instanceof Error) ? outcome : why
+}
+
 async function launch(
   state: SenderState,
   call: ContractCall,
@@ -176,7 +186,7 @@ async function launch(
     const flight = flightOf(clock, await signedVersion(state, made, fees))
     addFlight(state, flight)
     void watch(state)
-    const outcome = await handOut(writer, rawOf(flight.kept))
+    const outcome = await launchOutcome(state, rawOf(flight.kept))
     if (outcome !== 'taken' && !(outcome instanceof Error)) {
       noteOutcome(state, flight, outcome)
       return flight
