@@ -11,7 +11,6 @@ import {
   type Moment,
   recorded,
   refuse,
-  roleOf,
   type Transition,
   withAssignment,
 } from './job.ts'
