@@ -27,7 +27,8 @@ async function open(place: string, { width = 1360, height = 900 } = {}) {
   const page = await context.newPage()
   const problems = watchPage(page, [world.origin])
   await page.goto(`${world.origin}/console${place}`)
-  await page.getByText('live', { exact: true }).waitFor()
+  // The stream's first events come a moment after its beginning.
+  await timeBrings(page.getByText('live', { exact: true }), 50)
   return { page, problems, close: () => context.close() }
 }
 
@@ -50,13 +51,13 @@ async function violations(page: Page): Promise<readonly string[]> {
 }
 
 /** Moves the ICL's time on until something shows: how far the answers on their way are then is not known. */
-async function timeBrings(awaited: Locator): Promise<void> {
+async function timeBrings(awaited: Locator, stepMs = 1_000, { clock } = world.icl): Promise<void> {
   const shows = () =>
     awaited.waitFor({ timeout: 1_000 }).then(
       () => true,
       () => false,
     )
-  do await world.icl.clock.advance(1_000)
+  do await clock.advance(stepMs)
   while (!(await shows()))
 }
 
@@ -298,7 +299,7 @@ itInBrowser(
   `the console of an operator with a token${browserNote} says when a token is wrong`,
   async () => {
     const access = { ...openAccess, console: 'token', metricsToken: 'right-token-12345' } as const
-    const { origin, stop } = await startConsoleWorld({ nodes: 0, jobs: 0, access })
+    const { icl, origin, stop } = await startConsoleWorld({ nodes: 0, jobs: 0, access })
     const context = await browser!.newContext()
     const page = await context.newPage()
     await page.goto(`${origin}/console`)
@@ -311,7 +312,7 @@ itInBrowser(
     await give('wrong')
     await page.getByRole('alert').filter({ hasText: 'refuses this token' }).waitFor()
     await give('right-token-12345')
-    await page.getByText('live', { exact: true }).waitFor()
+    await timeBrings(page.getByText('live', { exact: true }), 50, icl)
     await context.close()
     await stop()
   },
