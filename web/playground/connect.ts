@@ -44,7 +44,8 @@ export async function connect(place: Place, choice: AccountChoice): Promise<Conn
   try {
     const client = await createClient({
       ...{ icl, rpcUrl: settings.rpc_url, account, coprocessor },
-      secretMemory: memoryOf(`svc-secret ${icl} ${account.address}`),
+      // A throw-away key leaves nothing behind.
+      ...(choice && { secretMemory: memoryOf(`svc-secret ${icl} ${account.address}`) }),
     })
     return { client, stop: coprocessor.stop }
   } catch (error) {
