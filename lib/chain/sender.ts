@@ -35,20 +35,22 @@ import { isFeeTooLow, isRateLimited, isUnreachable } from './chain-error.ts'
 import type { ChainWriter } from './clients.ts'
 import { currentFees } from './fees.ts'
 import {
+  type Flight,
+  type FlightStore,
+  maxFlights,
+  type Patience,
+  rawOf,
+  type SenderState,
+} from './flight.ts'
+import {
   addFlight,
   adopt,
   asError,
   countOf,
-  type Flight,
-  type FlightStore,
   flightOf,
   handOut,
-  maxFlights,
   noteOutcome,
-  type Patience,
-  rawOf,
   replace,
-  type SenderState,
   signedVersion,
   stalledOf,
   unknownAt,

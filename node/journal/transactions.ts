@@ -2,7 +2,7 @@ import { readdir, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type Hex, parseTransaction, recoverTransactionAddress } from 'viem'
 import { z } from 'zod'
-import type { FlightStore, KeptFlight } from '../../lib/chain/flights.ts'
+import type { FlightStore, KeptFlight } from '../../lib/chain/flight.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { readJson, writePrivateJson } from '../../lib/host/private-files.ts'
 
