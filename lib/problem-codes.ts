@@ -89,7 +89,7 @@ export const problemCodes = {
   'too-many-blobs': row(409, 'The prompt key or the fence has another blob already'),
   'job-conflict': row(409, 'This job exists with another body'),
   'job-settled': row(409, 'The job has settled'),
-  'too-late-to-cancel': row(409, 'A node has committed to its answer, so the job goes on'),
+  'too-late-to-cancel': row(409, 'A node has committed to its answer, so the job continues'),
   'stale-fence': row(409, 'The assignment has been offered again since'),
   'not-your-turn': row(409, 'Another node delivers now, or nobody'),
   'not-claimed': row(409, 'The assignment is not claimed'),

@@ -1,8 +1,8 @@
 import type { BunPlugin } from 'bun'
 
 /**
- * Leaves out Node's `crypto`, which HPKE falls back to where there is no Web Crypto: for a browser it would be half a megabyte of other
- * people's cryptography that is never used.
+ * Leaves out Node's `crypto`, which HPKE falls back to where there is no Web Crypto: for a browser it would be half a megabyte that is
+ * never used.
  */
 export const webCryptoOnly: BunPlugin = {
   name: 'web crypto only',

@@ -32,7 +32,7 @@ export async function endOf(
 ): Promise<JobEnd> {
   const unpaid = (words: string): JobEnd => ({ words, isPaid: false })
   const goingOn = (jobId: JobId): JobEnd => ({
-    ...unpaid(`The job ${jobId} goes on`),
+    ...unpaid(`The job ${jobId} continues`),
     opens: opensWith(jobId),
   })
   const ended = (jobId: JobId, status: string): JobEnd => ({

@@ -19,7 +19,7 @@ export async function keepingBlobs(
   const isKept = before !== undefined && coversKeep(keepOf(before, retentionMs), keep)
   if (!isKept) {
     await keepPool(deps, job, keep).catch((error: unknown) => {
-      // No job is taken in without its pool. One that runs goes on: its pool is needed only to draw its list again.
+      // No job is taken in without its pool. One that runs continues: its pool is needed only to draw its list again.
       if (before === undefined) throw error
       const { pool_cid: pool } = job.list.terms
       const what = { jobId: job.id, pool, error: String(error) }

@@ -16,7 +16,7 @@
  *
  * Failure cases, with the end of the job: the deadline has passed (expired). A seat has used up its attempts, or as many
  * nodes as a quorum gave it back for a cause in the job itself and none committed (expired, attempts-exhausted). Two nodes
- * could not open the prompt, whoever has committed (the same end): the client may have left them out. There are
+ * could not open the prompt, also after a commitment (the same end): the client may have left them out. There are
  * more empty seats than members of the list that may still come (expired, list-used-up, or disputed when the seats were
  * added to find an agreement). In all other cases an empty seat waits, and is tried again after refillMs.
  */

@@ -118,7 +118,7 @@ async function look(state: SenderState): Promise<void> {
   if (elapsedSince(clock, state.movedAt) < patience.stuckMs) return
   state.movedAt = clock.monotonic()
   if (used < lowest) await fillUpTo(state, used, lowest)
-  // Empty transfers wait for nothing, so those that follow are replaced with it.
+  // No caller waits for empty transfers, so those that follow are replaced with it.
   for (let nonce = lowest; used === lowest && flights.has(nonce); nonce++) {
     const flight = flights.get(nonce)
     if (flight && (nonce === lowest || flight.kept.isGivenUp)) await replace(state, flight)

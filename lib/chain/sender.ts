@@ -7,7 +7,7 @@
  * One loop reads the count of used nonces and lands the flights below it. When nothing has landed for stuckMs, only the
  * lowest nonce matters: its flight is signed again with higher fees. A nonce below ours that is unused or stuck is filled
  * with an empty transfer to ourselves. Grants go before results, because nodes wait for them. With a store, each version is
- * kept before it is sent, and the next process of the account goes on with it.
+ * kept before it is sent, and the next process of the account continues with it.
  *
  * Invariants:
  * - All versions of a flight have one nonce: the chain takes at most one of them.
@@ -67,7 +67,7 @@ export type Sender = ReturnType<typeof createSender>
 const launchAttempts = 6
 const launchPauseMs = 200
 
-/** Creates a sender, which goes on with what the store holds. */
+/** Creates a sender, which continues with what the store holds. */
 export function createSender(
   writer: ChainWriter,
   clock: Clock,

@@ -90,7 +90,7 @@ export class UncollectedError extends SvcError {
 }
 
 /**
- * A client has given up on a job, or was aborted, after the first node had committed: the job goes on. The client's `open` fetches its
+ * A client has given up on a job, or was aborted, after the first node had committed: the job continues. The client's `open` fetches its
  * answer. Has the code of the cause.
  */
 export class GoesOnError extends SvcError {
@@ -99,7 +99,7 @@ export class GoesOnError extends SvcError {
   constructor(cause: unknown, jobId: JobId) {
     const { code, retryable } =
       cause instanceof SvcError ? cause : { code: 'too-late-to-cancel', retryable: false }
-    const message = `${errorMessage(cause)}. The job ${jobId} goes on, because a node has committed to its answer`
+    const message = `${errorMessage(cause)}. The job ${jobId} continues, because a node has committed to its answer`
     const hint = `An accepted answer is paid for: \`open\` of the client, or \`--open ${jobId}\` of the command, fetches it. Another run pays again.`
     super(code, message, { hint, retryable, cause })
     this.jobId = jobId

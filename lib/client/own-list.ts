@@ -6,7 +6,7 @@
  *
  * Failure cases: a reorganisation moves the key to another block, or the RPCs of client and ICL show different blocks for a moment. Then the
  * client asks again. A busy ICL holds the draw until its turn. The ICL may pass over at most four nodes for other reasons than that they are
- * busy. A node may leave between the two looks at it, so the client refuses only an ICL that goes on seating it.
+ * busy. A node may leave between the two looks at it, so the client refuses only an ICL that continues seating it.
  */
 
 import { unixSeconds } from '../clock.ts'

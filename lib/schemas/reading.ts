@@ -15,7 +15,7 @@ const isCanonical = (key: string): boolean => {
 /** A node's X25519 reading key, and its wallet's signature of `Reading` (EIP-712). */
 export const ReadingGrant = named('ReadingGrant', {
   key: Base64Url32.refine(
-    // zod goes on to refine text that is no base64url.
+    // zod continues to refine text that is no base64url.
     (key) => key.length !== 43 || isCanonical(key),
     { message: 'must be a canonical X25519 key' },
   ),

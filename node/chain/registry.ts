@@ -184,7 +184,7 @@ export function createRegistrySender(
 }
 
 const waits = {
-  hint: 'It may still get into one, and the next command or `svc-node run` goes on with it: see `svc-node transactions`.',
+  hint: 'It may still get into one, and the next command or `svc-node run` continues with it: see `svc-node transactions`.',
   retryable: true,
 }
 

@@ -23,7 +23,7 @@ export type SendOptions = {
   readonly signal: AbortSignal
 }
 
-/** Adds a sender to a client, which goes on with the transactions that an earlier process left. */
+/** Adds a sender to a client, which continues with the transactions that an earlier process left. */
 export function sendingWith(
   writer: ChainWriter,
   { store, maxFeeGwei, log, signal, stuckMs = 15_000, settleMs = 120_000 }: SendOptions,

@@ -23,7 +23,7 @@ export type LeftMs = () => number
 
 /**
  * A lease of `seconds` from now. Work under it is aborted when it ends. The ICL extends leases by the time that it was away, so the node
- * asks for the deadline before it gives up. The lease goes on while the ICL does not respond. A lease for one `step` ends with ProblemError
+ * asks for the deadline before it gives up. The lease continues while the ICL does not respond. A lease for one `step` ends with ProblemError
  * `not-your-turn` when the ICL names another step.
  */
 export const leaseOf =

@@ -18,7 +18,7 @@ const keyOf = (index: number) => `key-of-node-${index + 1}`
 
 let world: World
 let provider: ProviderServer
-/** By prompt: the node that is told to lead, once it has claimed. */
+/** By prompt: the node whose role is leader, once it has claimed. */
 const leaders = new Map<string, ReturnType<typeof Promise.withResolvers<string>>>()
 let differs: (key: string, leader: string) => boolean = () => false
 
@@ -96,7 +96,7 @@ async function toldOf({ jobId, receipt }: AcceptedInference) {
 
 const told = (result: AcceptedInference) => eventually('its history', () => toldOf(result))
 
-it(`the node that is told leader delivers, in ${jobs} of ${jobs} jobs that agree`, async () => {
+it(`the node whose role is leader delivers, in ${jobs} of ${jobs} jobs that agree`, async () => {
   for (const { leader, result } of await askAll()) {
     expect(await told(result)).toEqual({
       ...{ posted: [leader], inPlace: [], resultPosted: [leader], leaders: [leader] },

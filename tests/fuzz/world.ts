@@ -209,7 +209,7 @@ export async function createWorld(
     dice,
     /** Sends a request to the ICL: to its application, or to a server that it has. */
     ask: server ? (request: Request) => fetch(moved(request, server.url)) : icl.fetch,
-    /** Gives the answer of a server the time that it really takes; whatever is held needs that the clock goes on. */
+    /** Gives the answer of a server the time that it really takes; whatever is held needs that the clock continues. */
     arrival: server ? arrivalOverHttp : async () => {},
     /** How many seconds of the ICL's clock to wait for an answer. */
     mostSteps: server ? mostStepsOverHttp : mostSteps,

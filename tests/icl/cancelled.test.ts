@@ -49,7 +49,7 @@ describe('a job that its client cancels', () => {
     }
   })
 
-  it('after the first commitment goes on to its end, whenever the client asks', async () => {
+  it('after the first commitment continues to its end, whenever the client asks', async () => {
     const early = await claimedJob()
     await commitTo(early.seated[0]!, early.claims[0]!, 'yes')
     expect(await codeOf(cancel(early.job))).toBe('too-late-to-cancel')

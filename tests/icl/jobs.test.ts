@@ -55,7 +55,7 @@ it('a job from submission to chain is accepted, receipted and committed when the
 })
 
 describe('access', () => {
-  it('a job waits until its client has committed to the list, and goes on once it has', async () => {
+  it('a job waits until its client has committed to the list, and continues once it has', async () => {
     const job = await submit(icl, { commit: false })
     const view = () =>
       job.api.getJob({ params: { jobId: job.jobId } }, { readToken: job.readToken })

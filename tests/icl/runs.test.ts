@@ -50,7 +50,7 @@ describe('a run', () => {
     expect(await next(current)).toBeUndefined()
   })
 
-  it('goes on when its certificate is renewed', async () => {
+  it('continues when its certificate is renewed', async () => {
     const node = await joinNode(icl, 'n1')
     await icl.clock.jump(20 * 3_600_000)
     await joinNode(icl, 'n1')

@@ -37,7 +37,7 @@ it('a pool of 50 works on a job with the first nodes of its list', async () => {
   }
 })
 
-it('a replacement waits until the coordinator has activated it, and goes on then', async () => {
+it('a replacement waits until the coordinator has activated it, and continues then', async () => {
   nodes.push(await joinNode(icl, 'n4'))
   const job = await submit(icl)
   const spare = spareOf(job)

@@ -58,7 +58,7 @@ export type TestIcl = {
   stop(): Promise<void>
   /** Stops it while the caller moves the clock. */
   drain(): Promise<void>
-  /** Ends it as kill -9 does: nothing that it began goes on, and nobody gets an answer. */
+  /** Ends it as kill -9 does: nothing that it began continues, and nobody gets an answer. */
   kill(): void
   /** Stops it in its tracks until the function that this gives is called: whatever it waits for comes only then. */
   pause(): () => void

@@ -130,7 +130,7 @@ describe('a pool snapshot', () => {
     expect(await lineRefusal('y'.repeat(100))).toBe(`"${'y'.repeat(80)}" is no node`)
   })
 
-  it('is refused with a weight that is none, or of no node', async () => {
+  it('is refused with a weight that is malformed or has no node', async () => {
     const name = await cid(page(a))
     for (const weight of ['0', '201', '05', '1234567890', 'x', '', '5,', '5 5', '5 ', '-5']) {
       const line = `${name} ${weight}`

@@ -88,7 +88,7 @@ describe('the daemon', () => {
     await end(world, running)
   })
 
-  it('takes no work while its disk takes no files, says so to the ICL at once, and goes on by itself', async () => {
+  it('takes no work while its disk takes no files, says so to the ICL at once, and continues by itself', async () => {
     const world = await createDaemonWorld()
     const free = () => world.api.postHeartbeat.mock.calls.at(-1)?.[0].body.free_slots
     const running = world.start()
@@ -115,7 +115,7 @@ describe('the daemon', () => {
     await end(world, running)
   })
 
-  it('takes no work while its wallet cannot pay for an answer, says so to the ICL at once, and goes on by itself', async () => {
+  it('takes no work while its wallet cannot pay for an answer, says so to the ICL at once, and continues by itself', async () => {
     const world = await createDaemonWorld()
     const free = () => world.api.postHeartbeat.mock.calls.at(-1)?.[0].body.free_slots
     world.chain.state.canPay = false
@@ -286,7 +286,7 @@ describe('polling', () => {
     await end(world, running)
   })
 
-  it('goes on every 5 s, not held, while all slots are busy', async () => {
+  it('continues every 5 s, not held, while all slots are busy', async () => {
     const world = await createDaemonWorld({ jobs: 1 })
     world.complete.mockImplementation(() => world.clock.sleep(30_000).then(() => 'Four.'))
     world.offer(1)
@@ -319,7 +319,7 @@ describe('polling', () => {
     await end(world, running)
   })
 
-  it('goes on when the clock is set back', async () => {
+  it('continues when the clock is set back', async () => {
     const world = await createDaemonWorld()
     const { clock } = world
     let setBackMs = 0

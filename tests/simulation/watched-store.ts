@@ -16,7 +16,7 @@ export type WatchedStore = Store & {
   isAway: boolean
   /** How likely it is that a save is done, and its answer lost. */
   lostAnswers: number
-  /** Whether a replica goes on just now with an offer that it began before it was frozen: another may have made its own meanwhile. */
+  /** Whether a replica continues just now with an offer that it began before it was frozen: another may have made its own meanwhile. */
   isThawing: () => boolean
   /** Hears of every save that was done and not said to be. */
   onLostAnswer: () => void

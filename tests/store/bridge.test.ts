@@ -97,7 +97,7 @@ describe('an ICL that starts while its database is away', () => {
 })
 
 describe('a store whose database goes away', () => {
-  it('goes on from its copy, and brings the database up to date when it is back', async () => {
+  it('continues from its copy, and brings the database up to date when it is back', async () => {
     const world = createBridgeWorld()
     await insert(world.database, '3', { minTier: 3 })
     const store = await world.start()
@@ -126,7 +126,7 @@ describe('a store whose database goes away', () => {
     expect(await update(store, one.id, { minTier: 6 })).toBe(true)
   })
 
-  it('goes on from a save that failed for another reason after the database had done it', async () => {
+  it('continues from a save that failed for another reason after the database had done it', async () => {
     for (const base of [0, 1]) {
       const world = createBridgeWorld()
       const { store: reached } = world.connection
@@ -164,7 +164,7 @@ describe('a store whose database goes away', () => {
     expect(sent).toBe(1)
   })
 
-  it('goes on after a restart with what it had', async () => {
+  it('continues after a restart with what it had', async () => {
     const { world, store } = await start()
     await insert(store, '1')
     world.connection.cut = 'before'
@@ -232,7 +232,7 @@ describe('a store whose database goes away', () => {
     expect([...(await changed())]).toEqual(['6'])
   })
 
-  it('takes no saves while its disk takes none, shows nothing of them, and goes on when there is room', async () => {
+  it('takes no saves while its disk takes none, shows nothing of them, and continues when there is room', async () => {
     const { world, store } = await start()
     await insert(store, '1')
     world.connection.cut = 'before'
@@ -300,7 +300,7 @@ describe('a replay', () => {
     expect(await store.findJob(one.id)).toEqual(await world.database.findJob(one.id))
   })
 
-  it('goes on after a kill where the database is, whether that had heard of the last save or not', async () => {
+  it('continues after a kill where the database is, whether that had heard of the last save or not', async () => {
     for (const cut of ['after', 'before'] as const) {
       const { world, store } = await start()
       await insert(store, '1', { minTier: 1 })

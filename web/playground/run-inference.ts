@@ -27,7 +27,7 @@ export type Wish = {
 export function failureOf(error: unknown, signal: AbortSignal): Failure {
   if (signal.aborted && error instanceof GoesOnError) {
     const { jobId, hint } = error
-    return { code: 'cancelled', message: `Too late to cancel: the job ${jobId} goes on`, hint }
+    return { code: 'cancelled', message: `Too late to cancel: the job ${jobId} continues`, hint }
   }
   if (signal.aborted) {
     const hint =

@@ -116,7 +116,7 @@ const lostLog = (path: string): SvcError =>
     `The database ${path} was made before, and has no tables: they were in its log ${path}-wal, which is gone`,
     {
       hint:
-        'Put the log back beside the database, and mount their folder, not the file. If the log is lost, or no job was ever taken, ' +
+        'Put the log back next to the database, and mount their folder, not the file. If the log is lost, or no job was ever taken, ' +
         'move the database away, and restore the last backup if there is one.',
     },
   )

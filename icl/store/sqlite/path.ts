@@ -118,7 +118,7 @@ function checkAlone(path: string, mounts: string): void {
     {
       hint: isMounted
         ? 'Mount the folder with the database, its -wal and its -shm instead. Stop every ICL that has the file first.'
-        : 'Remove the other name: `find / -samefile FILE` shows both. Keep the one that has a -wal beside it.',
+        : 'Remove the other name: `find / -samefile FILE` shows both. Keep the one that has a -wal next to it.',
     },
   )
 }

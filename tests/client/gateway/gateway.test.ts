@@ -181,7 +181,7 @@ describe('a failure', () => {
     }
   })
 
-  it('names the command that opens the answer of a job that goes on', async () => {
+  it('names the command that opens the answer of a job that continues', async () => {
     const response = await failing(new GoesOnError(new Error('enough'), jobId)).post(question())
     expect(response.status).toBe(502)
     expect(await response.text()).toContain(`--open ${jobId}`)

@@ -109,7 +109,7 @@ it('a stopped command calls an accepted job by its name, and does not say that i
   expect(code).toBe(130)
 })
 
-it('a stopped command names the command that opens the answer of a job that goes on', async () => {
+it('a stopped command names the command that opens the answer of a job that continues', async () => {
   const stop = new AbortController()
   const views = () => [{ status: 'running' as const }]
   const { context } = await createFakeWorld({ hasCommitted: true, views })
@@ -121,7 +121,7 @@ it('a stopped command names the command that opens the answer of a job that goes
     { ...context, api: { ...context.api, getJob } },
     ...[limit(), { signal: stop.signal }],
   )
-  expect(stderr).toMatch(/(The job 0x[0-9a-f]{64}) goes on\. `npm run infer -- --open 0x/)
+  expect(stderr).toMatch(/(The job 0x[0-9a-f]{64}) continues\. `npm run infer -- --open 0x/)
   expect(code).toBe(130)
 })
 
@@ -193,7 +193,7 @@ it('one of an earlier process is opened by the id of its job, and costs nothing'
   expect([unknown.stderr.includes('This wallet has no job'), unknown.code]).toEqual([true, 1])
 })
 
-it('one of an earlier process that has no answer yet goes on, whether the time is over or its user stops', async () => {
+it('one of an earlier process that has no answer yet continues, whether the time is over or its user stops', async () => {
   const { context, callsOf } = await createFakeWorld()
   const asked = await run(context, limit(), {}, ['--json', 'Why?'])
   const { jobId } = JSON.parse(asked.stdout)
@@ -208,13 +208,13 @@ it('one of an earlier process that has no answer yet goes on, whether the time i
   }
   const end = limit()
   const late = await open(end.pass, end)
-  expect(late.stderr).toContain(`no answer within 4444 s. The job ${jobId} goes on`)
+  expect(late.stderr).toContain(`no answer within 4444 s. The job ${jobId} continues`)
   expect(late.stderr).toMatch(/hint: Wait for it again: .* costs nothing/)
   const stop = new AbortController()
   const stopped = await open(() => stop.abort(new Interrupted('SIGINT', 130)), limit(), {
     signal: stop.signal,
   })
   expect(stopped.stderr).toContain('Stopped by SIGINT: stopping')
-  expect(stopped.stderr).toContain(`The job ${jobId} goes on.`)
+  expect(stopped.stderr).toContain(`The job ${jobId} continues.`)
   expect(callsOf('cancelJob')).toHaveLength(0)
 })

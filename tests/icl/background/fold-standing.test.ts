@@ -69,7 +69,7 @@ describe('the standing of a node', () => {
     expect(late.node.standing).toEqual(late.expected)
   })
 
-  it('counts none twice when a replica whose clock is behind goes on', async () => {
+  it('counts none twice when a replica whose clock is behind continues', async () => {
     const events = Array.from({ length: 300 }, (_, index) =>
       eventAt(index, 1_000 + index * 6 - (index >= 200 ? 45 : 0)),
     )

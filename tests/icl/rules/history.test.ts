@@ -128,7 +128,7 @@ describe('the history of a job', () => {
     expect(outcomeOf(waiting, missing)).toEqual({ effects: [], events: [] })
   })
 
-  it('keeps the last two hundred, and goes on counting', () => {
+  it('keeps the last two hundred, and continues counting', () => {
     let job = sampleJob()
     for (let step = 0; step < 300; step++) job = recorded(job, step, `step-${step}`)
     expect(job.events).toHaveLength(200)

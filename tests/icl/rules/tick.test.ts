@@ -99,7 +99,7 @@ describe('a prompt that does not open', () => {
   const giveBack = (job: Job, node: Address, reason: 'prompt-unreadable' | 'envelope-invalid') =>
     take(job, { type: 'abort', node, fence: fenceOf(job, node), reason }, 10)
 
-  it('for two nodes ends the job, whoever has committed: its client may have left them out', () => {
+  it('for two nodes ends the job, also after a commitment: its client may have left them out', () => {
     const claimedC = claimed(sampleJob(), nodeC, 5)
     const committed = take(claimedC, commitBy(claimedC, nodeC, 'x'), 6)
     const once = giveBack(committed, nodeA, 'envelope-invalid')

@@ -41,7 +41,7 @@ it('a client that was told its contracts does not use an ICL that names others',
   for (const wrong of [other, malformed]) {
     await expect(connect(wrong)).rejects.toMatchObject({ code: 'contracts-wrong' })
   }
-  // With the right ones it goes on to the chain, which is not there.
+  // With the right ones it continues to the chain, which is not there.
   await expect(connect(contracts)).rejects.toMatchObject({ code: 'chain-unavailable' })
   await icl.stop()
 })
@@ -62,7 +62,7 @@ it('a client connects to an ICL that is started again within seconds', async () 
       throw new TypeError('connect ECONNREFUSED')
     },
   })
-  // It got what the ICL says of itself, and goes on to the chain.
+  // It got what the ICL says of itself, and continues to the chain.
   await expect(clock.until(connecting)).rejects.toMatchObject({ code: 'chain-unavailable' })
   expect(refusals).toHaveLength(5)
   await icl.stop()

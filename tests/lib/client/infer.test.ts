@@ -219,7 +219,7 @@ describe('infer', () => {
     const error = await errorOf(work)
     expect(error).toBeInstanceOf(GoesOnError)
     expect(error).toMatchObject({ ...said, jobId })
-    expect(error.message).toContain(`The job ${jobId} goes on`)
+    expect(error.message).toContain(`The job ${jobId} continues`)
     expect(error.hint).toContain(`--open ${jobId}`)
   })
 })

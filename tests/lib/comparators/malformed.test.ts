@@ -83,7 +83,7 @@ it('malformed evidence of exact is a sketch, or what another comparator made', a
 })
 
 it.each(Object.values(comparators).map((one) => [one.id, one] as const))(
-  'counts of %s that one text cannot have are no match',
+  'counts of %s that one text cannot have do not match',
   async (_, { evidenceOf, compare, malformation }) => {
     const good = await evidenceOf(inputOf(liftAnswer))
     expect(good.units).toBe(Math.ceil(liftAnswer.length / 4))

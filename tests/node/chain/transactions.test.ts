@@ -192,7 +192,7 @@ describe('a reorganisation', () => {
   })
 })
 
-it('a file that holds another call than what the wallet signed counts for nothing', async () => {
+it('a file that holds another call than the wallet signed changes nothing', async () => {
   const other = privateKeyToAccount(anvil.accounts[3]!.privateKey)
   const raw = await other.signTransaction({
     to,

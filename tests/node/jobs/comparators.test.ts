@@ -89,7 +89,7 @@ describe('a job by similar/2', () => {
     expect(verdictOf(world)).toMatchObject({ verdict: 'no-match', reason: 'output-mismatch' })
   })
 
-  it('goes on after a restart: the prompt is fetched and decrypted again, and was nowhere on disk', async () => {
+  it('continues after a restart: the prompt is fetched and decrypted again, and was nowhere on disk', async () => {
     const { world } = await withDelivery(similarBy, liftAnswer, inOtherWords)
     const entry = await killedAfterCommitting(world)
     const written = JSON.stringify(entry, (_, value: unknown) =>

@@ -95,7 +95,7 @@ describe('a node killed', () => {
     })
   })
 
-  it('before its commitment arrived sends the same one, and goes on', async () => {
+  it('before its commitment arrived sends the same one, and continues', async () => {
     const world = await createJobWorld('verifier')
     world.turns.push({ step: 'check', to_check: await world.delivered('Four.') })
     const entry = await killedAt(world, 'commitAssignment')

@@ -64,7 +64,7 @@ def cancel(icl: str, job_id: str, read_token: str) -> str:
         request(f"{icl}/v1/inference/{job_id}/cancel", b"", read_token)
     except SvcError:
         # A node has committed, the job has settled, or the ICL is away.
-        return f"The job {job_id} goes on or has ended. `svc infer --open {job_id}` opens its answer if it has one"
+        return f"The job {job_id} continues or has ended. `svc infer --open {job_id}` opens its answer if it has one"
     return f"The job {job_id} is cancelled"
 
 
