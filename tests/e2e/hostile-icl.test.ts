@@ -133,12 +133,12 @@ const lyingAboutLists =
 
 /** The ICL lies in every receipt, and names the hash of the false one. */
 const lyingInReceipts =
-  (lie: (draft: Draft, means: Means) => Draft) =>
+  (lie: (draft: Draft, means: Means) => Draft, signer = tallyKey) =>
   ({ path, authorization = '' }: { path: string; authorization?: string | undefined }): Fate => {
     if (path.endsWith('/receipt')) {
       return {
         change: async (json) =>
-          z.encode(Receipt, await forged(tallyKey, json, (draft) => lie(draft, means))),
+          z.encode(Receipt, await forged(signer, json, (draft) => lie(draft, means))),
       }
     }
     if (!jobPath.test(path)) return 'pass'
@@ -146,7 +146,7 @@ const lyingInReceipts =
       change: async (job) => {
         if (job.status !== 'accepted') return job
         const answer = await fetch(`${front.target}${path}/receipt`, { headers: { authorization } })
-        const receipt = await forged(tallyKey, await answer.json(), (draft) => lie(draft, means))
+        const receipt = await forged(signer, await answer.json(), (draft) => lie(draft, means))
         return { ...job, receipt_hash: await receiptHash(receipt) }
       },
     }
@@ -259,13 +259,8 @@ describe('an ICL that lies about the nodes', () => {
 
   it('has no answer printed when a key has signed the tally that it has not published', async () => {
     const stranger = await signingKeyFromSeed(systemRandom.bytes(32))
-    const known = tallyKey
-    front.decide = ({ path, authorization }) => {
-      tallyKey = path.startsWith('/v1/inference/0x') ? stranger : known
-      return lyingInReceipts((draft) => draft)({ path, authorization })
-    }
+    front.decide = lyingInReceipts((draft) => draft, stranger)
     const { exitCode, told } = await infer()
-    tallyKey = known
     expect(told.error).toMatchObject({
       code: 'receipt-invalid',
       message: expect.stringMatching(/the tally key is not one of the ICL/),
