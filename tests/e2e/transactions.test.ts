@@ -1,3 +1,4 @@
+import type { Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createChainWriter } from '../../lib/chain/clients.ts'
@@ -102,7 +103,9 @@ describe('a job is answered', () => {
 
   it('when a reorganisation removes the delivery between send and receipt', async () => {
     pool.next.push(async (pass) => {
-      const json = await pass()
+      const json = (await pass()) as { readonly result: Hex }
+      // anvil responds before it has made the block: a reorganisation then would remove the block of the client's list.
+      await test.waitForTransactionReceipt({ hash: json.result, pollingInterval: 20 })
       await test.request({ method: 'anvil_reorg', params: [1, []] } as never)
       return { status: 200, json }
     })
