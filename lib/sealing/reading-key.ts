@@ -102,13 +102,24 @@ export const readingTypedData = ({ node, key, chainId }: Reading) =>
     message: { node, key: bytesToHex(fromBase64Url(key)), chainId: BigInt(chainId) },
   }) as const
 
-/** True when the node's own wallet signed its reading key for this chain. */
-export const verifyReading = (
+// Lists name the same nodes again and again, and a recovery takes a millisecond.
+const mostKnown = 4_096
+const known = new Set<string>()
+
+/** True when the node's own wallet signed its reading key for this chain. A process checks a signature once. */
+export async function verifyReading(
   node: Address,
   chainId: number,
   { key, signature }: ReadingGrant,
   recover?: RecoverKey,
-): Promise<boolean> => {
+): Promise<boolean> {
+  const name = [chainId, node, key, signature].join(' ')
+  if (known.has(name)) return true
   const hash = hashTypedData(readingTypedData({ node, key, chainId }))
-  return isSignedByWallet(node, hash, hexToBytes(signature), recover)
+  const isSigned = await isSignedByWallet(node, hash, hexToBytes(signature), recover)
+  if (!isSigned) return false
+  const [oldest] = known
+  if (oldest !== undefined && known.size >= mostKnown) known.delete(oldest)
+  known.add(name)
+  return true
 }

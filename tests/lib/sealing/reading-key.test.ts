@@ -1,15 +1,19 @@
 import { Aes128Gcm, CipherSuite, DhkemX25519HkdfSha256, HkdfSha256 } from '@hpke/core'
 import * as peer from 'hpke'
-import { describe, expect, it } from 'vitest'
+import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
+import { describe, expect, it, vi } from 'vitest'
+import { loadRecovery } from '../../../icl/start/machine.ts'
+import type { Address } from '../../../lib/codecs.ts'
 import { toBase64Url, utf8 } from '../../../lib/digest.ts'
 import { ReadingGrant } from '../../../lib/schemas/reading.ts'
 import {
   deriveKeyPair,
   publicBytes,
   readingKeyOf,
+  verifyReading,
   wrapFor,
 } from '../../../lib/sealing/reading-key.ts'
-import { sampleReading } from '../../sample-reading.ts'
+import { grantFor, sampleReading } from '../../sample-reading.ts'
 
 const unhex = (text: string) => new Uint8Array(Buffer.from(text, 'hex'))
 const hex = (bytes: ArrayBuffer | Uint8Array) => Buffer.from(bytes as ArrayBuffer).toString('hex')
@@ -85,4 +89,18 @@ it('a reading key has one spelling', () => {
   expect(takes(`${'ff'.repeat(31)}7f`)).toBe(false)
   expect(takes(`${'09'.repeat(31)}89`)).toBe(false)
   expect(takes(`ff00${'ff'.repeat(29)}7f`)).toBe(true)
+})
+
+it('a signature of a reading key is checked once, and another one each time until it holds', async () => {
+  const wallet = generatePrivateKey()
+  const node = privateKeyToAddress(wallet).toLowerCase() as Address
+  const { key } = sampleReading
+  const [own, strange] = [await grantFor(wallet, key), await grantFor(generatePrivateKey(), key)]
+  const recover = vi.fn(await loadRecovery())
+  const verify = (grant: ReadingGrant) => verifyReading(node, 31_337, grant, recover)
+  expect([await verify(own), await verify(own)]).toEqual([true, true])
+  expect(recover).toHaveBeenCalledTimes(1)
+  expect([await verify(strange), await verify(strange)]).toEqual([false, false])
+  expect(recover).toHaveBeenCalledTimes(3)
+  expect(await verifyReading(node, 1, own, recover)).toBe(false)
 })
