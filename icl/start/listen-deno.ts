@@ -1,4 +1,4 @@
-import { type ListenAddress, type Listening, type Served, urlOf } from './listening.ts'
+import { type ListenAddress, type Listening, type Served, urlOf, withoutLength } from './listening.ts'
 
 type NetworkAddress = { readonly hostname: string; readonly port: number }
 
@@ -22,7 +22,10 @@ export function listen(app: Served, { hostname, port }: ListenAddress): Listenin
   const cut = new AbortController()
   const server = Deno.serve(
     { hostname, port, signal: cut.signal, onListen: () => {} },
-    (request, { remoteAddr }) => app.fetch(request, { peerAddress: remoteAddr.hostname }),
+    (request, { remoteAddr }) => {
+      const answered = app.fetch(request, { peerAddress: remoteAddr.hostname })
+      return request.method === 'HEAD' ? withoutLength(answered) : answered
+    },
   )
   let isFinished = false
   const finished = server.finished.then(() => {

@@ -1,4 +1,4 @@
-import type { ListenAddress, Served } from './listening.ts'
+import { type ListenAddress, type Served, withoutLength } from './listening.ts'
 
 const silentSeconds = 60
 
@@ -15,6 +15,7 @@ export const listen = (app: Served, { hostname, port }: ListenAddress, idleSecon
       // Bun closes a connection after its idle time, even while a body arrives.
       const mayBringBody = request.method !== 'GET' && request.method !== 'HEAD'
       if (mayBringBody || isHeld(request)) connection.timeout(request, silentSeconds)
-      return app.fetch(request, { peerAddress: connection.requestIP(request)?.address })
+      const answered = app.fetch(request, { peerAddress: connection.requestIP(request)?.address })
+      return request.method === 'HEAD' ? withoutLength(answered) : answered
     },
   })

@@ -17,6 +17,20 @@ export type Listening = {
 /** Serves the application on a port of this machine, with the runtime's own server. */
 export type Listen = (app: Served, address: ListenAddress) => Listening | Promise<Listening>
 
+/** The response to a HEAD on a runtime that says `Content-Length: 0` where there is no body. That is not the length that GET has. */
+export async function withoutLength(answered: Response | Promise<Response>): Promise<Response> {
+  const response = await answered
+  if (response.status === 204 || response.status === 304) return response
+  const empty = new ReadableStream({
+    start: (body) => {
+      // Bun knows the length of a stream that has no chunk.
+      body.enqueue(new Uint8Array())
+      body.close()
+    },
+  })
+  return new Response(empty, response)
+}
+
 const remedies: Readonly<Record<string, string>> = {
   EADDRINUSE:
     'Another program has this port: stop it, or set SVC_ICL_PORT to another one. `ss -ltnp` shows which it is. If none has it, SVC_ICL_HOST is a name without an address here.',

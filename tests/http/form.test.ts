@@ -88,6 +88,16 @@ describe('methods', () => {
     }
   })
 
+  it('give HEAD no length, rather than a false one', async () => {
+    for (const path of ['/health', '/nothing', '/docs']) {
+      const head = `HEAD ${path} HTTP/1.1\r\nhost: icl.test\r\nconnection: close\r\n\r\n`
+      const [lines, body] = (await sendRaw(head)).split('\r\n\r\n')
+      expect(lines).toMatch(/^HTTP\/1.1 [24]/)
+      expect(lines).not.toMatch(/content-length/i)
+      expect(body).toBe('')
+    }
+  })
+
   it('include HEAD wherever there is GET, with no body', async () => {
     for (const path of ['/health', '/docs', '/openapi.json', '/v1/network', '/metrics']) {
       const response = await call(path, { method: 'HEAD' })

@@ -128,6 +128,8 @@ export const checks: readonly Check[] = [
     for (const host of ['icl.test/metrics?', 'icl.test/metrics#', 'icl.test\\metrics?', 'a b']) {
       expect([400, 404]).toContain(await statusFor(process.url, '/v1/nothing', host))
     }
+    const head = await ask('/livez', { method: 'HEAD' })
+    expect([head.status, head.headers.get('content-length')]).toEqual([200, null])
     const wrong = await ask('/livez', { method: 'DELETE' })
     expect(wrong.headers.get('allow')).toBe('GET, HEAD')
     expect(await problemOf(wrong)).toBe('method-not-allowed')
