@@ -5,6 +5,7 @@ import { Webhook } from 'standardwebhooks'
 import { abortable } from '../../lib/chain/abortable.ts'
 import { withDeadline } from '../../lib/deadline.ts'
 import { hostOf, parseIpAddress } from '../../lib/ip-address.ts'
+import type { WebhookError } from '../../lib/schemas/jobs.ts'
 import { systemClock } from '../../lib/system.ts'
 import { toSeconds } from '../../lib/time.ts'
 import { isPublicAddress, whyRefused } from '../../lib/webhook-url.ts'
@@ -43,11 +44,13 @@ export function createWebhookSender(options: WebhookSenderOptions): Webhooks {
     // One private address is enough to refuse: the owner of such a name is not trusted with the others.
     const isOpen = addresses.length > 0 && (allowPrivate || addresses.every(isPublicAddress))
     if (!isOpen) return { error: 'address-refused' }
+    let error: WebhookError = 'unreachable'
     for (const address of addresses.slice(0, maxAddresses)) {
-      const status = await post(url, address, message, options.ca, signal)
-      if (status !== undefined) return { status }
+      const answer = await post(url, address, message, options.ca, signal)
+      if (answer.error === undefined) return answer
+      if (answer.error === 'tls-failed') error = 'tls-failed'
     }
-    return { error: 'unreachable' }
+    return { error }
   }
   return {
     allowPrivate,
@@ -77,18 +80,19 @@ async function addressesOf(
   return resolve(host).catch(() => [])
 }
 
-/** Returns the status of the server's response; undefined when the address cannot be reached. */
+/** Posts to one address: the status of its response, `tls-failed` when it accepts the connection but not as TLS asks, or `unreachable`. */
 function post(
   url: URL,
   address: string,
   message: WebhookMessage,
   ca: string | undefined,
   signal: AbortSignal,
-): Promise<number | undefined> {
+): Promise<WebhookAnswer> {
   const isTls = url.protocol === 'https:'
   const host = hostOf(url)
-  const { promise, resolve, reject } = Promise.withResolvers<number | undefined>()
-  const end = () => (signal.aborted ? reject(signal.reason) : resolve(undefined))
+  const { promise, resolve, reject } = Promise.withResolvers<WebhookAnswer>()
+  let error: WebhookError = 'unreachable'
+  const end = () => (signal.aborted ? reject(signal.reason) : resolve({ error }))
   const request = (isTls ? requestHttps : requestHttp)({
     method: 'POST',
     host: address,
@@ -101,8 +105,16 @@ function post(
     signal,
     ...(isTls && { ...(!parseIpAddress(host) && { servername: host }), ...(ca && { ca }) }),
   })
+  request.on('socket', (socket) => {
+    socket.once('connect', () => {
+      if (isTls) error = 'tls-failed'
+    })
+    socket.once('secureConnect', () => {
+      error = 'unreachable'
+    })
+  })
   request.on('response', (response) => {
-    resolve(response.statusCode)
+    resolve({ status: response.statusCode ?? 0 })
     // Only the status counts, and a body may have no end.
     response.on('error', () => {})
     request.destroy()

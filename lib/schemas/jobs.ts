@@ -139,8 +139,17 @@ export type Parameters = z.output<typeof Parameters>
 export const WebhookState = z.enum(['waiting', 'delivered', 'gone', 'given-up'])
 export type WebhookState = z.output<typeof WebhookState>
 
-/** Why an attempt failed: the name has no public address, nobody answers there, it took too long, or this ICL sends no more webhooks. */
-export const WebhookError = z.enum(['address-refused', 'unreachable', 'timeout', 'webhooks-off'])
+/**
+ * Why an attempt failed: the name has no public address, no HTTP server responds there, its TLS or certificate is not accepted, it took too
+ * long, or this ICL sends no more webhooks.
+ */
+export const WebhookError = z.enum([
+  'address-refused',
+  'unreachable',
+  'tls-failed',
+  'timeout',
+  'webhooks-off',
+])
 export type WebhookError = z.output<typeof WebhookError>
 
 /** A job to run. */

@@ -42,7 +42,7 @@ describe('a webhook', () => {
 
   it('is tried nine times in nearly a day whatever else comes of it, then given up', () => {
     const others = [100, 199, 300, 301, 302, 307, 400, 401, 404, 409, 429, 500, 502, 503, 599]
-    const errors: WebhookError[] = ['address-refused', 'unreachable', 'timeout']
+    const errors: WebhookError[] = ['address-refused', 'unreachable', 'tls-failed', 'timeout']
     for (const answer of [
       ...others.map((status) => ({ status })),
       ...errors.map((error) => ({ error })),

@@ -167,13 +167,17 @@ describe('a name that leads to several addresses', () => {
     expect(seen.at(-1)?.headers.host).toBe(`receiver.example:${secure}`)
     // A server that cannot prove the name gets nothing, nor does one whose certificate nobody trusts.
     const before = seen.length
-    expect(await send(`https://other.example:${secure}/`, options)).toEqual({
+    for (const [host, port, more] of [
+      ['other.example', secure, options],
+      ['receiver.example', secure, { resolve }],
+      ['receiver.example', plain, options],
+    ] as const) {
+      expect(await send(`https://${host}:${port}/`, more)).toEqual({ error: 'tls-failed' })
+    }
+    expect(await send(`https://receiver.example:${secure}/headers`, options)).toEqual({
       error: 'unreachable',
     })
-    expect(await send(`https://receiver.example:${secure}/`, { resolve })).toEqual({
-      error: 'unreachable',
-    })
-    expect(seen.length).toBe(before)
+    expect(seen.length).toBe(before + 1)
   })
 
   it('is tried at the next one when nobody is at the first', async () => {
