@@ -8,12 +8,19 @@ import type { Throttle } from './throttle.ts'
 
 type Link = { readonly path: string; readonly name: string; readonly what: string }
 
-/** Serves a page with links to the other pages of this ICL, at `/` and to browsers only. It is not part of the API. */
+/**
+ * Serves a page with links to the other pages of this ICL, at `/` and to browsers only, and keeps search engines away from all pages.
+ * Neither is part of the API.
+ */
 export function serveFrontPage(
   app: Hono<RequestEnv>,
   { network, access }: Pick<Dependencies, 'network' | 'access'>,
   throttle: Throttle,
 ): void {
+  app.get('/robots.txt', (c) => {
+    throttle.arrive(c, undefined)
+    return c.text('User-agent: *\nDisallow: /\n')
+  })
   app.get('/', async (c, next) => {
     if (!c.req.header('accept')?.includes('text/html')) return next()
     throttle.arrive(c, undefined)

@@ -34,6 +34,11 @@ it('names the pages of the ICL to browsers, and those only that there are', asyn
   ])
 })
 
+it('asks search engines to read no page', async () => {
+  const answer = await icl.fetch(new Request('https://icl.test/robots.txt'))
+  expect([answer.status, await answer.text()]).toEqual([200, 'User-agent: *\nDisallow: /\n'])
+})
+
 it('says to all others that there is nothing', async () => {
   const app = createApp(icl.deps)
   for (const accept of ['application/json', '*/*']) {
