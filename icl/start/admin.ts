@@ -129,6 +129,11 @@ async function perform(
   }
   try {
     return await run(context)
+  } catch (error) {
+    const { writable, reasons } = store.status()
+    if (!(error instanceof ProblemError) || writable || reasons.length === 0) throw error
+    // The state of the store has the remedy of what does not pass by itself.
+    throw new SvcError('store-unavailable', error.message, { hint: reasons.join('; ') })
   } finally {
     await store.close()
   }

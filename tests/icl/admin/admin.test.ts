@@ -156,6 +156,21 @@ describe('the command line', () => {
     expect(error).toContain('other.db')
   })
 
+  it('says what to do with a damaged one', async () => {
+    await store.close()
+    const db = new DatabaseSync(file)
+    const row = db
+      .prepare("SELECT rootpage AS page FROM sqlite_schema WHERE name = 'nodes_by_expiry'")
+      .get()
+    db.close()
+    const bytes = readFileSync(file)
+    bytes.fill(0xff, (Number(row?.page) - 1) * 1024, Number(row?.page) * 1024)
+    writeFileSync(file, bytes)
+    const { code, error } = await admin(['stats'])
+    expect(code).toBe(1)
+    expect(error).toMatch(/malformed[\s\S]*hint: .*restore the last backup/)
+  })
+
   it('knows a file by both ways to write its URL', async () => {
     expect(await admin(['stats'], `sqlite:${file}`)).toMatchObject({ code: 0 })
     expect(await admin(['stats'], `sqlite://${file}`)).toMatchObject({ code: 0 })
