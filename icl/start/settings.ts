@@ -302,6 +302,10 @@ export function settingsWarnings(
       'SVC_ICL_CONSOLE is token, but SVC_ICL_METRICS_TOKEN is not set: nobody sees the console',
     ],
     [
+      settings.SVC_ICL_REPLICAS > 1 && settings.SVC_ICL_DATABASE_URL === 'memory:',
+      'SVC_ICL_REPLICAS is above 1, but SVC_ICL_DATABASE_URL is memory: each replica has a store of its own',
+    ],
+    [
       isPublic && settings.SVC_ICL_WEBHOOKS === 'on' && settings.SVC_ICL_WEBHOOKS_ALLOW_PRIVATE,
       "SVC_ICL_WEBHOOKS_ALLOW_PRIVATE is true: clients can have the ICL post to its own network's servers",
     ],

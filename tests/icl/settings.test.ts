@@ -241,6 +241,8 @@ describe('the settings of the ICL', () => {
       expect(text).toMatch(new RegExp(`^${name} [^\\n]+$`))
       if (value.length > 4) expect(text).not.toContain(value)
     }
+    const memory = { SVC_ICL_REPLICAS: '2', SVC_ICL_DATABASE_URL: 'memory:' }
+    expect(warnings({ ...careful, ...memory })).toContain('each replica has a store of its own')
   })
 
   it('are all listed for --help', () => {
