@@ -15,7 +15,20 @@ export type ProcessFigures = {
   readonly startedAt: number
   readonly memoryBytes: () => number
   readonly processorSeconds: () => number
+  /** How many files and connections are open, and how many may be; undefined where the runtime or the system does not say. */
+  readonly openFiles: () => number | undefined
+  readonly openFilesLimit: () => number | undefined
 }
+
+const fewFiles = 4_096
+
+/** A warning when the process may open few files. At its limit, an ICL can neither accept connections nor say why. */
+export const openFilesWarnings = (limit: number | undefined): readonly string[] =>
+  limit === undefined || limit >= fewFiles
+    ? []
+    : [
+        `Only ${limit} files and connections may be open at once, and then the ICL responds to nobody: raise the limit (ulimit -n, LimitNOFILE= of systemd) to ${fewFiles} or more`,
+      ]
 
 /** What differs between the hosts that the ICL runs on. */
 export type Host = {

@@ -61,4 +61,20 @@ const figuresOf = ({ uptime, memoryUsage, cpuUsage }: NodeJS.Process): ProcessFi
     const { user, system } = cpuUsage()
     return (user + system) / 1_000_000
   },
+  // The folder is itself open while it is read.
+  openFiles: () => known(() => readdirSync('/proc/self/fd').length - 1),
+  openFilesLimit: () =>
+    known(() => {
+      const [, limit] = /^Max open files +(\d+)/m.exec(readFileText('/proc/self/limits')) ?? []
+      return limit === undefined ? undefined : Number(limit)
+    }),
 })
+
+/** What `read` returns; undefined when the system or the runtime does not allow it. */
+function known<T>(read: () => T): T | undefined {
+  try {
+    return read()
+  } catch {
+    return undefined
+  }
+}

@@ -184,8 +184,14 @@ function figureGauges({ counter, gauge }: Makers, figures: ProcessFigures): () =
   const memory = gauge('resident_memory_bytes', 'Resident memory')
   const cpu = counter('cpu_seconds_total', 'Processor time')
   const startedAt = gauge('start_time_seconds', 'When the process started, in Unix seconds')
+  const open = gauge('open_fds', 'Open files and connections')
+  const limit = gauge('max_fds', 'The most files and connections that may be open')
   startedAt.set(figures.startedAt)
+  const show = (shown: Gauge, value: number | undefined) =>
+    value === undefined ? shown.remove() : shown.set(value)
   return () => {
+    show(open, figures.openFiles())
+    show(limit, figures.openFilesLimit())
     memory.set(figures.memoryBytes())
     cpu.reset()
     cpu.inc(figures.processorSeconds())

@@ -3,6 +3,7 @@ import { listenForStop } from '../../lib/host/stop-signals.ts'
 import { createApp } from '../app.ts'
 import { runWorkers } from '../background/workers.ts'
 import { createDependencies } from './dependencies.ts'
+import { openFilesWarnings } from './host.ts'
 import { type Listen, listenAt } from './listening.ts'
 import { createMachine, readFolder } from './machine.ts'
 import { readPlayground, servePlayground } from './playground.ts'
@@ -31,11 +32,13 @@ export async function serve(
   const address = { hostname: settings.SVC_ICL_HOST, port: settings.SVC_ICL_PORT }
   // Says that the port is taken before a database is made.
   await (await listenAt(listen, starting, address)).stop(true)
-  const deps = await createDependencies(
-    settings,
-    createMachine((line) => process.stdout.write(line)),
-  )
-  for (const warning of settingsWarnings(settings, environment)) deps.log.warn(warning)
+  const machine = createMachine((line) => process.stdout.write(line))
+  const deps = await createDependencies(settings, machine)
+  const warnings = [
+    ...settingsWarnings(settings, environment),
+    ...openFilesWarnings(machine.figures?.openFilesLimit()),
+  ]
+  for (const warning of warnings) deps.log.warn(warning)
   const app = createApp(deps)
   const playground = readPlayground(settings, deps.network.coprocessor, readFolder)
   if (playground) app.route('/playground', servePlayground(deps, playground))

@@ -1,3 +1,5 @@
+import { execFileSync } from 'node:child_process'
+import { closeSync, openSync } from 'node:fs'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createStoredBlobs } from '../../icl/blobs/stored.ts'
 import type { Dependencies } from '../../icl/dependencies.ts'
@@ -95,6 +97,26 @@ describe('the metrics', () => {
     expect(samples.get('svc_icl_outbox_oldest_seconds')).toBeGreaterThanOrEqual(0)
     expect(samples.get('svc_icl_degraded_reasons')).toBe(1)
     expect(samples.get('process_resident_memory_bytes')).toBeGreaterThan(1_000_000)
+  })
+
+  it('show the open files and their limit, as far as the host says them', async () => {
+    await start()
+    const open = async () => (await scrape()).samples.get('process_open_fds') ?? 0
+    const before = await open()
+    const { samples } = await scrape()
+    expect(samples.get('process_max_fds')).toBe(
+      Number(execFileSync('sh', ['-c', 'ulimit -n'], { encoding: 'utf8' })),
+    )
+    const files = Array.from({ length: 50 }, () => openSync(import.meta.filename, 'r'))
+    const after = await open()
+    for (const file of files) closeSync(file)
+    expect(after - before).toBeGreaterThan(40)
+    const { figures } = createMachine(() => {})
+    if (!figures) throw new Error('a machine has figures')
+    const unknown = { openFiles: () => undefined, openFilesLimit: () => undefined }
+    await icl.stop()
+    icl = await createTestIcl({ metrics: createPrometheus({ ...figures, ...unknown }) })
+    expect((await scrape()).text).not.toMatch(/^process_(open|max)_fds/m)
   })
 
   it('tell an empty pool from one that is not known', async () => {

@@ -25,10 +25,10 @@ async function freePort(): Promise<number> {
   return port
 }
 
-/** Starts a real ICL; its chain is away, which a process that only stops does not need. */
-async function startIcl(settings: Record<string, string> = {}) {
+/** Starts a real ICL with a limit of open files; its chain is away, which a process that only stops does not need. */
+async function startIcl(settings: Record<string, string> = {}, files = 5_000) {
   const port = await freePort()
-  const child = spawn(process.execPath, [main], {
+  const child = spawn('sh', ['-c', `ulimit -n ${files}; exec "$0" ${main}`, process.execPath], {
     env: {
       ...sampleSettings,
       SVC_ICL_PORT: String(port),
@@ -80,6 +80,11 @@ const isRefused = (port: number): Promise<boolean> =>
     })
     socket.once('error', () => resolve(true))
   })
+
+it.each([5_000, 1_000])('the log says when few files may be open: %i', async (files) => {
+  const icl = await startIcl({}, files)
+  expect(icl.log().includes(`Only ${files} files and connections`)).toBe(files < 4_096)
+})
 
 describe('stopping the ICL', () => {
   it('takes no new requests, answers what is under way, and exits with 0', async () => {
