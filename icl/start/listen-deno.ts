@@ -1,4 +1,10 @@
-import { type ListenAddress, type Listening, type Served, urlOf, withoutLength } from './listening.ts'
+import {
+  type ListenAddress,
+  type Listening,
+  type Served,
+  urlOf,
+  withoutLength,
+} from './listening.ts'
 
 type NetworkAddress = { readonly hostname: string; readonly port: number }
 
