@@ -44,3 +44,50 @@ describe('the maps of the sources', () => {
     })
   }
 })
+
+describe('the pages', () => {
+  it('link to pages and headings that exist', async () => {
+    const docs = (await readdir(join(root, 'docs'))).filter((name) => name.endsWith('.md'))
+    const pages = [
+      'README.md',
+      'CONTRIBUTING.md',
+      'SECURITY.md',
+      ...docs.map((name) => join('docs', name)),
+    ]
+    const texts = new Map(
+      await Promise.all(
+        pages.map(async (page) => [page, await readFile(join(root, page), 'utf8')] as const),
+      ),
+    )
+    const anchorsIn = (text = '') =>
+      [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
+        heading
+          .toLowerCase()
+          .replace(/[^\w -]/g, '')
+          .replaceAll(' ', '-'),
+      )
+    const broken: string[] = []
+    for (const [page, text] of texts) {
+      for (const [link, path = '', anchor] of text.matchAll(
+        /\]\(([\w./-]*\.md)?(?:#([^)]+))?\)/g,
+      )) {
+        const target = path === '' ? page : join(dirname(page), path)
+        const isThere = texts.has(target) || (await exists(target))
+        const hasAnchor = anchor === undefined || anchorsIn(texts.get(target)).includes(anchor)
+        if (!isThere || !hasAnchor) broken.push(`${page} ${link}`)
+      }
+    }
+    expect(broken).toEqual([])
+  })
+
+  it('compute gas money with the gas that was measured', async () => {
+    const textOf = (page: string) => readFile(join(root, 'docs', page), 'utf8')
+    const measured = await textOf('contracts.md')
+    for (const page of ['operators.md', 'operations.md']) {
+      const formula = /`[^`]*\* price\s+of\s+gas`/.exec(await textOf(page))?.[0] ?? ''
+      const numbers = formula.match(/\d+,\d+/g) ?? []
+      expect(numbers).toHaveLength(2)
+      for (const number of numbers) expect(measured).toContain(`| ${number} `)
+    }
+  })
+})
