@@ -1,20 +1,13 @@
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { endpoints } from '../../lib/endpoints.ts'
 import { ProblemError } from '../../lib/problem.ts'
+import { freshIcl, icl, nodes } from '../icl/fresh-icl.ts'
 import { claim, commitTo, reveal } from '../icl/node-steps.ts'
 import { submit } from '../icl/test-client.ts'
-import { createTestIcl, joinNode, type TestIcl, type TestNode } from '../icl/test-icl.ts'
 
 // What the fuzz has found, so that it stays mended.
 
-let icl: TestIcl
-let nodes: TestNode[]
-beforeEach(async () => {
-  icl = await createTestIcl()
-  nodes = []
-  for (const name of ['n1', 'n2', 'n3']) nodes.push(await joinNode(icl, name))
-})
-afterEach(() => icl.stop())
+freshIcl(3)
 
 it('claiming what one has done already is refused with a code that the document has', async () => {
   const submitted = await submit(icl)

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Uploader } from '../../icl/store/store.ts'
 import type { Api } from '../../lib/api.ts'
 import { fromBase64Url, toBase64Url, utf8 } from '../../lib/digest.ts'
@@ -7,34 +7,24 @@ import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { aJobId } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
+import { freshIcl, icl, nodeAt, nodes } from './fresh-icl.ts'
 import { claim, commitTo, deliver, deliveryOf, givenIn, offersOf, reveal } from './node-steps.ts'
 import { answerJob, checkAll, delivererOf, expire, runJob } from './run-job.ts'
 import { listedKey, storedKey, submit } from './test-client.ts'
 import {
   attestationOf,
   beat,
-  createTestIcl,
   joinNode,
-  joinNodes,
   modelId,
   origin,
-  type TestIcl,
   type TestNode,
   walletOf,
 } from './test-icl.ts'
 
 type BlobUse = Parameters<Api['putBlob']>[0]['query']
 
-let icl: TestIcl
-let nodes: TestNode[]
+freshIcl(3)
 
-beforeEach(async () => {
-  icl = await createTestIcl()
-  nodes = await joinNodes(icl, 3)
-})
-afterEach(() => icl.stop())
-
-const nodeAt = (address: string) => nodes.find((node) => node.address === address)!
 const query = { model_id: modelId, min_tier: 0, verifier_count: 2 }
 
 it('a node that delivers cannot slip a delivery past the check of its output key by posting it while its turn begins', async () => {

@@ -1,24 +1,17 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { checkAck, verifyAck } from '../../lib/ack.ts'
 import type { Ack, AckStatement } from '../../lib/schemas/statements.ts'
 import { commitmentOf, statementHash } from '../../lib/statements.ts'
 import { aHash } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
+import { freshIcl, icl, nodeAt, nodes } from './fresh-icl.ts'
 import { answerOf, claim, commitTo, deliver, deliveryOf, givenIn, reveal } from './node-steps.ts'
 import { answerJob, checkAll, delivererOf } from './run-job.ts'
 import { submit } from './test-client.ts'
-import { createTestIcl, joinNodes, type TestIcl, type TestNode } from './test-icl.ts'
+import type { TestNode } from './test-icl.ts'
 
-let icl: TestIcl
-let nodes: TestNode[]
+freshIcl(3)
 
-beforeEach(async () => {
-  icl = await createTestIcl()
-  nodes = await joinNodes(icl, 3)
-})
-afterEach(() => icl.stop())
-
-const nodeAt = (address: string) => nodes.find((node) => node.address === address)!
 const now = () => Math.floor(icl.clock.now() / 1000)
 
 /** Checks that the ICL's published key signed this very acknowledgement. */

@@ -1,17 +1,11 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { codeOf } from '../code-of.ts'
+import { freshIcl, icl, nodes } from './fresh-icl.ts'
 import { claim, commitTo, deliver, ownAssignment } from './node-steps.ts'
 import { answerJob, checkAll, delivererOf, expire } from './run-job.ts'
 import { submit } from './test-client.ts'
-import { createTestIcl, joinNodes, type TestIcl, type TestNode } from './test-icl.ts'
 
-let icl: TestIcl
-let nodes: TestNode[]
-beforeEach(async () => {
-  icl = await createTestIcl()
-  nodes = await joinNodes(icl, 3)
-})
-afterEach(() => icl.stop())
+freshIcl(3)
 
 type Submitted = Pick<Awaited<ReturnType<typeof submit>>, 'api' | 'jobId' | 'readToken'>
 

@@ -1,30 +1,14 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { ProblemError } from '../../lib/problem.ts'
 import { receiptHash, verifyReceipt } from '../../lib/receipt.ts'
 import { codeOf } from '../code-of.ts'
+import { freshIcl, icl, nodeAt, nodes } from './fresh-icl.ts'
 import { claim, commitTo, offersOf, ownAssignment, reveal } from './node-steps.ts'
 import { expire, runJob } from './run-job.ts'
 import { submit } from './test-client.ts'
-import {
-  createTestIcl,
-  joinNode,
-  joinNodes,
-  modelId,
-  type TestIcl,
-  type TestNode,
-  walletOf,
-} from './test-icl.ts'
+import { joinNode, modelId, type TestNode, walletOf } from './test-icl.ts'
 
-let icl: TestIcl
-let nodes: TestNode[]
-
-beforeEach(async () => {
-  icl = await createTestIcl()
-  nodes = await joinNodes(icl, 3)
-})
-afterEach(() => icl.stop())
-
-const nodeAt = (address: string) => nodes.find((node) => node.address === address)!
+freshIcl(3)
 
 /** Runs a job with the given answers by seat, up to its place on chain. */
 async function run(answers: readonly [string, string, string]) {

@@ -1,19 +1,10 @@
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { codeOf } from '../code-of.ts'
+import { freshIcl, icl, nodeAt, nodes } from './fresh-icl.ts'
 import { claim, offersOf } from './node-steps.ts'
 import { submit } from './test-client.ts'
-import { createTestIcl, joinNodes, type TestIcl, type TestNode } from './test-icl.ts'
 
-let icl: TestIcl
-let nodes: TestNode[]
-
-beforeEach(async () => {
-  icl = await createTestIcl()
-  nodes = await joinNodes(icl, 4)
-})
-afterEach(() => icl.stop())
-
-const nodeAt = (address: string) => nodes.find((node) => node.address === address)!
+freshIcl(4)
 
 it('a node without a part in a job gets neither its handles nor its statements, whatever fence it names', async () => {
   const { jobId, leader, verifiers } = await submit(icl)

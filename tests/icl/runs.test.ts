@@ -1,8 +1,9 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { verifyReceipt } from '../../lib/receipt.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import { type NodeStatement, signed } from '../../lib/statements.ts'
 import { codeOf } from '../code-of.ts'
+import { freshIcl, icl } from './fresh-icl.ts'
 import {
   claim,
   commitTo,
@@ -14,20 +15,9 @@ import {
 } from './node-steps.ts'
 import { answerJob, checkAll, delivererOf } from './run-job.ts'
 import { submit } from './test-client.ts'
-import {
-  beat,
-  createTestIcl,
-  joinNode,
-  joinNodes,
-  type TestIcl,
-  type TestNode,
-} from './test-icl.ts'
+import { beat, joinNode, joinNodes, type TestNode } from './test-icl.ts'
 
-let icl: TestIcl
-beforeEach(async () => {
-  icl = await createTestIcl()
-})
-afterEach(() => icl.stop())
+freshIcl()
 
 let runs = 0
 /** Starts a daemon: another run, with a session key of its own. */

@@ -1,20 +1,15 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { scoreNode } from '../../icl/background/score-node.ts'
 import type { Dependencies } from '../../icl/dependencies.ts'
 import { isReputationCode, reputationCodes } from '../../lib/reputation.ts'
 import { dayMs } from '../../lib/time.ts'
 import { aJobId, anAddress } from '../branded.ts'
+import { freshIcl, icl, nodes } from './fresh-icl.ts'
 import { sampleJob } from './rules/sample-job.ts'
 import { runJob } from './run-job.ts'
-import { createTestIcl, joinNodes, type TestIcl, type TestNode } from './test-icl.ts'
+import type { TestNode } from './test-icl.ts'
 
-let icl: TestIcl
-let nodes: TestNode[]
-beforeEach(async () => {
-  icl = await createTestIcl()
-  nodes = await joinNodes(icl, 3)
-})
-afterEach(() => icl.stop())
+freshIcl(3)
 
 const eventsOf = async ({ address }: { address: TestNode['address'] }) =>
   (await icl.api().getNodeEvents({ params: { address }, query: {} })).events.map(({ body }) => body)

@@ -1,27 +1,12 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { freshIcl, icl, nodeAt, nodes } from './fresh-icl.ts'
 import { claim, commitTo, deliver, offersOf, reveal } from './node-steps.ts'
 import { checkAll, delivererOf, runJob } from './run-job.ts'
 import { submit } from './test-client.ts'
-import {
-  beat,
-  createTestIcl,
-  joinNode,
-  joinNodes,
-  modelId,
-  type TestIcl,
-  type TestNode,
-} from './test-icl.ts'
+import { beat, joinNode, joinNodes, modelId, type TestNode } from './test-icl.ts'
 
-let icl: TestIcl
-let nodes: TestNode[]
+freshIcl(3)
 
-beforeEach(async () => {
-  icl = await createTestIcl()
-  nodes = await joinNodes(icl, 3)
-})
-afterEach(() => icl.stop())
-
-const nodeAt = (address: string) => nodes.find((node) => node.address === address)!
 type Submitted = Awaited<ReturnType<typeof submit>>
 const viewOf = (job: Submitted) =>
   job.api.getJob({ params: { jobId: job.jobId } }, { readToken: job.readToken })

@@ -1,10 +1,11 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { JobId } from '../../lib/codecs.ts'
 import { comparators } from '../../lib/comparators/all.ts'
 import { verifyReceipt } from '../../lib/receipt.ts'
 import { type NodeStatement, signed } from '../../lib/statements.ts'
 import { aHash } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
+import { freshIcl, icl, nodeAt, nodes } from './fresh-icl.ts'
 import {
   abortTurn,
   answerOf,
@@ -20,25 +21,10 @@ import {
 } from './node-steps.ts'
 import { answerJob, delivererOf } from './run-job.ts'
 import { submit } from './test-client.ts'
-import {
-  attestationOf,
-  createTestIcl,
-  joinNodes,
-  type TestIcl,
-  type TestNode,
-  walletOf,
-} from './test-icl.ts'
+import { attestationOf, type TestNode, walletOf } from './test-icl.ts'
 
-let icl: TestIcl
-let nodes: TestNode[]
+freshIcl(4)
 
-beforeEach(async () => {
-  icl = await createTestIcl()
-  nodes = await joinNodes(icl, 4)
-})
-afterEach(() => icl.stop())
-
-const nodeAt = (address: string) => nodes.find((node) => node.address === address)!
 const other = aHash(`0x${'9'.repeat(64)}`)
 
 /** A statement that was posted, changed and signed anew. */
