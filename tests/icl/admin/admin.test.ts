@@ -1,23 +1,13 @@
 import { createHash } from 'node:crypto'
-import {
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 // biome-ignore lint/correctness/noUnresolvedImports: Biome does not know this module yet.
 import { DatabaseSync } from 'node:sqlite'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { banNode, revokeCertificate } from '../../../icl/records/bans.ts'
 import { createKeyring } from '../../../icl/records/keyring.ts'
 import type { PendingEffect } from '../../../icl/rules/effects.ts'
 import { attestedNode } from '../../../icl/rules/eligibility.ts'
-import { runAdmin } from '../../../icl/start/admin.ts'
 import { openSqliteStore } from '../../../icl/store/sqlite/file.ts'
 import type { Store, StoreRecord } from '../../../icl/store/store.ts'
 import { emptyFold, standingOf } from '../../../lib/reputation.ts'
@@ -25,31 +15,9 @@ import { systemClock } from '../../../lib/system.ts'
 import { aJobId } from '../../branded.ts'
 import { sampleReading } from '../../sample-reading.ts'
 import { nodeA, nodeB, sampleJob } from '../rules/sample-job.ts'
+import { admin, file, folder, freshStore, store } from './admin-store.ts'
 
-let folder: string
-let file: string
-let store: Store
-beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-admin-'))
-  file = join(folder, 'icl.db')
-  store = await openSqliteStore(file)
-})
-afterEach(async () => {
-  await store.close()
-  rmSync(folder, { recursive: true, force: true })
-})
-
-/** Runs a command as a process would: what it printed, and its exit code. */
-async function admin(args: readonly string[], database = `sqlite:${file}`) {
-  const printed: string[] = []
-  const complained: string[] = []
-  const code = await runAdmin(args, {
-    environment: { SVC_ICL_DATABASE_URL: database },
-    print: (line) => void printed.push(line),
-    complain: (line) => void complained.push(line),
-  })
-  return { code, text: printed.join('\n'), error: complained.join('\n') }
-}
+freshStore()
 
 async function json(args: readonly string[]) {
   const { code, text, error } = await admin([...args, '--json'])

@@ -1,36 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
 import type { Job } from '../../../icl/rules/job.ts'
-import { runAdmin } from '../../../icl/start/admin.ts'
-import { openSqliteStore } from '../../../icl/store/sqlite/file.ts'
-import type { Store } from '../../../icl/store/store.ts'
 import { aJobId } from '../../branded.ts'
 import { accepted, decidedJob, nodeAddress, sampleJob } from '../rules/sample-job.ts'
+import { admin, file, freshStore, store } from './admin-store.ts'
 
-let folder: string
-let file: string
-let store: Store
-beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-clients-'))
-  file = join(folder, 'icl.db')
-  store = await openSqliteStore(file)
-})
-afterEach(async () => {
-  await store.close()
-  rmSync(folder, { recursive: true, force: true })
-})
-
-async function admin(...args: readonly string[]) {
-  const printed: string[] = []
-  const code = await runAdmin(args, {
-    environment: { SVC_ICL_DATABASE_URL: `sqlite:${file}` },
-    print: (line) => void printed.push(line),
-    complain: (line) => void printed.push(line),
-  })
-  return { code, text: printed.join('\n') }
-}
+freshStore()
 
 const [client, other] = [nodeAddress('9'), nodeAddress('8')]
 const acceptedJob = accepted(decidedJob('a', 'a', 'a'), 20)
@@ -59,7 +34,7 @@ describe('clients erase', () => {
   it('shows what there is, and erases nothing, without --yes', async () => {
     await put('1', { promptCid: 'prompt-1' })
     await putClient(client)
-    const { code, text } = await admin('clients', 'erase', client)
+    const { code, text } = await admin(['clients', 'erase', client])
     expect(code).toBe(0)
     expect(text).toMatch(/settled jobs.* 1 +would be erased/)
     expect(text).not.toMatch(/\d +erased/)
@@ -68,7 +43,7 @@ describe('clients erase', () => {
       true,
       expect.objectContaining({ version: 1 }),
     ])
-    expect((await admin('audit')).text).not.toContain(client)
+    expect((await admin(['audit'])).text).not.toContain(client)
   })
 
   it('erases jobs, blobs and the record of one client, and leaves those of others', async () => {
@@ -79,7 +54,7 @@ describe('clients erase', () => {
     await put('2', { client: other, promptCid: 'prompt-2' })
     for (const cid of ['prompt-1', 'prompt-2']) await putBlob(cid, 'wallet')
     for (const address of [client, other]) await putClient(address)
-    const { code, text } = await admin('clients', 'erase', client, '--yes')
+    const { code, text } = await admin(['clients', 'erase', client, '--yes'])
     expect(code).toBe(0)
     expect(text).toContain('1 jobs, 1 sealed prompts and answers and its record')
     expect([await isThere('1'), await isThere('2')]).toEqual([false, true])
@@ -87,8 +62,8 @@ describe('clients erase', () => {
     expect(await store.findBlob('prompt-2')).toBeDefined()
     expect(await store.findClient(client)).toBeUndefined()
     expect(await store.findClient(other)).toBeDefined()
-    expect((await admin('audit')).text).toContain(`clients erase ${client} --yes`)
-    expect((await admin('clients', 'erase', client)).code).toBe(1)
+    expect((await admin(['audit'])).text).toContain(`clients erase ${client} --yes`)
+    expect((await admin(['clients', 'erase', client])).code).toBe(1)
     await store.close()
     const bytes = readFileSync(file)
     for (const gone of ['of prompt-1', 'secret-path']) expect(bytes.includes(gone)).toBe(false)
@@ -99,7 +74,7 @@ describe('clients erase', () => {
     await put('1', { promptCid: 'copied' })
     await put('2', { client: other, promptCid: 'copied' }, sampleJob())
     for (const cid of ['copied', outputCid]) await putBlob(cid, 'node')
-    const { text } = await admin('clients', 'erase', client, '--yes')
+    const { text } = await admin(['clients', 'erase', client, '--yes'])
     expect(text).toMatch(/blobs that other jobs name, too +1 +stay/)
     expect(await store.findBlob('copied')).toBeDefined()
     expect(await store.findBlob(outputCid)).toBeUndefined()
@@ -112,7 +87,7 @@ describe('clients erase', () => {
       outbox: [{ id: 1, effect: { type: 'commit-result' }, attempts: 0, dueAt: 1 }],
     })
     await putClient(client)
-    const { text } = await admin('clients', 'erase', client, '--yes')
+    const { text } = await admin(['clients', 'erase', client, '--yes'])
     expect(text).toMatch(/jobs that run or have effects to deliver +2 +stay/)
     expect([await isThere('1'), await isThere('2'), await isThere('3')]).toEqual([
       false,
@@ -127,13 +102,13 @@ describe('clients erase', () => {
       const id = aJobId(`0x${at.toString(16).padStart(64, '0')}`)
       await put('0', { id, createdAt: at % 3 })
     }
-    const { text } = await admin('clients', 'erase', client, '--yes', '--json')
+    const { text } = await admin(['clients', 'erase', client, '--yes', '--json'])
     expect(JSON.parse(text)).toMatchObject({ erased: true, jobs: 405, open_jobs: [] })
     expect(await store.countJobsOfClient(client, { since: 0 })).toBe(0)
   })
 
   it('refuses what is no address, and a flag that it has not', async () => {
-    expect((await admin('clients', 'erase', '0x12')).code).toBe(2)
-    expect((await admin('clients', 'erase', client, '--merge')).code).toBe(2)
+    expect((await admin(['clients', 'erase', '0x12'])).code).toBe(2)
+    expect((await admin(['clients', 'erase', client, '--merge'])).code).toBe(2)
   })
 })

@@ -1,28 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { createRevocations } from '../../../icl/records/revocations.ts'
 import { attestedNode } from '../../../icl/rules/eligibility.ts'
-import { runAdmin } from '../../../icl/start/admin.ts'
-import { openSqliteStore } from '../../../icl/store/sqlite/file.ts'
-import type { Store } from '../../../icl/store/store.ts'
 import { systemClock } from '../../../lib/system.ts'
 import { sampleReading } from '../../sample-reading.ts'
 import { nodeA, nodeB } from '../rules/sample-job.ts'
+import { admin, freshStore, store } from './admin-store.ts'
 
-let folder: string
-let file: string
-let store: Store
-beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-revoke-'))
-  file = join(folder, 'icl.db')
-  store = await openSqliteStore(file)
-})
-afterEach(async () => {
-  await store.close()
-  rmSync(folder, { recursive: true, force: true })
-})
+freshStore()
 
 const hour = 3_600_000
 const tpmA = { ek: 'aa'.repeat(32), ak: `000b${'ab'.repeat(32)}` }
@@ -49,17 +33,6 @@ async function attest(address: typeof nodeA, id: string, tpm: typeof tpmA): Prom
   await store.save({ kind: 'key', key, value: address, now, expiresAt: now + hour })
 }
 
-async function admin(...args: readonly string[]) {
-  const printed: string[] = []
-  const complained: string[] = []
-  const code = await runAdmin(args, {
-    environment: { SVC_ICL_DATABASE_URL: `sqlite:${file}` },
-    print: (line) => void printed.push(line),
-    complain: (line) => void complained.push(line),
-  })
-  return { code, text: printed.join('\n'), error: complained.join('\n') }
-}
-
 const attested = async () => (await store.listNodes(Date.now())).map(({ address }) => address)
 const revocations = () => createRevocations({ store, clock: systemClock }, new Set())
 
@@ -74,19 +47,19 @@ describe('revoke', () => {
     ['--ak', tpmA.ak],
     ['--jti', 'jti-a'],
   ])('%s ends the certificates that stand on it, and no others', async (flag, id) => {
-    const { code, text } = await admin('revoke', flag, id)
+    const { code, text } = await admin(['revoke', flag, id])
     expect([code, text]).toEqual([0, expect.stringContaining(nodeA)])
     expect(await attested()).toEqual([nodeB])
-    expect((await admin('audit')).text).toContain(`revoke ${flag}`)
+    expect((await admin(['audit'])).text).toContain(`revoke ${flag}`)
   })
 
   it('of a TPM that nobody uses is remembered, until it is lifted', async () => {
     const ek = 'cc'.repeat(32)
-    expect((await admin('revoke', '--ek', ek)).text).toContain('no certificate stood on it')
+    expect((await admin(['revoke', '--ek', ek])).text).toContain('no certificate stood on it')
     expect(await revocations().includes([{ kind: 'ek', id: ek }])).toBe(true)
-    expect((await admin('unrevoke', '--ek', ek)).code).toBe(0)
+    expect((await admin(['unrevoke', '--ek', ek])).code).toBe(0)
     expect(await revocations().includes([{ kind: 'ek', id: ek }])).toBe(false)
-    expect((await admin('unrevoke', '--ek', ek)).code).toBe(1)
+    expect((await admin(['unrevoke', '--ek', ek])).code).toBe(1)
   })
 
   it.each([
@@ -98,13 +71,13 @@ describe('revoke', () => {
     [['unrevoke']],
     [['unrevoke', '--jti', 'jti-a']],
   ])('%j is wrong usage', async (args) => {
-    expect((await admin(...args)).code).toBe(2)
+    expect((await admin(args)).code).toBe(2)
     expect(await attested()).toHaveLength(2)
   })
 
   it('and release-ek ends the certificate that stands on the TPM', async () => {
-    expect((await admin('release-ek', tpmA.ek)).code).toBe(0)
+    expect((await admin(['release-ek', tpmA.ek])).code).toBe(0)
     expect(await attested()).toEqual([nodeB])
-    expect((await admin('nodes', 'show', nodeB)).code).toBe(0)
+    expect((await admin(['nodes', 'show', nodeB])).code).toBe(0)
   })
 })
