@@ -1,19 +1,16 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Blobs } from '../../icl/blobs/blobs.ts'
 import { requestBudgetMs } from '../../icl/http/budget.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import { freshIcl, icl, startIcl } from '../icl/fresh-icl.ts'
 import { listedKey, storedKey } from '../icl/test-client.ts'
-import { beat, createTestIcl, joinNode, modelId, type TestIcl, walletOf } from '../icl/test-icl.ts'
+import { beat, joinNode, modelId, walletOf } from '../icl/test-icl.ts'
 
 // Callers give up after 15 s, and 10 s after the time for which they asked to be held.
 const shortestPatienceMs = 10_000
 
-let icl: TestIcl
-beforeEach(async () => {
-  icl = await createTestIcl()
-})
-afterEach(() => icl.stop())
+freshIcl()
 
 /** What a call ends with, and how long that took by the ICL's clock. */
 async function timed(work: Promise<unknown>) {
@@ -140,7 +137,7 @@ describe('a blob store that hangs', () => {
   it('is told as such', async () => {
     await icl.stop()
     const hanging = { ...icl.deps.blobs, get: () => new Promise<undefined>(() => {}) }
-    icl = await createTestIcl({ blobs: hanging })
+    await startIcl({ blobs: hanging })
     const cid = 'bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy'
     const { outcome, ms } = await timed(icl.api().getBlob({ params: { cid } }))
     expect(outcome).toMatchObject({ code: 'unavailable' })
@@ -155,7 +152,7 @@ describe('a blob store that hangs', () => {
       signals.push(signal)
       return new Promise(() => {})
     }
-    icl = await createTestIcl({ blobs: { ...icl.deps.blobs, put } })
+    await startIcl({ blobs: { ...icl.deps.blobs, put } })
     const body = new Uint8Array(99).fill(1)
     const query = storedKey(icl, 'client')
     const upload = icl.api(walletOf('client').signer).putBlob({ query, body })

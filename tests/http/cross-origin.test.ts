@@ -1,20 +1,18 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { createApp } from '../../icl/app.ts'
 import { type AllowedOrigins, openAccess } from '../../icl/rules/access.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { signedHeaders } from '../../lib/request-signature.ts'
+import { icl, startIcl } from '../icl/fresh-icl.ts'
 import { submit } from '../icl/test-client.ts'
-import { createTestIcl, joinNodes, origin, type TestIcl, walletOf } from '../icl/test-icl.ts'
+import { joinNodes, origin, walletOf } from '../icl/test-icl.ts'
 
 const page = 'https://app.example'
 const stranger = 'https://stranger.example'
 
-let icl: TestIcl
-afterEach(() => icl.stop())
-
 /** Calls an ICL that allows these origins, as a page of one. */
 async function allowing(origins: AllowedOrigins, requests = 1_000) {
-  icl = await createTestIcl()
+  await startIcl()
   const rates = { address: { requests, seconds: 60 } }
   const app = createApp({ ...icl.deps, access: { ...openAccess, origins, rates } })
   return async (path: string, from: string, init: RequestInit = {}) => {

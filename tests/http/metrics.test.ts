@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { createStoredBlobs } from '../../icl/blobs/stored.ts'
 import type { Dependencies } from '../../icl/dependencies.ts'
 import { openAccess } from '../../icl/rules/access.ts'
@@ -10,18 +10,16 @@ import { createMemoryStore } from '../../icl/store/memory/store.ts'
 import { instrumented } from '../../icl/telemetry/instrumented.ts'
 import { endpoints } from '../../lib/endpoints.ts'
 import { createFakeChain, type FakeChain } from '../icl/fake-chain.ts'
+import { icl, startIcl } from '../icl/fresh-icl.ts'
 import { runJob } from '../icl/run-job.ts'
 import { submit } from '../icl/test-client.ts'
-import { createTestIcl, joinNodes, origin, type TestIcl } from '../icl/test-icl.ts'
+import { joinNodes, origin } from '../icl/test-icl.ts'
 import { createVirtualClock } from '../virtual-clock.ts'
-
-let icl: TestIcl
-afterEach(() => icl.stop())
 
 async function start(changes: Partial<Dependencies> = {}) {
   const metrics = createPrometheus(createMachine(() => {}).figures)
   const store = instrumented('store', createMemoryStore(), metrics)
-  icl = await createTestIcl({ metrics, store, ...changes })
+  await startIcl({ metrics, store, ...changes })
   const nodes = await joinNodes(icl, 3)
   return nodes
 }
@@ -115,7 +113,7 @@ describe('the metrics', () => {
     if (!figures) throw new Error('a machine has figures')
     const unknown = { openFiles: () => undefined, openFilesLimit: () => undefined }
     await icl.stop()
-    icl = await createTestIcl({ metrics: createPrometheus({ ...figures, ...unknown }) })
+    await startIcl({ metrics: createPrometheus({ ...figures, ...unknown }) })
     expect((await scrape()).text).not.toMatch(/^process_(open|max)_fds/m)
   })
 

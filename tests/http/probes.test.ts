@@ -1,12 +1,10 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { createMemoryStore } from '../../icl/store/memory/store.ts'
 import type { Store, StoreStatus } from '../../icl/store/store.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import { icl, startIcl } from '../icl/fresh-icl.ts'
 import { nodeA } from '../icl/rules/sample-job.ts'
-import { createTestIcl, origin, type TestIcl } from '../icl/test-icl.ts'
-
-let icl: TestIcl
-afterEach(() => icl.stop())
+import { origin } from '../icl/test-icl.ts'
 
 /** A store that says how it is as a test wants it. */
 async function startWith(status: Partial<StoreStatus>, ping: () => Promise<void> = async () => {}) {
@@ -15,7 +13,7 @@ async function startWith(status: Partial<StoreStatus>, ping: () => Promise<void>
     status: () => ({ connected: true, writable: true, reasons: [], ...status }),
     ping,
   }
-  icl = await createTestIcl({ store: Object.assign(Object.create(memory), told) })
+  await startIcl({ store: Object.assign(Object.create(memory), told) })
 }
 
 async function probe(path: string) {
@@ -170,7 +168,7 @@ it('a record that cannot be read is said to be one, to whom asks for it and in t
     hint: 'Restore the last backup.',
   })
   const findNode = () => Promise.reject(refusal)
-  icl = await createTestIcl({
+  await startIcl({
     store: Object.assign(Object.create(createMemoryStore()), { findNode }),
   })
   const { status, body } = await probe(`/v1/nodes/${nodeA}`)

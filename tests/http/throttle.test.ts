@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { createApp } from '../../icl/app.ts'
 import { openAccess } from '../../icl/rules/access.ts'
 import { type Api, createApi } from '../../lib/api.ts'
@@ -7,22 +7,13 @@ import type { RequestSigner } from '../../lib/request-signature.ts'
 import type { RateName } from '../../lib/schemas/network.ts'
 import { systemRandom } from '../../lib/system.ts'
 import { codeOf } from '../code-of.ts'
+import { icl, startIcl } from '../icl/fresh-icl.ts'
 import { storedKey, submit } from '../icl/test-client.ts'
-import {
-  createTestIcl,
-  joinNode,
-  modelId,
-  origin,
-  type TestIcl,
-  walletOf,
-} from '../icl/test-icl.ts'
-
-let icl: TestIcl
-afterEach(() => icl.stop())
+import { joinNode, modelId, origin, walletOf } from '../icl/test-icl.ts'
 
 /** The same ICL with limits, called from an address. */
 async function limited(names: readonly RateName[], requests = 3) {
-  icl = await createTestIcl()
+  await startIcl()
   for (const name of ['n1', 'n2', 'n3']) await joinNode(icl, name)
   const rates = Object.fromEntries(names.map((name) => [name, { requests, seconds: 60 }]))
   const app = createApp({ ...icl.deps, access: { ...openAccess, rates } })

@@ -1,15 +1,13 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { receiptHash, verifyReceipt } from '../../lib/receipt.ts'
 import { codeOf } from '../code-of.ts'
+import { icl, startIcl } from './fresh-icl.ts'
 import { claim, commitTo, offersOf, ownAssignment, reveal } from './node-steps.ts'
 import { answerJob, runJob } from './run-job.ts'
-import { createTestIcl, joinNodes, type TestIcl, type TestNode } from './test-icl.ts'
-
-let icl: TestIcl
-afterEach(() => icl.stop())
+import { joinNodes, type TestNode } from './test-icl.ts'
 
 async function join(count: number): Promise<TestNode[]> {
-  icl = await createTestIcl()
+  await startIcl()
   const nodes = await joinNodes(icl, count)
   return nodes
 }

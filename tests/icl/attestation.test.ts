@@ -1,26 +1,15 @@
 import { decodeJwt, decodeProtectedHeader, importJWK, type JWK, jwtVerify } from 'jose'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { toBase64Url, utf8 } from '../../lib/digest.ts'
 import { signedHeaders } from '../../lib/request-signature.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import { codeOf } from '../code-of.ts'
 import { weakKeys } from '../runtimes/inside/ed25519-vectors.ts'
 import { grantFor, grantOf, privateKeyOf } from '../sample-reading.ts'
-import {
-  attestationOf,
-  beat,
-  createTestIcl,
-  joinNode,
-  origin,
-  type TestIcl,
-  walletOf,
-} from './test-icl.ts'
+import { freshIcl, icl, startIcl } from './fresh-icl.ts'
+import { attestationOf, beat, joinNode, origin, type TestIcl, walletOf } from './test-icl.ts'
 
-let icl: TestIcl
-beforeEach(async () => {
-  icl = await createTestIcl()
-})
-afterEach(() => icl.stop())
+freshIcl()
 
 const name = 'n1'
 const key = () => signingKeyFromSeed(new Uint8Array(32).fill(4))
@@ -175,7 +164,7 @@ describe('mock attestation', () => {
 
   it('is refused where the operator has not turned it on', async () => {
     await icl.stop()
-    icl = await createTestIcl({ mockAttestationKey: undefined })
+    await startIcl({ mockAttestationKey: undefined })
     const { api, nonce } = await challenge()
     const body = await attestationOf(name, nonce, await key(), inSeconds(86_400))
     expect(await codeOf(api.verifyAttestation({ body }))).toBe('attestation-backend-refused')

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { sendWhatLasts } from '../../icl/background/send-what-lasts.ts'
 import { createMemoryStore } from '../../icl/store/memory/store.ts'
 import type { Commits } from '../../icl/store/store.ts'
@@ -8,12 +8,12 @@ import { endpoints } from '../../lib/endpoints.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { aHash } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
+import { icl, startIcl } from './fresh-icl.ts'
 import { claim, offersOf } from './node-steps.ts'
 import { runJob } from './run-job.ts'
 import { submit } from './test-client.ts'
 import {
   attestationOf,
-  createTestIcl,
   joinNodes,
   origin,
   sessionKeyOf,
@@ -57,9 +57,6 @@ function createDisk() {
   }
 }
 
-let icl: TestIcl | undefined
-afterEach(() => icl?.stop())
-
 async function start() {
   const disk = createDisk()
   const sent: string[] = []
@@ -71,8 +68,7 @@ async function start() {
     },
   }
   const store = { ...createMemoryStore(), commits: disk.commits }
-  const own = await createTestIcl({ store, webhooks })
-  icl = own
+  const own = await startIcl({ store, webhooks })
   const { activate, commitResults } = own.chain
   own.chain.activate = async (...args) => {
     sent.push('activate')

@@ -1,21 +1,18 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { createMemoryStore } from '../../icl/store/memory/store.ts'
 import type { Store } from '../../icl/store/store.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { codeOf } from '../code-of.ts'
+import { icl, startIcl } from './fresh-icl.ts'
 import { claim, commitTo, offersOf, ownAssignment } from './node-steps.ts'
 import { at, useReplicas } from './replica-set.ts'
 import { submit } from './test-client.ts'
-import { createTestIcl, joinNodes, type TestIcl, type TestNode } from './test-icl.ts'
+import { joinNodes, type TestIcl, type TestNode } from './test-icl.ts'
 
 const { pair } = useReplicas()
 
-let icl: TestIcl | undefined
-afterEach(() => icl?.stop())
-
 async function start(count = 3, store: Store = createMemoryStore()) {
-  const own = await createTestIcl({ store })
-  icl = own
+  const own = await startIcl({ store })
   return { icl: own, nodes: await joinNodes(own, count) }
 }
 

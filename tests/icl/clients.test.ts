@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { placesOf } from '../../icl/operations/admit-client.ts'
 import { listJobs } from '../../icl/operations/list-jobs.ts'
 import { openAccess } from '../../icl/rules/access.ts'
@@ -8,16 +8,14 @@ import { ProblemError } from '../../lib/problem.ts'
 import { dayMs } from '../../lib/time.ts'
 import { aJobId } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
+import { icl, startIcl } from './fresh-icl.ts'
 import { sampleJob } from './rules/sample-job.ts'
 import { storedKey, submit } from './test-client.ts'
-import { createTestIcl, joinNode, type TestIcl, walletOf } from './test-icl.ts'
-
-let icl: TestIcl
-afterEach(() => icl.stop())
+import { createTestIcl, joinNode, walletOf } from './test-icl.ts'
 
 const names = ['n1', 'n2', 'n3', 'n4', 'n5', 'n6']
 const start = async (changes: Parameters<typeof createTestIcl>[0] = {}) => {
-  icl = await createTestIcl(changes)
+  await startIcl(changes)
   for (const name of names) await joinNode(icl, name)
 }
 
@@ -95,7 +93,7 @@ describe('the places of a client', () => {
   }
 
   it('are never more than there are, however many submissions come at once', async () => {
-    icl = await createTestIcl({
+    await startIcl({
       access: { ...openAccess, jobsPerDay: 5 },
       limits: { ...defaultJobLimits, maxJobsPerClient: 3 },
     })
@@ -108,7 +106,7 @@ describe('the places of a client', () => {
   })
 
   it('become free when their job has settled, or was never saved until its deadline', async () => {
-    icl = await createTestIcl({
+    await startIcl({
       access: { ...openAccess, jobsPerDay: 3 },
       limits: { ...defaultJobLimits, maxJobsPerClient: 1 },
     })
@@ -142,7 +140,7 @@ it('a submission that fails takes no place', async () => {
 
 describe('the list of own jobs', () => {
   it('has every job once, newest first, a page at a time', async () => {
-    icl = await createTestIcl()
+    await startIcl()
     const { address } = walletOf('client')
     const promptCid = `bafkrei${'a'.repeat(52)}`
     const now = icl.clock.now()

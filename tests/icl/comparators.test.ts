@@ -1,31 +1,13 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { ineligibleReasons } from '../../icl/rules/eligibility.ts'
 import { noFormerRuns } from '../../icl/rules/runs.ts'
 import { newcomer } from '../../lib/reputation.ts'
 import { sampleNetwork } from '../sample-network.ts'
 import { sampleReading } from '../sample-reading.ts'
 import { activeNode } from './fake-chain.ts'
+import { startIcl } from './fresh-icl.ts'
 import { listedKey } from './test-client.ts'
-import {
-  createTestIcl,
-  joinNode,
-  modelId,
-  origin,
-  type TestIcl,
-  type TestNode,
-  walletOf,
-} from './test-icl.ts'
-
-let icl: TestIcl | undefined
-afterEach(async () => {
-  await icl?.stop()
-  icl = undefined
-})
-
-const world = async () => {
-  icl = await createTestIcl()
-  return icl
-}
+import { joinNode, modelId, origin, type TestIcl, type TestNode, walletOf } from './test-icl.ts'
 
 const beatWith = ({ clock }: TestIcl, node: TestNode, supported: string[]) =>
   node.api.postHeartbeat({
@@ -46,7 +28,7 @@ const previewOf = (at: TestIcl, comparator?: 'exact' | 'similar/2') => {
 
 describe('what a prompt needs', () => {
   it('is put only before nodes that said that they take it, which is published', async () => {
-    const at = await world()
+    const at = await startIcl()
     const nodes = await Promise.all(['a', 'b', 'c', 'd'].map((name) => joinNode(at, name)))
     const tell = (node: TestNode, parts: string[]) =>
       node.api.postHeartbeat({
@@ -84,7 +66,7 @@ describe('what a prompt needs', () => {
 
 describe('the comparator of a job', () => {
   it('is done only by nodes that say they can', async () => {
-    const at = await world()
+    const at = await startIcl()
     const nodes = await Promise.all(['a', 'b', 'c', 'd'].map((name) => joinNode(at, name)))
     for (const node of nodes) await beatWith(at, node, ['exact', 'later/7'])
     await at.clock.advance(1_100)
@@ -100,8 +82,7 @@ describe('the comparator of a job', () => {
 
   it('is the default for a preview that names none, as it is for the job', async () => {
     const network = sampleNetwork({ public_url: origin, default_comparator: 'similar/2' })
-    const at = await createTestIcl({ network })
-    icl = at
+    const at = await startIcl({ network })
     const nodes = await Promise.all(['a', 'b', 'c', 'd'].map((name) => joinNode(at, name)))
     for (const node of nodes) await beatWith(at, node, ['exact'])
     await at.clock.advance(1_100)

@@ -1,20 +1,18 @@
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { endedWithout, inferenceError } from '../../lib/client/inference.ts'
 import type { Address, JobId } from '../../lib/codecs.ts'
 import { verifyReceipt } from '../../lib/receipt.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { anAddress } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
+import { icl, startIcl } from './fresh-icl.ts'
 import { abortTurn, check, deliver, deliveryOf, givenIn, ownAssignment } from './node-steps.ts'
 import { answerJob, checkAll, delivererOf } from './run-job.ts'
-import { createTestIcl, joinNodes, type TestIcl, type TestNode } from './test-icl.ts'
-
-let icl: TestIcl
-afterEach(() => icl.stop())
+import { joinNodes, type TestNode } from './test-icl.ts'
 
 /** A job whose nodes have given these answers, its deliverer, and the other members of the agreement. */
 async function agreed(answers: readonly string[] = ['yes', 'yes', 'yes'], pool = answers.length) {
-  icl = await createTestIcl()
+  await startIcl()
   const nodes = await joinNodes(icl, pool)
   const answered = await answerJob(icl, nodes, answers)
   const { job, jobId, seated } = answered

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { toBase64Url } from '../../lib/digest.ts'
 import { faultEvidenceHash, faultIdOf, verifyFault } from '../../lib/fault.ts'
 import { type NodeStatement, signed } from '../../lib/statements.ts'
@@ -8,12 +8,10 @@ import { aHash, anAddress } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
 import { sampleNetwork } from '../sample-network.ts'
 import { coordinator } from './fake-chain.ts'
+import { icl, startIcl } from './fresh-icl.ts'
 import { deliveryOf, givenIn, verdictOf } from './node-steps.ts'
 import { answerJob, checkAll, delivererOf, expire } from './run-job.ts'
-import { createTestIcl, joinNodes, origin, type TestIcl, type TestNode } from './test-icl.ts'
-
-let icl: TestIcl
-afterEach(() => icl.stop())
+import { joinNodes, origin, type TestNode } from './test-icl.ts'
 
 const slashWei = 5_000_000_000_000_000n
 const minuteMs = 60_000
@@ -26,7 +24,7 @@ async function startJob(answers: readonly string[] = ['yes', 'yes', 'yes'], wei 
     coordinator,
     slash_wei: wei,
   })
-  icl = await createTestIcl({ network })
+  await startIcl({ network })
   const nodes = await joinNodes(icl, 4)
   const { job, jobId, seated } = await answerJob(icl, nodes, answers)
   const deliverer = (await delivererOf(seated, jobId))!

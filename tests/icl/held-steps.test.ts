@@ -1,7 +1,8 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { JobId } from '../../lib/codecs.ts'
 import { commitmentOf } from '../../lib/statements.ts'
 import { codeOf } from '../code-of.ts'
+import { icl, startIcl } from './fresh-icl.ts'
 import {
   answerOf,
   claim,
@@ -17,18 +18,15 @@ import {
 import { at, useReplicas } from './replica-set.ts'
 import { delivererOf } from './run-job.ts'
 import { submit } from './test-client.ts'
-import { createTestIcl, joinNodes, type TestIcl, type TestNode } from './test-icl.ts'
+import { joinNodes, type TestIcl, type TestNode } from './test-icl.ts'
 
 const { pair } = useReplicas()
-
-let icl: TestIcl | undefined
-afterEach(() => icl?.stop())
 
 type Three = [TestNode, TestNode, TestNode]
 
 /** A job of three nodes that have claimed it. */
 async function claimedJob() {
-  icl = await createTestIcl()
+  await startIcl()
   const nodes = (await joinNodes(icl, 3)) as Three
   const job = await submit(icl)
   const claims = await Promise.all(nodes.map((node) => claim(node)))

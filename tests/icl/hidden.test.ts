@@ -1,18 +1,16 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { toBase64Url } from '../../lib/digest.ts'
 import { signed } from '../../lib/statements.ts'
 import { codeOf } from '../code-of.ts'
+import { icl, startIcl } from './fresh-icl.ts'
 import { check, claim, commitTo, deliver, givenIn, reveal } from './node-steps.ts'
 import { checkAll, delivererOf } from './run-job.ts'
 import { submit } from './test-client.ts'
-import { createTestIcl, joinNodes, origin, type TestIcl, type TestNode } from './test-icl.ts'
-
-let icl: TestIcl
-afterEach(() => icl.stop())
+import { joinNodes, origin, type TestNode } from './test-icl.ts'
 
 /** A job whose quorum has claimed, in a pool of five. */
 async function begin() {
-  icl = await createTestIcl()
+  await startIcl()
   const nodes = await joinNodes(icl, 5)
   const job = await submit(icl)
   const { jobId } = job

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { canonicalJson } from '../../lib/canonical-json.ts'
 import { type ReputationCode, standingOf } from '../../lib/reputation.ts'
@@ -6,15 +6,13 @@ import { ReputationStatement } from '../../lib/schemas/nodes.ts'
 import { verifySignature } from '../../lib/session-key.ts'
 import { aJobId } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
+import { icl, startIcl } from './fresh-icl.ts'
 import { runJob } from './run-job.ts'
-import { createTestIcl, joinNode, joinNodes, type TestIcl, walletOf } from './test-icl.ts'
-
-let icl: TestIcl
-afterEach(() => icl.stop())
+import { joinNode, joinNodes, walletOf } from './test-icl.ts'
 
 describe('the events of a node', () => {
   it('are signed by a published key, and add up to its record', async () => {
-    icl = await createTestIcl()
+    await startIcl()
     const nodes = await joinNodes(icl, 3)
     const { deliverer, job } = await runJob(icl, nodes, ['yes', 'yes', 'yes'])
     await icl.clock.advance(2_000)
@@ -44,7 +42,7 @@ describe('the events of a node', () => {
   })
 
   it('come newest first, each once, a hundred a page', async () => {
-    icl = await createTestIcl()
+    await startIcl()
     const { address } = await joinNode(icl, 'n1')
     const other = await joinNode(icl, 'n2')
     for (let index = 0; index < 250; index++) {
@@ -73,7 +71,7 @@ describe('the events of a node', () => {
   })
 
   it('of a node that never attested do not exist', async () => {
-    icl = await createTestIcl()
+    await startIcl()
     const { address } = walletOf('nobody')
     const call = icl.api().getNodeEvents({ params: { address }, query: {} })
     expect(await codeOf(call)).toBe('node-not-found')

@@ -1,19 +1,17 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Api } from '../../lib/api.ts'
 import { getRecord } from '../../lib/client/get-record.ts'
 import type { JobRecord } from '../../lib/schemas/record.ts'
 import { signed } from '../../lib/statements.ts'
 import { aHash, aJobId } from '../branded.ts'
 import { codeOf } from '../code-of.ts'
+import { icl, startIcl } from './fresh-icl.ts'
 import { check, deliver, givenIn } from './node-steps.ts'
 import { answerJob, checkAll, delivererOf, runJob } from './run-job.ts'
-import { createTestIcl, joinNodes, type TestIcl, type TestNode, walletOf } from './test-icl.ts'
-
-let icl: TestIcl
-afterEach(() => icl.stop())
+import { joinNodes, type TestNode, walletOf } from './test-icl.ts'
 
 async function join(count: number): Promise<TestNode[]> {
-  icl = await createTestIcl()
+  await startIcl()
   const nodes = await joinNodes(icl, count)
   return nodes
 }

@@ -1,23 +1,16 @@
 import type { PublicClient } from 'viem'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { cached } from '../../icl/async/cached.ts'
 import { createNodeStates } from '../../icl/chain/node-states.ts'
 import { createMemoryStore } from '../../icl/store/memory/store.ts'
 import type { Webhooks } from '../../icl/webhooks/webhooks.ts'
 import { anAddress } from '../branded.ts'
 import { createVirtualClock } from '../virtual-clock.ts'
+import { icl, startIcl } from './fresh-icl.ts'
 import { useReplicas } from './replica-set.ts'
 import { runJob } from './run-job.ts'
 import { submit } from './test-client.ts'
-import {
-  beThere,
-  createShared,
-  createTestIcl,
-  joinNode,
-  joinNodes,
-  modelId,
-  type TestIcl,
-} from './test-icl.ts'
+import { beThere, createShared, joinNode, joinNodes, modelId } from './test-icl.ts'
 
 const hoursMs = 2 * 3_600_000
 
@@ -26,12 +19,6 @@ const leaps = [
   ['back', -hoursMs],
   ['ahead', hoursMs],
 ] as const
-
-let icl: TestIcl | undefined
-afterEach(async () => {
-  await icl?.stop()
-  icl = undefined
-})
 
 describe.each(leaps)('when the clock is set %s', (_, leapMs) => {
   it('what is cached for a second is cached for a second', async () => {
@@ -61,7 +48,7 @@ describe.each(leaps)('when the clock is set %s', (_, leapMs) => {
   })
 
   it('probes see within seconds that the chain is away', async () => {
-    icl = await createTestIcl()
+    await startIcl()
     const { clock, chain, api } = icl
     expect(await api().getHealth()).toMatchObject({ chain_connected: true })
     clock.leap(leapMs)
@@ -72,7 +59,7 @@ describe.each(leaps)('when the clock is set %s', (_, leapMs) => {
   })
 
   it('a certificate that another process revoked counts no more', async () => {
-    icl = await createTestIcl()
+    await startIcl()
     const { clock, deps } = icl
     const node = await joinNode(icl, 'n1')
     const found = await deps.store.findNode(node.address)
@@ -146,7 +133,7 @@ describe('an ICL whose clock was hours ahead', () => {
 
   it('draws from a pool of the nodes that are there, once it is right', async () => {
     const aheadMs = 140_000
-    icl = await createTestIcl()
+    await startIcl()
     const { clock, api } = icl
     const query = { model_id: modelId, min_tier: 0, verifier_count: 2 }
     const early = await joinNodes(icl, 3)
@@ -162,7 +149,7 @@ describe('an ICL whose clock was hours ahead', () => {
 
   it('takes jobs of the same pool, once it is right', async () => {
     const aheadMs = 140_000
-    icl = await createTestIcl()
+    await startIcl()
     const { clock, api } = icl
     const query = { model_id: modelId, min_tier: 0, verifier_count: 2 }
     const nodes = await joinNodes(icl, 3)

@@ -1,24 +1,15 @@
-import { afterEach, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { noPool } from '../../../icl/admin/context.ts'
 import { banNode, unbanNode } from '../../../icl/records/bans.ts'
 import { createMemoryStore } from '../../../icl/store/memory/store.ts'
 import type { Store } from '../../../icl/store/store.ts'
 import { signingKeyFromSeed } from '../../../lib/session-key.ts'
 import { codeOf } from '../../code-of.ts'
+import { icl, startIcl } from '../fresh-icl.ts'
 import { claim, commitTo, offersOf } from '../node-steps.ts'
 import { runJob } from '../run-job.ts'
 import { submit } from '../test-client.ts'
-import {
-  attestationOf,
-  beat,
-  createTestIcl,
-  joinNodes,
-  type TestIcl,
-  walletOf,
-} from '../test-icl.ts'
-
-let icl: TestIcl
-afterEach(() => icl.stop())
+import { attestationOf, beat, joinNodes, walletOf } from '../test-icl.ts'
 
 const attest = async (name: string) => {
   const { address, signer } = walletOf(name)
@@ -30,7 +21,7 @@ const attest = async (name: string) => {
 }
 
 it('a banned node has no part in anything until it is let in again', async () => {
-  icl = await createTestIcl()
+  await startIcl()
   const nodes = await joinNodes(icl, 4)
   const [first] = nodes
   if (!first) throw new RangeError('There is no node')
@@ -45,7 +36,7 @@ it('a banned node has no part in anything until it is let in again', async () =>
 })
 
 it('what a banned node was doing goes to another', async () => {
-  icl = await createTestIcl()
+  await startIcl()
   const nodes = await joinNodes(icl, 4)
   const job = await submit(icl)
   const drawn = [job.leader, ...job.verifiers]
@@ -80,7 +71,7 @@ it('a node that attests at the very moment of its ban is banned', async () => {
       return store.saveAll(writes, writeId)
     },
   }
-  icl = await createTestIcl({ store: slow })
+  await startIcl({ store: slow })
   expect(await attest('n1')).toBe('node-banned')
   expect(isBanned).toBe(true)
   expect(await store.listNodes(icl.clock.now())).toEqual([])
