@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readdir, readFile, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
+import { testFolder } from '../test-folder.ts'
 
 type Installed = {
   readonly isInstalled: (root: string) => boolean
@@ -33,9 +33,8 @@ const { withLock } = (await import(urlOf('setup-lock'))) as SetupLock
 
 let root = ''
 beforeEach(async () => {
-  root = await mkdtemp(join(tmpdir(), 'svc-setup-test-'))
+  root = testFolder()
 })
-afterEach(() => rm(root, { recursive: true, force: true }))
 
 describe('whether the packages are installed', () => {
   const lock = () => join(root, 'package-lock.json')

@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { createProcesses } from '../../demo/processes.ts'
 import { startStandIn } from '../../demo/standin-process.ts'
 import { readScript, turnOf } from '../../demo/standin-script.ts'
+import { testFolder } from '../test-folder.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const example = join(root, 'demo', 'agent-script.json')
@@ -28,24 +29,20 @@ describe('a script of the stand-in', () => {
   })
 
   it('is refused for a mistake, with its place', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'svc-script-'))
-    try {
-      const path = join(folder, 'script.json')
-      const wrong = {
-        conversations: [{ when: 'a', turns: [{ calls: [{ name: 'a b', arguments: {} }] }] }],
-      }
-      for (const [content, words] of [
-        ['{', 'cannot be used'],
-        [JSON.stringify(wrong), 'conversations.0.turns.0'],
-        [JSON.stringify({ conversations: [{ when: '', turns: [] }] }), 'conversations.0.when'],
-      ] as const) {
-        await writeFile(path, content)
-        await expect(readScript(path)).rejects.toThrow(words)
-      }
-      await expect(readScript(join(folder, 'none'))).rejects.toThrow('ENOENT')
-    } finally {
-      await rm(folder, { recursive: true, force: true })
+    const folder = testFolder()
+    const path = join(folder, 'script.json')
+    const wrong = {
+      conversations: [{ when: 'a', turns: [{ calls: [{ name: 'a b', arguments: {} }] }] }],
     }
+    for (const [content, words] of [
+      ['{', 'cannot be used'],
+      [JSON.stringify(wrong), 'conversations.0.turns.0'],
+      [JSON.stringify({ conversations: [{ when: '', turns: [] }] }), 'conversations.0.when'],
+    ] as const) {
+      await writeFile(path, content)
+      await expect(readScript(path)).rejects.toThrow(words)
+    }
+    await expect(readScript(join(folder, 'none'))).rejects.toThrow('ENOENT')
   })
 
   it('is followed in both protocols', async () => {

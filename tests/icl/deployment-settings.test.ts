@@ -1,12 +1,12 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { readFileText } from '../../icl/start/machine.ts'
 import { parseSettings, settingsWarnings } from '../../icl/start/settings.ts'
 import { formatDeployment } from '../../lib/deployment.ts'
 import type { SvcError } from '../../lib/svc-error.ts'
 import { anAddress } from '../branded.ts'
+import { fileFolder } from '../test-folder.ts'
 
 const address = (byte: string) => `0x${byte.repeat(20)}` as const
 const good = {
@@ -18,7 +18,7 @@ const good = {
   SVC_ICL_TRUSTED_PROXIES: '1',
 }
 
-const folder = await mkdtemp(join(tmpdir(), 'svc-deployment-'))
+const folder = fileFolder()
 const file = join(folder, 'sepolia.json')
 const text = formatDeployment({
   network: 'sepolia',
@@ -37,7 +37,6 @@ const text = formatDeployment({
   },
 })
 await writeFile(file, text)
-afterAll(() => rm(folder, { recursive: true }))
 
 const parse = (changes: Record<string, string> = {}) =>
   parseSettings({ ...good, SVC_ICL_DEPLOYMENT: file, ...changes }, readFileText)

@@ -1,5 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { accessOf } from '../../icl/start/access.ts'
@@ -12,6 +11,7 @@ import {
 } from '../../icl/start/settings.ts'
 import type { SvcError } from '../../lib/svc-error.ts'
 import { sampleSettings } from '../sample-settings.ts'
+import { testFolder } from '../test-folder.ts'
 
 const address = `0x${'A1'.repeat(20)}`
 const good = {
@@ -186,17 +186,13 @@ describe('the settings of the ICL', () => {
       accessOf(parseSettings({ ...good, SVC_ICL_CLIENT_ALLOW_LIST: text }), readFileText).clients
     const other = `0x${'b2'.repeat(20)}`
     expect(clients(`${address}, ${other}`)).toEqual(new Set([address.toLowerCase(), other]))
-    const folder = await mkdtemp(join(tmpdir(), 'svc-clients-'))
-    try {
-      const file = join(folder, 'clients')
-      await writeFile(file, `# ours\n${address} # first\n\n${other}\n`)
-      expect(clients(file)).toEqual(new Set([address.toLowerCase(), other]))
-      await writeFile(file, `${address}\nnobody\n`)
-      expect(() => clients(file)).toThrow('entry 2 is not an address')
-      expect(() => clients(join(folder, 'missing'))).toThrow('cannot be read')
-    } finally {
-      await rm(folder, { recursive: true })
-    }
+    const folder = testFolder()
+    const file = join(folder, 'clients')
+    await writeFile(file, `# ours\n${address} # first\n\n${other}\n`)
+    expect(clients(file)).toEqual(new Set([address.toLowerCase(), other]))
+    await writeFile(file, `${address}\nnobody\n`)
+    expect(() => clients(file)).toThrow('entry 2 is not an address')
+    expect(() => clients(join(folder, 'missing'))).toThrow('cannot be read')
     expect(() => clients(`${address},0x12`)).toThrow('entry 2 is not an address')
     expect(accessOf(parseSettings(good), readFileText).clients).toBeUndefined()
   })

@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { readFileText } from '../../icl/start/machine.ts'
 import { parseSettings } from '../../icl/start/settings.ts'
 import { revokedTpmsOf, tpmTrustOf } from '../../icl/start/tpm.ts'
 import { sampleSettings } from '../sample-settings.ts'
+import { testFolder } from '../test-folder.ts'
 import { createVendor } from './attestation/tpm-vendor.ts'
 
 const needed = {
@@ -15,9 +15,8 @@ const settingsWith = (changes: Record<string, string>) => parseSettings({ ...nee
 
 let folder: string
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'svc-tpm-settings-'))
+  folder = testFolder()
 })
-afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 function file(name: string, content: string): string {
   const path = join(folder, name)

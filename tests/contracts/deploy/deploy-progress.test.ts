@@ -1,15 +1,13 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { buildContracts } from '../../../contracts/build.ts'
 import { openProgress, type SentContract } from '../../../contracts/deploy-progress.ts'
 import { aHash, anAddress } from '../../branded.ts'
 import { codeOf } from '../../code-of.ts'
+import { fileFolder } from '../../test-folder.ts'
 
-const folder = await mkdtemp(join(tmpdir(), 'svc-deploy-progress-'))
+const folder = fileFolder()
 await buildContracts()
-afterAll(() => rm(folder, { recursive: true, force: true }))
 
 const somebody = anAddress(`0x${'a1'.repeat(20)}`)
 const open = async (name: string) => {

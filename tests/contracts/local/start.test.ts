@@ -1,8 +1,7 @@
 import { spawn } from 'node:child_process'
-import { mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import { startAnvil } from '../../../contracts/local/anvil.ts'
 import { placeLocalTaskManager } from '../../../contracts/local/cofhe.ts'
 import { openCiphertexts } from '../../../contracts/local/coprocessor/ciphertexts.ts'
@@ -11,13 +10,13 @@ import { parseCoprocessorOptions } from '../../../contracts/local/coprocessor/op
 import { runCommand } from '../../../lib/host/run-command.ts'
 import { until } from '../../eventually.ts'
 import { isRunning } from '../../lib/host/coprocessor/processes.ts'
+import { testFolder } from '../../test-folder.ts'
 import { childrenOf } from './children.ts'
 
 let folder = ''
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'svc-coprocessor-start-'))
+  folder = testFolder()
 })
-afterEach(() => rm(folder, { recursive: true, force: true }))
 
 const main = join(import.meta.dirname, '../../../contracts/local/coprocessor/main.ts')
 const needed = ['--rpc-url', 'http://127.0.0.1:8545', '--data', 'somewhere']

@@ -1,8 +1,7 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { afterAll, describe, expect } from 'vitest'
+import { describe, expect } from 'vitest'
 import { describeSettings, parseSettings } from '../../../icl/start/settings.ts'
 import { decodeWrites, encodeWrites } from '../../../icl/store/bridge/pending.ts'
 import type { Write } from '../../../icl/store/store.ts'
@@ -14,10 +13,10 @@ import { parseConfig } from '../../../node/config.ts'
 import { parseLines } from '../../../node/journal/json-lines.ts'
 import { JournalStep } from '../../../node/journal/steps.ts'
 import { sampleJob } from '../../icl/rules/sample-job.ts'
+import { fileFolder } from '../../test-folder.ts'
 import { changedJson, expectTyped, expectUnpolluted, forAll, hostileJson, itHolds } from './runs.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'svc-fuzz-'))
-afterAll(() => rmSync(folder, { recursive: true, force: true }))
+const folder = fileFolder()
 
 const typed = (work: () => unknown) => {
   try {

@@ -1,10 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { programOf } from '../../../demo/runtime-programs.ts'
 import { runCommand } from '../../../lib/host/run-command.ts'
 import { DAY_S } from '../../contracts/test-chain.ts'
+import { testFolder } from '../../test-folder.ts'
 import { coprocessorAt, sealedValue, startDouble } from './coprocessor-double.ts'
 import { hurriedClock } from './hurried-clock.ts'
 
@@ -89,20 +88,16 @@ describe('the permit of a session', () => {
   it('is in memory only, also where the SDK would keep it in localStorage', async () => {
     const program = programOf('deno')
     if (program === undefined) throw new Error('There is no Deno: run `npm run setup`')
-    const folder = await mkdtemp(join(tmpdir(), 'svc-permit-storage-'))
-    try {
-      const script = join(import.meta.dirname, 'permit-storage.ts')
-      const place = ['--no-lock', '--node-modules-dir=manual', '--location', 'http://svc.test']
-      const { code, stdout, stderr } = await runCommand([program, 'run', '-A', ...place, script], {
-        cwd: root,
-        env: { ...process.env, DENO_DIR: folder },
-        timeoutMs: 60_000,
-      })
-      expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
-      // The second is what the SDK's own store would leave behind.
-      expect(JSON.parse(stdout)).toEqual({ ours: 0, stored: 1 })
-    } finally {
-      await rm(folder, { recursive: true, force: true })
-    }
+    const folder = testFolder()
+    const script = join(import.meta.dirname, 'permit-storage.ts')
+    const place = ['--no-lock', '--node-modules-dir=manual', '--location', 'http://svc.test']
+    const { code, stdout, stderr } = await runCommand([program, 'run', '-A', ...place, script], {
+      cwd: root,
+      env: { ...process.env, DENO_DIR: folder },
+      timeoutMs: 60_000,
+    })
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    // The second is what the SDK's own store would leave behind.
+    expect(JSON.parse(stdout)).toEqual({ ours: 0, stored: 1 })
   })
 })

@@ -1,18 +1,17 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as Keystore from 'ox/Keystore'
 import { privateKeyToAccount } from 'viem/accounts'
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { minScryptN, readKeystore, writeKeystore } from '../../../lib/host/keystore.ts'
 import { systemRandom } from '../../../lib/system.ts'
+import { fileFolder } from '../../test-folder.ts'
 
 const privateKey = `0x${'42'.repeat(32)}` as const
 const password = 'correct horse'
 
-const folder = await mkdtemp(join(tmpdir(), 'svc-keystore-'))
+const folder = fileFolder()
 const path = join(folder, 'new', 'keystore.json')
-afterAll(() => rm(folder, { recursive: true }))
 
 const opened = (path: string, password: string, warned: string[] = []) =>
   readKeystore(path, password, (line) => warned.push(line))

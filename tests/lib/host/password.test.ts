@@ -1,14 +1,13 @@
-import { chmod, chown, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { chmod, chown, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { askPassword, givenPassword, type Terminal } from '../../../lib/host/password.ts'
 import { quietContext } from '../../node/commands/context.ts'
+import { fileFolder } from '../../test-folder.ts'
 
-const folder = await mkdtemp(join(tmpdir(), 'svc-password-'))
+const folder = fileFolder()
 const path = join(folder, 'password')
-afterAll(() => rm(folder, { recursive: true }))
 
 const read = async (content: string, mode = 0o600) => {
   await writeFile(path, content)

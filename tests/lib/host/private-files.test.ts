@@ -1,22 +1,11 @@
 import { execFileSync, spawn } from 'node:child_process'
-import {
-  lstat,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  rm,
-  stat,
-  symlink,
-  writeFile,
-} from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { lstat, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { readJson, tryToWrite, writePrivateJson } from '../../../lib/host/private-files.ts'
+import { fileFolder } from '../../test-folder.ts'
 
-const folder = await mkdtemp(join(tmpdir(), 'svc-private-'))
-afterAll(() => rm(folder, { recursive: true }))
+const folder = fileFolder()
 
 describe('a private file', () => {
   it('is written whole by each of several writers at once, and no draft stays', async () => {
