@@ -27,7 +27,7 @@ export const openFilesWarnings = (limit: number | undefined): readonly string[] 
   limit === undefined || limit >= fewFiles
     ? []
     : [
-        `Only ${limit} files and connections may be open at once, and then the ICL responds to nobody: raise the limit (ulimit -n, LimitNOFILE= of systemd) to ${fewFiles} or more`,
+        `Only ${limit} files and connections may be open at once, and at the limit the ICL does not respond: raise the limit (ulimit -n, LimitNOFILE= of systemd) to ${fewFiles} or more`,
       ]
 
 /** What differs between the hosts that the ICL runs on. */

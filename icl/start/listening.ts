@@ -17,7 +17,7 @@ export type Listening = {
 /** Serves the application on a port of this machine, with the runtime's own server. */
 export type Listen = (app: Served, address: ListenAddress) => Listening | Promise<Listening>
 
-/** The response to a HEAD on a runtime that says `Content-Length: 0` where there is no body. That is not the length that GET has. */
+/** The response to a HEAD on a runtime that says `Content-Length: 0` for one without a body. That is not the length that GET has. */
 export async function withoutLength(answered: Response | Promise<Response>): Promise<Response> {
   const response = await answered
   if (response.status === 204 || response.status === 304) return response

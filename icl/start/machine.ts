@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers'
 import type { RecoverKey } from '../../lib/wallet-signature.ts'
+import { known } from '../store/sqlite/path.ts'
 import type { ReadText } from './deployment-settings.ts'
 import type { Host, ProcessFigures } from './host.ts'
 import { openServiceStore } from './open-store.ts'
@@ -69,12 +70,3 @@ const figuresOf = ({ uptime, memoryUsage, cpuUsage }: NodeJS.Process): ProcessFi
       return limit === undefined ? undefined : Number(limit)
     }),
 })
-
-/** What `read` returns; undefined when the system or the runtime does not allow it. */
-function known<T>(read: () => T): T | undefined {
-  try {
-    return read()
-  } catch {
-    return undefined
-  }
-}

@@ -71,7 +71,7 @@ function remedyFor(file: string, code: string | undefined): string {
 }
 
 /** Returns what the system tells, or undefined when it refuses: a folder may be closed to this user, and Deno wants a permission. */
-function known<T>(ask: () => T): T | undefined {
+export function known<T>(ask: () => T): T | undefined {
   try {
     return ask()
   } catch {
