@@ -17,6 +17,8 @@ it.skipIf(cannot)(
   `the systemd unit of the ICL is one that systemd accepts, well confined${cannot ? ' (skipped: no systemd-analyze here)' : ''}`,
   async () => {
     const unit = await readFile(join(systemd, 'svc-icl.service'), 'utf8')
+    // A SIGHUP, as logrotate sends it, stops the ICL with 0.
+    expect(unit).toMatch(/^Restart=always$/m)
     const folder = testFolder()
     const file = join(folder, 'svc-icl.service')
     // It is checked that the program exists.
