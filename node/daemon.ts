@@ -127,6 +127,7 @@ function assemble(deps: DaemonDeps) {
     models: () => deps.offer.now,
     comparators: ComparatorId.options,
     freeSlots: () => (stopping.signal.aborted ? 0 : slots.free()),
+    takesWork: mayTakeWork,
   })
   deps.offer.onChange(beatNow)
   const parts = { deps, api, certificate, slots, disk, funds, mayTakeWork, beat, beatNow }

@@ -19,14 +19,17 @@ export type OutputKey = {
   readonly checkers: readonly number[]
 }
 
+/** A wallet that can pay for fewer answers needs gas money soon. */
+export const fewAnswers = 10
+
 /** The contracts as the node uses them (spec 4). Every call throws chain errors (spec 7). */
 export interface NodeChain {
   /** Undefined when the wallet is not registered. */
   registration(
     signal?: AbortSignal,
   ): Promise<Pick<Registration, 'lastHeartbeat' | 'modelTiers'> | undefined>
-  /** Whether the wallet can pay for delivering an answer. */
-  canPay(signal?: AbortSignal): Promise<boolean>
+  /** How many answers the wallet can pay to deliver. */
+  answersPaidFor(signal?: AbortSignal): Promise<number>
   /** Returns the list commitment that a prompt key is bound to, undefined while there is none. */
   listCommitmentOf(high: bigint, low: bigint, signal?: AbortSignal): Promise<Hash32 | undefined>
   /** Sends `NodeRegistry.heartbeat()`, which costs gas. Returns the transaction hash. */

@@ -28,14 +28,14 @@ export function createNodeChain(options: {
   return {
     registration: (signal) => registry.registrationOf(account.address, signal),
 
-    async canPay(signal) {
+    async answersPaidFor(signal) {
       const { publicClient } = chain
       const found = Promise.all([
         publicClient.getBalance({ address: account.address }),
         publicClient.getGasPrice(),
       ])
       const [balance, gasPrice] = await reading('reading the balance', found, signal)
-      return balance >= deliveryGas * gasPrice
+      return gasPrice === 0n ? Number.POSITIVE_INFINITY : Number(balance / (deliveryGas * gasPrice))
     },
 
     async listCommitmentOf(high, low, signal) {

@@ -1,7 +1,8 @@
 import { explainError } from '../../lib/host/explain-error.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { deliveryGas } from '../chain/registry.ts'
+import { fewAnswers } from '../chain/chain.ts'
+import { deliveryGas, type RegistryState } from '../chain/registry.ts'
 import { passesByItself, reasonsOf, remedies } from '../eligibility.ts'
 import { etherText, timeText, toSend } from './amounts.ts'
 import { type Answer, type Surroundings, valueIn } from './look-around.ts'
@@ -16,12 +17,13 @@ export type Trouble = {
   readonly retryable: boolean
 }
 
-/** Gas that a node should always be able to pay for, enough for ten answers. */
-export const workingGas = 10n * deliveryGas
+/** Gas that a node should always be able to pay for. */
+export const workingGas = BigInt(fewAnswers) * deliveryGas
 
-/** Returns whether the ICL considers the node, null when it cannot be asked, and all troubles. */
+/** Returns whether the ICL considers the node, null when it cannot be asked, whether the daemon takes no work all the same, and all troubles. */
 export function diagnoseNode(seen: Surroundings): {
   readonly eligible: boolean | null
+  readonly takesNone: boolean
   readonly troubles: readonly Trouble[]
 } {
   const { network, record, chain, disk, journal } = seen
@@ -32,8 +34,14 @@ export function diagnoseNode(seen: Surroundings): {
   const eligible = 'error' in record ? null : (record.value?.active ?? false)
   if (eligible !== true) troubles.push(...ineligibility(seen))
   const codes = troubles.map(({ code }) => code)
-  return { eligible, troubles: troubles.filter(({ code }, at) => codes.indexOf(code) === at) }
+  const takesNone = 'error' in disk || isPenniless(valueIn(chain))
+  const found = troubles.filter(({ code }, at) => codes.indexOf(code) === at)
+  return { eligible, takesNone, troubles: found }
 }
+
+/** True for a wallet that cannot pay for one answer. */
+const isPenniless = (chain: RegistryState | undefined): boolean =>
+  chain !== undefined && chain.balance < deliveryGas * chain.terms.gasPrice
 
 const notAttested: Trouble = {
   code: 'not-attested',
@@ -138,7 +146,7 @@ function poverty({ chain, address }: Surroundings): readonly Trouble[] {
   return [
     {
       code: 'unfunded',
-      message: `the wallet has ${etherText(balance)}, too little to pay for heartbeats and answers`,
+      message: `the wallet has ${etherText(balance)}, ${isPenniless(known) ? 'too little for one answer, and takes no work' : 'too little to pay for heartbeats and answers'}`,
       remedy: `Send ${etherText(toSend(needed + forStake - balance))} or more to ${address}.`,
       retryable: false,
     },

@@ -39,7 +39,6 @@ import type { Flags } from './flags.ts'
 import { offerWhenReached } from './offer-when-reached.ts'
 import { openLog, withLogFlags } from './run-log.ts'
 import { untilReached } from './until-reached.ts'
-import { warnIfUnfunded } from './warn-unfunded.ts'
 
 /** Runs the daemon until a signal stops it (spec 3.2). Throws SvcError `not-attested` when `attest` was never run. */
 export async function runNode(flags: Flags, given: CommandContext): Promise<undefined> {
@@ -71,11 +70,7 @@ async function runLocked(
     if (network === undefined) return
     const known = { record, network, log, fetches, stop: signals.stop, ended: ended.signal }
     const deps = await connect({ ...context, fetch }, loaded, wallet, known)
-    const place = { network, rpcUrl: config.cofhe_endpoint, address: wallet.address }
-    await Promise.all([
-      runDaemon(deps, signals.stop, signals.abandon),
-      warnIfUnfunded(place, log, signals.stop),
-    ])
+    await runDaemon(deps, signals.stop, signals.abandon)
   } finally {
     ended.abort()
     signals.release()

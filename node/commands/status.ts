@@ -16,17 +16,25 @@ import { pendingText } from './pending-transactions.ts'
 export async function showStatus(flags: Flags, context: CommandContext): Promise<number> {
   const loaded = await loadConfig(context.environment, warnOf(context))
   const seen = await lookAround(loaded, context)
-  const { eligible, troubles } = diagnoseNode(seen)
+  const { eligible, takesNone, troubles } = diagnoseNode(seen)
   const { prices } = loaded.config
   const usage = modelUsageOf(await readHistory(historyPathOf(loaded.configPath)), prices)
   const { print } = context
   if (flags.json) {
     print(
-      JSON.stringify({ ...jsonOf(seen, loaded.config.icl_endpoint, eligible, troubles), usage }),
+      JSON.stringify({
+        ...jsonOf(seen, loaded.config.icl_endpoint, eligible, troubles),
+        takes_work: !takesNone,
+        usage,
+      }),
     )
   } else {
+    const considered = eligible && takesNone ? 'no, it takes none now' : asked[`${eligible}`]
     const used = usage.map((model): Row => ['Used', modelUsageText(model, prices)])
-    for (const [label, text] of [...rowsOf(seen, loaded.config.icl_endpoint, eligible), ...used]) {
+    for (const [label, text] of [
+      ...rowsOf(seen, loaded.config.icl_endpoint, considered),
+      ...used,
+    ]) {
       print(`${(label === '' ? '' : `${label}:`).padEnd(16)}${text}`)
     }
     for (const { message, remedy } of troubles) {
@@ -44,16 +52,17 @@ const manyEvents = 'by more than 1,000 events: svc-node jobs --explain'
 
 type Row = readonly [label: string, text: string]
 
-function rowsOf(seen: Surroundings, icl: string, eligible: boolean | null): readonly Row[] {
+const asked = { true: 'yes', false: 'no', null: 'unknown, the ICL cannot be reached' }
+
+function rowsOf(seen: Surroundings, icl: string, considered: string): readonly Row[] {
   const { address, certificate, now, network, record, moves, chain, models } = seen
   const known = valueIn(record)
   const named = valueIn(network)
   const reached = named ? `version ${named.version}, chain ${named.chain_id}` : 'cannot be reached'
-  const considered = { true: 'yes', false: 'no', null: 'unknown, the ICL cannot be reached' }
   const rows: Row[] = [
     ['Address', address],
     ['ICL', `${icl}, ${reached}`],
-    ['Gets jobs', considered[`${eligible}`]],
+    ['Gets jobs', considered],
     ...chainRows(valueIn(chain)),
     ...(valueIn(seen.transactions) ?? []).map((one): Row => ['Transaction', pendingText(one)]),
     ...accusationRows(seen),

@@ -17,6 +17,8 @@ export type HeartbeatOptions = {
   readonly models: () => ReadonlyMap<string, { readonly takes?: Takes }>
   readonly comparators: readonly ComparatorId[]
   readonly freeSlots: () => number
+  /** False while the node itself takes no work, and has said why. */
+  readonly takesWork: () => boolean
   readonly clock: Clock
   readonly log: Log
 }
@@ -54,6 +56,7 @@ export function createHeartbeat(options: HeartbeatOptions) {
     log.info('Heartbeat sent to ICL')
     const reasons = answer.reasons.map((reason) => remedies[reason]).join('; ')
     if (final || reasons === lastReasons) return
+    if (reasons === '' && !options.takesWork()) return
     lastReasons = reasons
     if (reasons !== '') log.warning(`The ICL does not consider this node for jobs: ${reasons}`)
     else log.info('The ICL considers this node for jobs')

@@ -398,13 +398,14 @@ describe('svc-node run', () => {
         env: environment('d'),
         stdio: ['ignore', 'pipe', 'inherit'],
       })
-      const { checks, troubles } = JSON.parse(await text(child.stdout))
+      const { checks, troubles, takes_work } = JSON.parse(await text(child.stdout))
       const known = [...(checks ?? []), ...(troubles ?? [])].find(
         ({ name, code }) => name === 'disk' || code === 'disk-unwritable',
       )
       expect(known).toMatchObject({
         remedy: expect.stringContaining('Make room on its disk'),
       })
+      if (command === 'status') expect(takes_work).toBe(false)
     }
   })
 

@@ -118,7 +118,7 @@ describe('the daemon', () => {
   it('takes no work while its wallet cannot pay for an answer, says so to the ICL at once, and continues by itself', async () => {
     const world = await createDaemonWorld()
     const free = () => world.api.postHeartbeat.mock.calls.at(-1)?.[0].body.free_slots
-    world.chain.state.canPay = false
+    world.chain.state.paidFor = 0
     const running = world.start()
     await world.clock.advance(1_000)
     expect(world.lines('Taking no work: the wallet cannot pay')).toHaveLength(1)
@@ -126,10 +126,29 @@ describe('the daemon', () => {
     world.offer(1)
     await world.clock.advance(120_000)
     expect(world.api.claimAssignment).not.toHaveBeenCalled()
-    world.chain.state.canPay = true
+    world.chain.state.paidFor = 20
     await world.clock.advance(60_000)
     expect(world.lines('The wallet can pay for answers again')).toHaveLength(1)
     expect(world.api.claimAssignment).toHaveBeenCalledTimes(1)
+    await end(world, running)
+  })
+
+  it('says each hour that gas money is missing or short, and that the ICL considers it only when it takes work', async () => {
+    const world = await createDaemonWorld()
+    const { state } = world.chain
+    state.paidFor = 0
+    const running = world.start()
+    await world.clock.advance(59 * 60_000)
+    expect(world.lines('Taking no work: the wallet cannot pay')).toHaveLength(1)
+    expect(world.lines('The ICL considers this node')).toHaveLength(0)
+    await world.clock.advance(2 * 60_000)
+    expect(world.lines('Taking no work: the wallet cannot pay')).toHaveLength(2)
+    state.paidFor = 9
+    await world.clock.advance(2 * 60_000)
+    expect(world.lines('The ICL considers this node')).toHaveLength(1)
+    expect(world.lines('can pay for 9 more answer(s)')).toHaveLength(1)
+    await world.clock.advance(60 * 60_000)
+    expect(world.lines('can pay for 9 more answer(s)')).toHaveLength(2)
     await end(world, running)
   })
 
@@ -137,7 +156,7 @@ describe('the daemon', () => {
     const world = await createDaemonWorld()
     const running = world.start()
     await world.clock.advance(1_000)
-    world.chain.state.canPay = false
+    world.chain.state.paidFor = 0
     world.offer(1)
     await world.clock.advance(30_000)
     expect(world.lines('aborted: no funds for gas')).toHaveLength(1)

@@ -110,12 +110,12 @@ export function fakeChain(coprocessor: FakeCoprocessor) {
   /** What prompt keys are bound to, by the high handle. */
   const commitments = new Map<bigint, Hash32>()
   const state: {
-    canPay: boolean
+    paidFor: number
     lastHeartbeat: number
     isRegistered: boolean
     heartbeats: number
   } = {
-    canPay: true,
+    paidFor: 100,
     lastHeartbeat: 0,
     isRegistered: true,
     heartbeats: 0,
@@ -123,14 +123,14 @@ export function fakeChain(coprocessor: FakeCoprocessor) {
   const chain: NodeChain = {
     registration: async () =>
       state.isRegistered ? { lastHeartbeat: state.lastHeartbeat, modelTiers: [0] } : undefined,
-    canPay: async () => state.canPay,
+    answersPaidFor: async () => state.paidFor,
     listCommitmentOf: async (high) => commitments.get(high),
     sendHeartbeat: async () => {
       state.heartbeats++
       return `0x${'99'.repeat(32)}`
     },
     storeOutputKey: async (key) => {
-      if (!state.canPay) {
+      if (state.paidFor === 0) {
         throw new SvcError('chain-wallet-empty', 'no funds for gas', { hint: 'Send gas money.' })
       }
       stored.push(key)

@@ -125,7 +125,7 @@ function chainOf(icl: RealIcl, address: Address): NodeChain {
       lastHeartbeat: Math.floor(icl.clock.now() / 1000),
       modelTiers: [0],
     }),
-    canPay: async () => true,
+    answersPaidFor: async () => 100,
     listCommitmentOf: async (high, low) => (await icl.chain.listOf(high, low))?.commitment,
     sendHeartbeat: async () => `0x${'99'.repeat(32)}`,
     storeOutputKey: async (key) => {

@@ -23,7 +23,7 @@ export const nodeChainOf = (ground: Ground, address: Address): NodeChain => ({
     const { registered, modelTiers } = await ground.chain.nodeOf(address)
     return registered ? { lastHeartbeat: unixSeconds(ground.clock), modelTiers } : undefined
   },
-  canPay: async () => true,
+  answersPaidFor: async () => 100,
   listCommitmentOf: async (high, low) => (await ground.chain.listOf(high, low))?.commitment,
   sendHeartbeat: async () => `0x${'99'.repeat(32)}`,
   storeOutputKey: async ({ high, low, ...key }, signal) => {

@@ -4,7 +4,7 @@ import { checking, failed, ok, skipped } from '../../../lib/host/checks.ts'
 import type { Network } from '../../../lib/schemas/network.ts'
 import type { AttestationBackend } from '../../../lib/schemas/nodes.ts'
 import { checkEndpoint } from '../../chain/check-endpoint.ts'
-import { createRegistryReader } from '../../chain/registry.ts'
+import { createRegistryReader, deliveryGas } from '../../chain/registry.ts'
 import { passesByItself, registrationReasons, remedies } from '../../eligibility.ts'
 import { etherText, toSend } from '../amounts.ts'
 import type { CommandContext } from '../context.ts'
@@ -93,7 +93,7 @@ const checkBalance = (target: Target, address: Address | undefined): Promise<Che
     if (balance >= needed) return ok(name, `${address} has ${etherText(balance)}`)
     return failed(
       name,
-      `${address} has ${etherText(balance)}, too little for gas`,
+      `${address} has ${etherText(balance)}, too little for ${balance < deliveryGas * gasPrice ? 'one answer: the node takes no work' : 'gas'}`,
       `Send ${etherText(toSend(needed - balance))} or more to it.`,
     )
   })

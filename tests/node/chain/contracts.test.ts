@@ -47,12 +47,12 @@ describe("the node's chain", () => {
   it('says that the wallet cannot pay, and where to send gas money', async () => {
     const wallet = chain.wallet(4)
     const { address } = wallet.walletClient.account
-    expect(await nodeWith(keyOf(4)).canPay()).toBe(true)
+    expect(await nodeWith(keyOf(4)).answersPaidFor()).toBeGreaterThan(10)
     await createTestClient({ mode: 'anvil', transport: http(chain.anvil.rpcUrl) }).setBalance({
       address,
       value: 1n,
     })
-    expect(await nodeWith(keyOf(4)).canPay()).toBe(false)
+    expect(await nodeWith(keyOf(4)).answersPaidFor()).toBe(0)
     await expect(nodeWith(keyOf(4)).sendHeartbeat()).rejects.toMatchObject({
       code: 'no-gas',
       hint: `Send gas money to ${address.toLowerCase()}.`,

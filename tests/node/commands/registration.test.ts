@@ -207,9 +207,9 @@ describe('svc-node status', () => {
       log += chunk
     })
     try {
-      const hasStarted = () => /considers this node/.test(log) && /The wallet has 0\.00/.test(log)
+      const hasStarted = () => /Heartbeat sent/.test(log) && /the wallet can/i.test(log)
       while (!hasStarted() && daemon.exitCode === null) await systemClock.sleep(50)
-      expect(log).toContain(`send gas money to ${node.address}`)
+      expect(log).toContain(`Send gas money to ${node.address}`)
       await commands.fund(node.address, '1')
       const works = await eventually('it gets jobs', async () => {
         const told = await status()
