@@ -105,30 +105,46 @@ export async function readKeystore(
   warn: (line: string) => void,
 ): Promise<Hex> {
   const keystore = await readSealed(path)
-  const { kdfparams } = keystore.crypto
-  const salt = hexToBytes(`0x${kdfparams.salt}`)
-  // The native scrypt refuses costs beyond RFC 7914, which some wallets use.
-  const isNative = Math.log2(kdfparams.n) < 16 * kdfparams.r
-  const key = await (isNative
-    ? deriveKey(password, salt, kdfparams)
-    : Keystore.toKeyAsync(keystore, { password })
-  ).catch((error: unknown) => {
-    throw unaffordable(path, error)
-  })
-  const privateKey = decrypted(keystore, key)
-  if (privateKey === undefined) {
-    throw new SvcError(
-      'keystore-password-wrong',
-      `the password does not open ${path}, or the file is damaged`,
-      {
-        hint: 'Check the password (SVC_KEY_PASSWORD, or the file that SVC_KEY_PASSWORD_FILE names). If it is right, restore the keystore from a backup.',
-      },
-    )
-  }
+  const privateKey = await openedBy(path, keystore, password)
+  if (privateKey === undefined) throw passwordWrong(path, password)
   checkNamed(path, keystore.address, privateKey)
   const exposed = exposedMode(await stat(path))
   if (exposed !== undefined) warn(exposureWarning(path, exposed))
   return privateKey
+}
+
+/** Tries a password as it is, then in the other normal forms: a Mac may have written its letters in parts. */
+async function openedBy(
+  path: string,
+  keystore: z.output<typeof Web3SecretStorage>,
+  password: string,
+): Promise<Hex | undefined> {
+  const { kdfparams } = keystore.crypto
+  const salt = hexToBytes(`0x${kdfparams.salt}`)
+  // The native scrypt refuses costs beyond RFC 7914, which some wallets use.
+  const isNative = Math.log2(kdfparams.n) < 16 * kdfparams.r
+  for (const form of new Set([password, password.normalize('NFC'), password.normalize('NFD')])) {
+    const key = await (isNative
+      ? deriveKey(form, salt, kdfparams)
+      : Keystore.toKeyAsync(keystore, { password: form })
+    ).catch((error: unknown) => {
+      throw unaffordable(path, error)
+    })
+    const privateKey = decrypted(keystore, key)
+    if (privateKey !== undefined) return privateKey
+  }
+  return undefined
+}
+
+function passwordWrong(path: string, password: string): SvcError {
+  const spaced = password === password.trim() ? '' : 'The password has white space at an end. '
+  return new SvcError(
+    'keystore-password-wrong',
+    `the password does not open ${path}, or the file is damaged`,
+    {
+      hint: `${spaced}Check the password: SVC_KEY_PASSWORD, or without it the file that SVC_KEY_PASSWORD_FILE names. If it is right, restore the keystore from a backup.`,
+    },
+  )
 }
 
 const restore = 'Restore the keystore from a backup, or make a new one with `svc-node init`.'

@@ -43,7 +43,7 @@ export async function givenPassword(
   return await readPasswordFile(path, warn)
 }
 
-/** Reads a password without a line break at its end. Warns when others may read the file too. */
+/** Reads a password without the line breaks at its end. Warns when others may read the file too. */
 async function readPasswordFile(path: string, warn: (line: string) => void): Promise<string> {
   const file = await open(path, 'r').catch((error: unknown) => {
     throw unreadable(path, errorMessage(error))
@@ -57,10 +57,10 @@ async function readPasswordFile(path: string, warn: (line: string) => void): Pro
     const forbidden = uid === process.getuid?.() ? 0o077 : 0o007
     const exposed = exposedMode(stat, forbidden)
     if (exposed !== undefined) warn(exposureWarning(path, exposed))
-    const text = await file.readFile('utf8').catch((error: unknown) => {
+    const bytes = await file.readFile().catch((error: unknown) => {
       throw unreadable(path, errorMessage(error))
     })
-    const password = text.replace(/\r?\n$/, '')
+    const password = textOf(path, bytes).replace(/[\r\n]+$/, '')
     if (password === '') throw unreadable(path, 'it is empty')
     return password
   } finally {
@@ -68,9 +68,19 @@ async function readPasswordFile(path: string, warn: (line: string) => void): Pro
   }
 }
 
+/** Decodes UTF-8, or the UTF-16 that Windows PowerShell writes, without a byte order mark. */
+function textOf(path: string, bytes: Uint8Array): string {
+  const isUtf16 = bytes[0] === 0xff && bytes[1] === 0xfe
+  try {
+    return new TextDecoder(isUtf16 ? 'utf-16le' : 'utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    throw unreadable(path, 'it is no text in UTF-8')
+  }
+}
+
 const unreadable = (path: string, why: string): SvcError =>
   new SvcError('password-file-unreadable', `the password file ${path} cannot be used: ${why}`, {
-    hint: 'Correct SVC_KEY_PASSWORD_FILE, or the owner and the mode of the file.',
+    hint: 'Correct SVC_KEY_PASSWORD_FILE, or the owner, the mode and the text of the file.',
   })
 
 /** Makes the error for a missing password. */

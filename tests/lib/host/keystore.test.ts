@@ -27,6 +27,22 @@ describe('the keystore', () => {
     })
   })
 
+  it('opens with its password in either Unicode normal form, and the error names white space at an end', async () => {
+    for (const sealed of ['schl\u00fcssel', 'schlu\u0308ssel']) {
+      const place = join(folder, `form-${sealed.length}.json`)
+      await writeKeystore(
+        place,
+        { privateKey, password: sealed, scryptN: minScryptN },
+        systemRandom,
+      )
+      for (const form of ['NFC', 'NFD']) {
+        expect(await opened(place, sealed.normalize(form))).toBe(privateKey)
+      }
+      const hint = expect.stringContaining('The password has white space at an end.')
+      await expect(opened(place, `${sealed} `)).rejects.toMatchObject({ hint })
+    }
+  })
+
   it('is readable by its owner only, and never shows the key', async () => {
     expect((await stat(path)).mode & 0o777).toBe(0o600)
     expect((await stat(join(folder, 'new'))).mode & 0o777).toBe(0o700)

@@ -9,7 +9,7 @@ import { fileFolder } from '../../test-folder.ts'
 const folder = fileFolder()
 const path = join(folder, 'password')
 
-const read = async (content: string, mode = 0o600) => {
+const read = async (content: string | Uint8Array, mode = 0o600) => {
   await writeFile(path, content)
   await chmod(path, mode)
   const warned: string[] = []
@@ -18,8 +18,11 @@ const read = async (content: string, mode = 0o600) => {
 }
 
 describe('the password file', () => {
-  it('gives the password without the last line break, and nothing else is cut', async () => {
+  it('gives the password without line breaks at its end and a byte order mark, and nothing else is cut', async () => {
     expect(await read('correct horse\n')).toEqual({ password: 'correct horse', warned: [] })
+    expect((await read('\ufeffcorrect horse\r\n\n')).password).toBe('correct horse')
+    const utf16 = Buffer.from('\ufeffcorrect h\u00f6rse\r\n', 'utf16le')
+    expect((await read(utf16)).password).toBe('correct h\u00f6rse')
     expect((await read(' two\nlines \r\n')).password).toBe(' two\nlines ')
     expect((await read('bare', 0o400)).warned).toEqual([])
   })
@@ -44,10 +47,13 @@ describe('the password file', () => {
     },
   )
 
-  it('is refused when it is empty, too large or missing', async () => {
+  it('is refused when it is empty, too large, no text or missing', async () => {
     const refused = { code: 'password-file-unreadable' }
     await expect(read('\n')).rejects.toMatchObject(refused)
     await expect(read('x'.repeat(5_000))).rejects.toMatchObject(refused)
+    await expect(read(Buffer.from('h\u00f6rse', 'latin1'))).rejects.toThrow(
+      'it is no text in UTF-8',
+    )
     for (const file of [join(folder, 'none'), folder]) {
       const env = { SVC_KEY_PASSWORD_FILE: file }
       await expect(givenPassword(env, () => {})).rejects.toMatchObject(refused)

@@ -46,8 +46,7 @@ describe('the models a node offers', () => {
         },
       },
       ...{ address: nodeAddress('a'), version: '1', models: () => models, comparators: ['exact'] },
-      ...{ takesWork: () => true,
-      freeSlots: () => 1, clock: systemClock, log: recordingLog() },
+      ...{ takesWork: () => true, freeSlots: () => 1, clock: systemClock, log: recordingLog() },
     })
     await beat()
     expect(beats).toMatchObject([
