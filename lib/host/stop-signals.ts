@@ -11,15 +11,23 @@ export type StopSignals = {
 
 const asked = ['SIGINT', 'SIGTERM'] as const
 
-/** Listens for SIGINT, SIGTERM and SIGHUP (unless ignored, as under nohup). With `endsAtThird`, a third request ends the process at once. */
-export function listenForStop({ endsAtThird = false } = {}): StopSignals {
+/**
+ * Listens for SIGINT, SIGTERM and SIGHUP (unless ignored, as under nohup). With `endsAtThird`, a third request ends the process at once.
+ * Without `endsAtHangup`, SIGHUP is only told: rotators of logs send it to services. `onSignal` hears of each signal.
+ */
+export function listenForStop({
+  endsAtThird = false,
+  endsAtHangup = true,
+  onSignal: tell = (_: NodeJS.Signals): void => {},
+} = {}): StopSignals {
   const stop = new AbortController()
   const abandon = new AbortController()
   const releaseAsked = () => {
     for (const name of asked) process.off(name, onSignal)
   }
   let count = 0
-  const onSignal = () => {
+  const onSignal = (name: NodeJS.Signals) => {
+    tell(name)
     count += 1
     stop.abort()
     if (count < 2) return
@@ -27,7 +35,10 @@ export function listenForStop({ endsAtThird = false } = {}): StopSignals {
     if (endsAtThird) releaseAsked()
   }
   // A closed terminal makes the system, the shell and parent programs all send SIGHUP, so repeats do not ask for haste.
-  const onHangup = () => stop.abort()
+  const onHangup = (name: NodeJS.Signals) => {
+    tell(name)
+    if (endsAtHangup) stop.abort()
+  }
   for (const name of asked) process.on(name, onSignal)
   if (!isHangupIgnored()) process.on('SIGHUP', onHangup)
   const release = () => {

@@ -62,7 +62,13 @@ async function runLocked(
   const { config } = loaded
   const { log, close } = openLog(context, config, wallet.address)
   const { fetch, ...fetches } = fetchesOf(context, config, log)
-  const signals = listenForStop({ endsAtThird: true })
+  const { input, output } = context.terminal
+  const signals = listenForStop({
+    endsAtThird: true,
+    endsAtHangup: input.isTTY || output.isTTY || context.isWatched === true,
+    // The line opens a log file again that was moved away.
+    onSignal: (name) => log.info(`${name} received`),
+  })
   // A stop waits for running jobs, whose transactions are watched until then.
   const ended = new AbortController()
   try {

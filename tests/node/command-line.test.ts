@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -10,6 +10,7 @@ import { commands } from '../../node/command-table.ts'
 import { lockPathOf, takeLock } from '../../node/journal/lock.ts'
 import manifest from '../../package.json' with { type: 'json' }
 import { builtBinary } from '../binary/executable.ts'
+import { eventually } from '../eventually.ts'
 import { runHere } from './run-here.ts'
 import { startStubChain } from './stub-chain.ts'
 import { hmacInvalid, startStubIcl, unavailable } from './stub-icl.ts'
@@ -417,10 +418,25 @@ describe('svc-node run', () => {
     expect(await out).toMatch(/\[WARNING\] .* Waiting for the chain RPC, next try in 2 s: /)
   })
 
+  it('continues after SIGHUP without a terminal, with a new log file where the old one was moved away', async () => {
+    const file = join(folder, 'rotated.log')
+    const { child, ended } = start(['run'], environment('d', { SVC_LOG_FILE: file }))
+    const logs = (fragment: string) =>
+      eventually(`the log has "${fragment}"`, async () =>
+        (await readFile(file, 'utf8').catch(() => '')).includes(fragment),
+      )
+    await logs('Heartbeat sent')
+    await rename(file, `${file}.moved`)
+    child.kill('SIGHUP')
+    await logs('SIGHUP received')
+    child.kill('SIGTERM')
+    expect(await ended).toBe(0)
+    expect(await readFile(file, 'utf8')).toMatch(/SIGTERM received(.|\n)*Daemon stopped/)
+  })
+
   for (const [signal, level] of [
     ['SIGINT', 'INFO'],
     ['SIGTERM', 'DEBUG'],
-    ['SIGHUP', 'INFO'],
   ] as const) {
     it(`runs until ${signal} at level ${level}, says goodbye to the ICL and ends with 0`, async () => {
       const seenBefore = icl.seen.length
