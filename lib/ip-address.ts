@@ -21,7 +21,7 @@ export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]
 /** True for URLs whose host is this machine: `localhost` and loopback addresses. */
 export function isLoopback(url: string): boolean {
   const host = hostOf(new URL(url))
-  return host === 'localhost' || parseIpAddress(host)?.range() === 'loopback'
+  return host === 'localhost' || rangeOf(host) === 'loopback'
 }
 
 // Loopback, and ranges that internet routers do not forward.
@@ -44,11 +44,14 @@ function isPrivate(url: string): boolean {
 
 /** True for addresses of this machine or of a private network. */
 export function isPrivateAddress(text = ''): boolean {
+  return privateRanges.includes(rangeOf(text) ?? '')
+}
+
+/** The range of an address, of an IPv4 address also where it is written as IPv6. */
+function rangeOf(text: string): string | undefined {
   const address = parseIpAddress(text)
-  if (address === undefined) return false
-  const plain =
-    'parts' in address && address.isIPv4MappedAddress() ? address.toIPv4Address() : address
-  return privateRanges.includes(plain.range())
+  const isMapped = address && 'parts' in address && address.isIPv4MappedAddress()
+  return (isMapped ? address.toIPv4Address() : address)?.range()
 }
 
 /** True for a URL whose messages others can read and change in transit: plain http to a public network. */
