@@ -22,8 +22,6 @@ const HttpUrl = z
 
 const ServiceUrl = HttpUrl.refine((text) => !isHttpUrl(text) || !isExposed(text), mustNotBeExposed)
 
-const Origin = ServiceUrl.refine((text) => !isHttpUrl(text) || isOrigin(text), mustBeOrigin)
-
 /** Splits a list: it is a JSON array in the file, and comma-separated text in the environment. */
 export const split = (value: unknown): unknown =>
   typeof value === 'string'
@@ -32,6 +30,19 @@ export const split = (value: unknown): unknown =>
         .map((part) => part.trim())
         .filter((part) => part !== '')
     : value
+
+/** Several addresses: a JSON array in the file, text with commas in the environment. The same text comes out. */
+const ServiceUrls = z
+  .preprocess(
+    split,
+    z
+      .array(ServiceUrl, 'must be a list of addresses')
+      .min(1, 'must name an RPC')
+      .max(8, 'must name at most 8 RPCs'),
+  )
+  .transform((urls) => urls.join(','))
+
+const Origin = ServiceUrl.refine((text) => !isHttpUrl(text) || isOrigin(text), mustBeOrigin)
 
 const wholeNumber = (min: number, max: number, what: string) => {
   const message = `must be a whole number of ${what}`
@@ -50,7 +61,7 @@ const fields = {
       z.array(HttpUrl, 'must be a list of addresses').min(1, 'must name a gateway'),
     )
     .optional(),
-  cofhe_endpoint: ServiceUrl,
+  cofhe_endpoint: ServiceUrls,
   cofhe_urls: CoprocessorSetting.optional(),
   deployment: z.string('must be a path').min(1, 'must be a path').optional(),
   supported_model_ids: z.preprocess(

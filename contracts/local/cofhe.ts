@@ -21,8 +21,10 @@ type Place = {
   readonly signal?: AbortSignal
 }
 
-const anvilClient = (rpcUrl: string) =>
-  createTestClient({ mode: 'anvil', transport: rpcTransport({ rpcUrl, timeoutMs: callTimeoutMs }) })
+const anvilClient = ({ rpcUrl, chainId = mockChainId }: Pick<Place, 'rpcUrl'> & Partial<Place>) => {
+  const transport = rpcTransport({ rpcUrl, chainId, timeoutMs: callTimeoutMs })
+  return createTestClient({ mode: 'anvil', transport })
+}
 
 /** Makes the encrypted inputs valid that `signer` signs. */
 const setSigner = async (
@@ -39,7 +41,10 @@ const setSigner = async (
     functionName: 'verifierSigner',
   })
   if (String(present).toLowerCase() === signer.toLowerCase()) return
-  await anvilClient(rpcUrl).setBalance({ address: account.address, value: parseEther('1') })
+  await anvilClient({ rpcUrl, chainId }).setBalance({
+    address: account.address,
+    value: parseEther('1'),
+  })
   const functionName = 'initialize'
   const data = encodeFunctionData({ abi, functionName, args: [signer] })
   await sendCall(chain, { to: TASK_MANAGER_ADDRESS, data, abi, functionName }, signal)
@@ -56,7 +61,7 @@ const place = async (
     for (const [address, name] of contracts) {
       signal?.throwIfAborted()
       const bytecode = artifactOf(artifacts, name).deployedBytecode
-      await anvilClient(rpcUrl).setCode({ address, bytecode })
+      await anvilClient(where).setCode({ address, bytecode })
     }
     await setSigner(where, signer, artifactOf(artifacts, 'LocalTaskManager'))
   } catch (error) {
@@ -77,7 +82,7 @@ export const placeLocalCofhe = async (
     [MOCKS_ZK_VERIFIER_ADDRESS, 'LocalZkVerifier'],
     [MOCKS_THRESHOLD_NETWORK_ADDRESS, 'LocalThresholdNetwork'],
   ])
-  await anvilClient(where.rpcUrl).setBalance({ address: signer, value: parseEther('100') })
+  await anvilClient(where).setBalance({ address: signer, value: parseEther('100') })
 }
 
 /** DEVELOPMENT ONLY: puts a running local coprocessor's contract on an anvil chain with any id but 31337. Idempotent. */

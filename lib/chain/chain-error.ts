@@ -13,6 +13,7 @@ import { causes, remedyFor, whatOf } from '../causes.ts'
 import { errorMessage } from '../error-message.ts'
 import { AnswerRefused } from '../outgoing.ts'
 import { SvcError } from '../svc-error.ts'
+import { AllRpcsFailed } from './rpc-list.ts'
 
 const httpTooManyRequests = 429
 
@@ -145,6 +146,8 @@ const codeOf = (error: unknown): ChainErrorCode => {
 
 /** What an RPC responded that is no JSON-RPC, such as another server or one that refuses a key; without its text, which may show its address. */
 const strangeAnswerOf = (error: unknown): string | undefined => {
+  const all = causesOf(error).find((cause) => cause instanceof AllRpcsFailed)
+  if (all) return all.message
   const refused = causesOf(error).find((cause) => cause instanceof AnswerRefused)
   if (refused) return `the chain RPC ${refused.message}`
   const failed = causesOf(error).find((cause) => cause instanceof HttpRequestError)

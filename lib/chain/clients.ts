@@ -18,6 +18,7 @@ import { localFheChainId } from '../known-networks.ts'
 import { AnswerRefused, ask, type Fetch } from '../outgoing.ts'
 import { systemFetch } from '../system.ts'
 import { abortable } from './abortable.ts'
+import { inTurn, rpcUrlsOf } from './rpc-list.ts'
 import { isWalletAccount, type WalletAccount } from './wallet-account.ts'
 
 // These chains make a block for each transaction at once, and polling them costs nothing.
@@ -29,6 +30,7 @@ export const usualPollingMs = (chainId: number): number =>
 
 /** A chain's RPC. `timeoutMs` is for one request, which is tried up to 4 times with growing delays. */
 export type ChainEndpoint = {
+  /** One address, or several with commas, of which the next is used when one fails. */
   readonly rpcUrl: string
   readonly chainId: number
   readonly timeoutMs?: number
@@ -36,6 +38,8 @@ export type ChainEndpoint = {
   readonly pollingIntervalMs?: number
   /** How to reach the RPC; the runtime's own by default. */
   readonly rpcFetch?: Fetch | undefined
+  /** Hears why another RPC of several is used. */
+  readonly onRpcMoved?: (news: string) => void
 }
 
 /** Reads a chain. */
@@ -72,24 +76,34 @@ const wholeAnswers =
   }
 
 /** How viem reaches an RPC. */
-export const rpcTransport = ({
+export function rpcTransport({
   rpcUrl,
+  chainId,
   timeoutMs = 10_000,
   rpcFetch = systemFetch,
-}: Pick<ChainEndpoint, 'rpcUrl' | 'timeoutMs' | 'rpcFetch'>): HttpTransport =>
-  http(rpcUrl, {
-    timeout: timeoutMs,
+  onRpcMoved,
+}: Omit<ChainEndpoint, 'pollingIntervalMs'>): HttpTransport {
+  const urls = rpcUrlsOf(rpcUrl)
+  const ask = wholeAnswers(rpcFetch, timeoutMs)
+  const askInTime = (url: string, init: RequestInit) => {
+    const limits = [AbortSignal.timeout(timeoutMs / 2), ...(init.signal ? [init.signal] : [])]
+    return ask(url, { ...init, signal: AbortSignal.any(limits) })
+  }
+  const isList = urls.length > 1
+  return http(urls[0], {
+    timeout: timeoutMs * urls.length,
     retryCount: 3,
     retryDelay: 200,
-    fetchFn: wholeAnswers(rpcFetch, timeoutMs),
+    fetchFn: isList ? inTurn(urls, chainId, askInTime, onRpcMoved) : ask,
   })
+}
 
 const clientOptions = (endpoint: ChainEndpoint) => ({
   chain: defineChain({
     id: endpoint.chainId,
     name: `chain ${endpoint.chainId}`,
     nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 },
-    rpcUrls: { default: { http: [endpoint.rpcUrl] } },
+    rpcUrls: { default: { http: rpcUrlsOf(endpoint.rpcUrl) } },
   }),
   transport: rpcTransport(endpoint),
   pollingInterval: endpoint.pollingIntervalMs ?? usualPollingMs(endpoint.chainId),

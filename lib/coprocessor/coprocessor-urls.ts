@@ -1,3 +1,4 @@
+import { rpcHostsOf, rpcUrlsOf } from '../chain/rpc-list.ts'
 import { isLoopback } from '../ip-address.ts'
 import { knownNetworks } from '../known-networks.ts'
 import type { CoprocessorUrls } from '../schemas/coprocessor-urls.ts'
@@ -36,11 +37,11 @@ export const mockChainId = 31_337
 
 /** Throws SvcError `chain-not-local` for an RPC on another machine, because the mock coprocessor takes keys in plain text. */
 export function checkMockChain(rpcUrl: string): void {
-  if (isLoopback(rpcUrl)) return
+  if (rpcUrlsOf(rpcUrl).every(isLoopback)) return
   // The address may hold an access key.
   throw new SvcError(
     'chain-not-local',
-    `the chain RPC at ${new URL(rpcUrl).host} is not on this machine, and the coprocessor of chain ${mockChainId} takes keys in plain text`,
+    `the chain RPC at ${rpcHostsOf(rpcUrl)} is not on this machine, and the coprocessor of chain ${mockChainId} takes keys in plain text`,
     { hint: 'Use an RPC on this machine (127.0.0.1), or another chain.' },
   )
 }

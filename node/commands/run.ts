@@ -129,7 +129,7 @@ async function connect(
   const { icl } = record
   const { node_registry: nodeRegistry, prompt_key_store: promptKeyStore } = network.contracts
   const sessionKey = await newSessionKey(random)
-  const { providerFetch, rpcFetch } = fetches
+  const { providerFetch, ...rpc } = fetches
   const { models, missingKeys } = await offerModels(config, environment, clock, log, providerFetch)
   for (const { modelId, variable } of missingKeys) {
     log.warning(`Model ${modelId} is not offered: ${variable} is not set`)
@@ -148,7 +148,7 @@ async function connect(
   const { createNodeChain } = await import('../chain/contracts.ts')
   const { createCofheCoprocessor } = await import('../../lib/coprocessor/cofhe.ts')
   const { createProcessProver } = await import('../../lib/host/coprocessor/process-prover.ts')
-  const endpoint = { rpcUrl: config.cofhe_endpoint, chainId: network.chain_id, account, rpcFetch }
+  const endpoint = { rpcUrl: config.cofhe_endpoint, chainId: network.chain_id, account, ...rpc }
   const store = openTransactions(loaded.configPath, { address, chainId: network.chain_id })
   const sending = { store, maxFeeGwei: config.max_fee_gwei, log, signal: ended }
   const shared = { baseUrl: icl, fetch: watchingClock(fetch, clock, log), clock, random }
@@ -205,14 +205,17 @@ async function connect(
   }
 }
 
-/** The fetch functions for the ICL and the gateways, the providers, and the chain RPC. At DEBUG they log what they send. */
+/** The fetch functions for the ICL and the gateways, the providers, and the chain RPC. At DEBUG they log what they send. Each log says when another RPC is used. */
 function fetchesOf({ environment, fetch }: CommandContext, config: Config, log: Log) {
-  if (config.log_level !== 'DEBUG') return { fetch, providerFetch: undefined, rpcFetch: undefined }
+  const onRpcMoved = (news: string) => log.warning(`Another chain RPC: ${news}`)
+  if (config.log_level !== 'DEBUG')
+    return { fetch, onRpcMoved, providerFetch: undefined, rpcFetch: undefined }
   const providers = providersOf(config.supported_model_ids, config)
   const secrets = providers.map(({ keyVariable }) => environment[keyVariable])
   return {
     fetch: debuggingFetch(fetch, log, { icl: new URL(config.icl_endpoint).origin }),
     providerFetch: debuggingFetch(fetch, log, { secrets }),
     rpcFetch: debuggingRpcFetch(fetch, log),
+    onRpcMoved,
   }
 }

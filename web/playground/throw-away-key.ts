@@ -14,7 +14,7 @@ export async function makeThrowAwayAccount(chainId: number, rpcUrl: string): Pro
     })
   }
   const account = privateKeyToAccount(generatePrivateKey())
-  const chain = createTestClient({ mode: 'anvil', transport: rpcTransport({ rpcUrl }) })
+  const chain = createTestClient({ mode: 'anvil', transport: rpcTransport({ rpcUrl, chainId }) })
   try {
     await chain.setBalance({ address: account.address, value: funds })
   } catch (cause) {

@@ -18,6 +18,19 @@ describe('the chain RPC of a node', () => {
     }
   })
 
+  it('may be one of several: those that respond have to be for it, and one has to respond', async () => {
+    const [right, wrong] = await Promise.all([startStubChain(5), startStubChain(6)])
+    const away = 'http://127.0.0.1:9'
+    const check = (...urls: string[]) => checkEndpoint({ rpcUrl: urls.join(','), chainId: 5 })
+    try {
+      expect(await check(away, right.url)).toBe(true)
+      await expect(check(right.url, wrong.url)).rejects.toThrow('is for chain 6')
+      await expect(check(away, away)).rejects.toMatchObject({ code: 'chain-unavailable' })
+    } finally {
+      await Promise.all([right.close(), wrong.close()])
+    }
+  })
+
   it('has to be on this machine for the local chain, and its access key is not shown', async () => {
     const rpcUrl = 'https://rpc.example/v1/access-key'
     const failure = await checkEndpoint({ rpcUrl, chainId: 31_337 }).catch((error) => error)
@@ -34,7 +47,13 @@ describe('the chain RPC of a node', () => {
     })
   })
 
-  const local = ['http://127.0.0.1:8545', 'http://127.1:1', 'http://localhost', 'http://[::1]:1']
+  const local = [
+    'http://127.0.0.1:8545',
+    'http://127.1:1',
+    'http://localhost',
+    'http://[::1]:1',
+    'http://[::ffff:127.0.0.1]',
+  ]
   const remote = ['http://127.0.0.1.example', 'http://10.0.0.1', 'https://localhost.example']
   for (const url of local)
     it(`is on this machine at ${url}`, () => expect(isLoopback(url)).toBe(true))

@@ -1,0 +1,76 @@
+import { parseGwei } from 'viem'
+import { afterEach, describe, expect, it } from 'vitest'
+import { toChainError } from '../../../lib/chain/chain-error.ts'
+import { createChainReader } from '../../../lib/chain/clients.ts'
+import { answerJson, type LocalServer, startServer } from '../../local-server.ts'
+import { type RpcAnswer, startRpcStandIn } from './rpc-stand-in.ts'
+
+const chainId = 31_337
+const servers: LocalServer[] = []
+afterEach(() => Promise.all(servers.splice(0).map((server) => server.close())))
+
+const rpc = async (gwei: number, answers: Record<string, RpcAnswer> = {}) => {
+  const price = { eth_gasPrice: { result: `0x${parseGwei(`${gwei}`).toString(16)}` } }
+  const server = await startRpcStandIn({ ...price, ...answers })
+  servers.push(server)
+  return server
+}
+const failing = async (status: number) => {
+  const server = await startServer((response) => answerJson(response, status, {}))
+  servers.push(server)
+  return server
+}
+const host = ({ url }: LocalServer) => new URL(url).host
+
+/** Reads over several RPCs, whose addresses end with a secret. */
+function readerOf(...rpcs: readonly Pick<LocalServer, 'url'>[]) {
+  const news: string[] = []
+  const rpcUrl = rpcs.map(({ url }) => `${url}/secret`).join(',')
+  const onRpcMoved = (line: string) => void news.push(line)
+  const { publicClient } = createChainReader({ rpcUrl, chainId, timeoutMs: 1_000, onRpcMoved })
+  return { publicClient, news }
+}
+
+describe('a list of RPCs', () => {
+  it('moves on when the one in use fails, stays there, and says so by host', async () => {
+    const [first, second] = [await failing(503), await rpc(2)]
+    const { publicClient, news } = readerOf(first, second)
+    expect(await publicClient.getGasPrice()).toBe(parseGwei('2'))
+    expect(await publicClient.getGasPrice()).toBe(parseGwei('2'))
+    expect(first.seen).toHaveLength(1)
+    expect(news).toEqual([
+      `the chain RPC at ${host(first)} responds with HTTP 503: using the one at ${host(second)}`,
+    ])
+  })
+
+  it('comes back to the first when the others fail', async () => {
+    const [first, second] = [await rpc(1), await rpc(2)]
+    const { publicClient } = readerOf({ url: 'http://127.0.0.1:9' }, first, second)
+    expect(await publicClient.getGasPrice()).toBe(parseGwei('1'))
+    await first.close()
+    expect(await publicClient.getGasPrice()).toBe(parseGwei('2'))
+  })
+
+  it('moves on from one that does not respond, and does not use one of another chain', async () => {
+    const silent = await rpc(1, { eth_gasPrice: 'silence' })
+    const other = await rpc(3, { eth_chainId: { result: '0x5' } })
+    const { publicClient, news } = readerOf(silent, other, await rpc(2))
+    expect(await publicClient.getGasPrice()).toBe(parseGwei('2'))
+    expect(news[0]).toMatch(/does not respond; .* does not say that it is for chain 31337: using/)
+  })
+
+  it('names each of them and why it failed when all fail, without the rest of their addresses', async () => {
+    const [first, second] = [await failing(401), await failing(429)]
+    const { publicClient } = readerOf(first, { url: 'http://127.0.0.1:9' })
+    const error = await publicClient.getGasPrice().catch((failure: unknown) => failure)
+    const told = toChainError(error, 'looking')
+    expect(told.message).toBe(
+      `looking: the chain RPC at ${host(first)} responds with HTTP 401; the chain RPC at 127.0.0.1:9 does not respond`,
+    )
+    expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toContain('secret')
+    const limited = await readerOf(first, second)
+      .publicClient.getGasPrice()
+      .catch((failure: unknown) => toChainError(failure, 'looking'))
+    expect(limited).toMatchObject({ code: 'chain-too-many-requests' })
+  })
+})
