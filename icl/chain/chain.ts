@@ -50,8 +50,8 @@ export type Activation = {
 export interface Chain {
   /** The account that activates nodes, and sends results and accusations. */
   readonly coordinator: Address
-  /** Throws when the chain does not answer. */
-  ping(): Promise<void>
+  /** Returns the number of the newest block. Throws when the chain does not answer. */
+  ping(): Promise<bigint>
   /** `timestamp` in Unix seconds. */
   latestBlock(): Promise<BlockId & { readonly timestamp: number }>
   nodeOf(address: Address): Promise<ChainNode>

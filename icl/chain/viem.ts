@@ -50,9 +50,7 @@ export function createViemChain(options: ViemChainOptions): Chain {
 
   return {
     coordinator,
-    ping: async () => {
-      await reading('asking for the block number', () => publicClient.getBlockNumber())
-    },
+    ping: () => reading('asking for the block number', () => publicClient.getBlockNumber()),
     latestBlock: async () => {
       const block = await reading('reading the latest block', () => publicClient.getBlock())
       return {

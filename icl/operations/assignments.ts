@@ -105,6 +105,7 @@ export async function claimAssignment(
     ...viewWork(job, assignment),
     kpHighHandle: job.kpHighHandle,
     kpLowHandle: job.kpLowHandle,
+    block_number: job.list.block.number,
     claimDeadline: toSeconds(assignment.deadline ?? job.deadline),
     server_time: toSeconds(deps.clock.now()),
   }

@@ -26,7 +26,10 @@ const mostJobs = 1_000
 
 /** Health checks of the ICL. They ask each dependency at most twice a second, and give its last answer for 3 s while it hangs. */
 export function createProbes(deps: Dependencies) {
-  const askChain = createProbe(deps, () => deps.chain.ping())
+  let newest: bigint | undefined
+  const askChain = createProbe(deps, async () => {
+    newest = await deps.chain.ping()
+  })
   const askStore = createProbe(deps, () => deps.store.ping())
   const askBlobs = createProbe(deps, (signal) => deps.blobs.ping(signal))
   const askFaults = createFaultProbe(deps)
@@ -73,7 +76,8 @@ export function createProbes(deps: Dependencies) {
       if (store !== undefined || !writable || deps.notifier.leaving) {
         throw new ProblemError('unavailable', all.join('; '))
       }
-      return { ready: true, reasons: all }
+      const block_number = chain === undefined ? newest : undefined
+      return { ready: true, reasons: all, ...(block_number !== undefined && { block_number }) }
     },
   }
 }

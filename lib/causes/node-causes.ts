@@ -58,8 +58,8 @@ export const nodeCauses = {
     passes,
   ),
   'node-chain-unavailable': nodeOperator(
-    "the node's chain RPC does not respond, or fails",
-    'check the network of the node and SVC_COFHE_ENDPOINT',
+    "the node's chain RPC does not respond, fails, or is behind the chain",
+    'check the network of the node and SVC_COFHE_ENDPOINT, which may name several',
     passes,
   ),
   'wallet-empty': nodeOperator(

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import {
   Address,
   Base64Url32,
+  BlockNumber,
   CheckId,
   Cid,
   ComparatorId,
@@ -63,6 +64,7 @@ export const ClaimResult = named('ClaimResult', {
   ...work,
   kpHighHandle: Uint256,
   kpLowHandle: Uint256,
+  block_number: BlockNumber.describe('Of the prompt key: a chain RPC that lacks it is behind'),
   claimDeadline: UnixSeconds,
   server_time: ServerTime,
 })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Address, ComparatorId, SessionPublicKey, Uint256 } from '../codecs.ts'
+import { Address, BlockNumber, ComparatorId, SessionPublicKey, Uint256 } from '../codecs.ts'
 import { CoprocessorUrls } from './coprocessor-urls.ts'
 import { named } from './named.ts'
 
@@ -12,8 +12,12 @@ export const Health = named('Health', {
 })
 export type Health = z.output<typeof Health>
 
-/** Whether the ICL should get traffic, and what is degraded. */
-export const Readiness = named('Readiness', { ready: z.boolean(), reasons: z.array(z.string()) })
+/** Whether the ICL should get traffic, what is degraded, and the newest block that its chain RPC knows, while that responds. */
+export const Readiness = named('Readiness', {
+  ready: z.boolean(),
+  reasons: z.array(z.string()),
+  block_number: BlockNumber.optional(),
+})
 
 /** A rate limit of one caller: at most `requests` at once, which refill over `seconds`. */
 export const Rate = named('Rate', {

@@ -1,6 +1,7 @@
 import type { Hex } from 'viem'
 import type { EncryptedInput } from '../../lib/chain/encrypted-input.ts'
 import type { Address, Hash32, JobId } from '../../lib/codecs.ts'
+import type { NewestBlock } from './behind.ts'
 import type { Registration } from './registry.ts'
 
 /** An output key, and the list that gives its node and its readers access to the prompt key. */
@@ -30,6 +31,8 @@ export interface NodeChain {
   ): Promise<Pick<Registration, 'lastHeartbeat' | 'modelTiers'> | undefined>
   /** How many answers the wallet can pay to deliver. */
   answersPaidFor(signal?: AbortSignal): Promise<number>
+  /** The newest block that the RPC knows. */
+  newestBlock(signal?: AbortSignal): Promise<NewestBlock>
   /** Returns the list commitment that a prompt key is bound to, undefined while there is none. */
   listCommitmentOf(high: bigint, low: bigint, signal?: AbortSignal): Promise<Hash32 | undefined>
   /** Sends `NodeRegistry.heartbeat()`, which costs gas. Returns the transaction hash. */

@@ -38,6 +38,8 @@ export function createNodeChain(options: {
       return gasPrice === 0n ? Number.POSITIVE_INFINITY : Number(balance / (deliveryGas * gasPrice))
     },
 
+    newestBlock: (signal) => registry.newestBlock(signal),
+
     async listCommitmentOf(high, low, signal) {
       const { commitment } = await listOf(chain, options.promptKeyStore, high, low, signal)
       return commitment

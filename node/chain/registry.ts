@@ -3,10 +3,12 @@ import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
 import { isRevert, lacksFunds, revertNameOf, toChainError } from '../../lib/chain/chain-error.ts'
 import { createChainReader, createChainWriter } from '../../lib/chain/clients.ts'
 import { reading } from '../../lib/chain/reading.ts'
+import { rpcHostsOf } from '../../lib/chain/rpc-list.ts'
 import { sendCall } from '../../lib/chain/send.ts'
 import { Address, Hash32 } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { systemClock } from '../../lib/system.ts'
+import type { NewestBlock } from './behind.ts'
 import { type SendOptions, sendingWith } from './sending.ts'
 
 /** A node's registration in NodeRegistry. Amounts are wei, times Unix seconds. */
@@ -96,6 +98,11 @@ export function createRegistryReader(place: RegistryEndpoint) {
         reader.balanceOf(node, signal),
       ])
       return { terms, registration, balance }
+    },
+    /** The newest block that the RPC knows. */
+    async newestBlock(signal?: AbortSignal): Promise<NewestBlock> {
+      const { number, timestamp } = await read(publicClient.getBlock(), signal)
+      return { number, timestamp: Number(timestamp), host: rpcHostsOf(place.rpcUrl) }
     },
     async terms(signal?: AbortSignal): Promise<RegistryTerms> {
       const found = Promise.all([

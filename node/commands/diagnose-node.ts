@@ -26,9 +26,9 @@ export function diagnoseNode(seen: Surroundings): {
   readonly takesNone: boolean
   readonly troubles: readonly Trouble[]
 } {
-  const { network, record, chain, disk, journal } = seen
+  const { network, record, chain, inStep, disk, journal } = seen
   const troubles = [network, record, disk, journal].flatMap((answer) => unreached(answer))
-  troubles.push(...unreached(chain, 'icl-needed'), ...stuck(seen))
+  troubles.push(...unreached(chain, 'icl-needed'), ...unreached(inStep), ...stuck(seen))
   if (seen.certificate === undefined) troubles.push(notAttested)
   troubles.push(...poverty(seen), ...missingKeys(seen), ...unanswered(seen))
   const eligible = 'error' in record ? null : (record.value?.active ?? false)

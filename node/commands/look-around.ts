@@ -21,7 +21,14 @@ import { checkDisk } from '../journal/check-disk.ts'
 import { checkJournal, journalPathOf } from '../journal/read-journal.ts'
 import type { CommandContext } from './context.ts'
 import { type PendingTransaction, pendingTransactions } from './pending-transactions.ts'
-import { askIcl, networkOf, registryEndpoint, rpcName, withTimeout } from './reach.ts'
+import {
+  askIcl,
+  networkOf,
+  newestBlockOf,
+  registryEndpoint,
+  rpcName,
+  withTimeout,
+} from './reach.ts'
 import { readSignedEvents } from './signed-events.ts'
 
 /** A part's value, or the error why it is missing. */
@@ -47,6 +54,8 @@ export type Surroundings = {
   /** The changes of its weight, in words. Undefined when it has more events than are read, or is not known. */
   readonly moves: Answer<string | undefined>
   readonly chain: Answer<RegistryState>
+  /** Whether the chain RPC is in step with the ICL's. Asked for only when the chain was reached. */
+  readonly inStep: Answer<unknown>
   /** The wallet's transactions that are in no block yet. Asked for only when the chain was reached. */
   readonly transactions: Answer<readonly PendingTransaction[]>
   /** The unsettled slashes that the ICL has proposed. Asked for only when the chain shows one. */
@@ -92,6 +101,13 @@ export async function lookAround(
     const place = registryEndpoint(network.value, config.cofhe_endpoint)
     return await pendingTransactions(configPath, place, address, context)
   }
+  const step = async () => {
+    if (!('value' in network && 'value' in chain)) return
+    const place = registryEndpoint(network.value, config.cofhe_endpoint)
+    await withTimeout(context, rpcName(place.rpcUrl), (signal) =>
+      newestBlockOf(icl, place, context, signal),
+    )
+  }
   const isAccused = (valueIn(chain)?.registration?.pendingSlashes ?? 0) > 0
   // The open slashes among the node's latest faults.
   const accusationsOf = async () => {
@@ -108,6 +124,7 @@ export async function lookAround(
     record,
     moves,
     chain,
+    inStep: await answer(step()),
     transactions: await answer(pending()),
     accusations: isAccused ? await answer(accusationsOf()) : { value: [] },
     models: modelKeys(config, context),

@@ -1,9 +1,12 @@
 import { type Api, createApi } from '../../lib/api.ts'
+import { rpcHostsOf } from '../../lib/chain/rpc-list.ts'
+import { unixSeconds } from '../../lib/clock.ts'
 import { withDeadline } from '../../lib/deadline.ts'
 import { fetchNetwork } from '../../lib/fetch-network.ts'
 import type { Network } from '../../lib/schemas/network.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import type { RegistryEndpoint } from '../chain/registry.ts'
+import { behindError, type NewestBlock } from '../chain/behind.ts'
+import { createRegistryReader, type RegistryEndpoint } from '../chain/registry.ts'
 import type { Config } from '../config.ts'
 import { checkIclDeployment } from '../deployment.ts'
 import type { CommandContext } from './context.ts'
@@ -66,4 +69,27 @@ export const registryEndpoint = (
 })
 
 /** The chain RPC's name in messages. Without its path, which may hold an access key. */
-export const rpcName = (rpcUrl: string): string => `the chain RPC at ${new URL(rpcUrl).host}`
+export const rpcName = (rpcUrl: string): string => `the chain RPC at ${rpcHostsOf(rpcUrl)}`
+
+const inStepSeconds = 30
+
+/** The newest block of an RPC. Throws SvcError `chain-behind` when that is older than 30 s and the ICL's RPC knows a newer one, or a chain error. */
+export async function newestBlockOf(
+  icl: string,
+  place: RegistryEndpoint,
+  context: CommandContext,
+  signal?: AbortSignal,
+): Promise<NewestBlock> {
+  // Asked first: what the ICL knows, an RPC that is in step knows a moment later.
+  const { block_number: known = 0n } = await askIcl(
+    icl,
+    context,
+    (api, ended) => api.getReadiness({}, { signal: ended }),
+    signal,
+  ).catch(() => ({ block_number: 0n }))
+  const newest = await createRegistryReader(place).newestBlock(signal)
+  const now = unixSeconds(context.clock)
+  const behind = behindError(newest, known, now)
+  if (behind && now - newest.timestamp > inStepSeconds) throw behind
+  return newest
+}

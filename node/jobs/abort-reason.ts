@@ -11,6 +11,7 @@ const reasons: Readonly<Record<string, AbortReason>> = {
   'chain-too-many-requests': 'chain-rate-limited',
   'chain-unavailable': 'node-chain-unavailable',
   'chain-rpc-failed': 'node-chain-unavailable',
+  'chain-behind': 'node-chain-unavailable',
   'chain-fees-too-low': 'node-chain-unavailable',
   'chain-wallet-empty': 'wallet-empty',
   'blob-unreadable': 'prompt-unreadable',

@@ -1,5 +1,5 @@
 import { remedyFor } from '../../lib/causes.ts'
-import { elapsedSince } from '../../lib/clock.ts'
+import { elapsedSince, unixSeconds } from '../../lib/clock.ts'
 import type { JobId } from '../../lib/codecs.ts'
 import { comparators } from '../../lib/comparators/all.ts'
 import type { EvidenceInput } from '../../lib/comparators/comparator.ts'
@@ -12,6 +12,7 @@ import type { PromptDocument } from '../../lib/schemas/prompt.ts'
 import { openPromptText } from '../../lib/sealing/envelope.ts'
 import { evidenceKeyOf } from '../../lib/sealing/job-secret.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import { behindError } from '../chain/behind.ts'
 import type { Completed, Usage } from '../inference/provider.ts'
 import { checkList, untrusted } from './check-list.ts'
 import { decryptKey } from './decrypt-key.ts'
@@ -54,6 +55,7 @@ export async function produceAnswer(
   const { jobId, comparator } = claim
   const beganAt = deps.clock.monotonic()
   const isCommitted = await waitOut(deps, jobId, signal, () => checkList(deps, claim, signal))
+  if (!isCommitted) await checkInStep(deps, claim, signal)
   const promptKey = await decryptPromptKey(deps, claim, signal)
   if (!isCommitted) throw untrusted('to which the client has not committed on chain')
   const opened = await openPrompt(deps, claim, promptKey, signal)
@@ -91,14 +93,30 @@ export const keyHandlesMissing = (why: string, cause?: unknown): SvcError =>
 
 async function decryptPromptKey(
   deps: JobDeps,
-  { jobId, kpHighHandle: high, kpLowHandle: low }: ClaimResult,
+  claim: ClaimResult,
   signal: AbortSignal,
 ): Promise<Uint8Array<ArrayBuffer>> {
+  const { jobId, kpHighHandle: high, kpLowHandle: low } = claim
   const key = await waitOut(deps, jobId, signal, () =>
     decryptKey(deps, jobId, { high, low }, grantPatienceMs, signal),
-  )
+  ).catch(async (error: unknown) => {
+    const isDenied = error instanceof SvcError && error.code === 'coprocessor-access-denied'
+    if (isDenied) await checkInStep(deps, claim, signal)
+    throw error
+  })
   deps.log.step(`Job ${jobId}: Decrypted prompt key`)
   return key
+}
+
+/** Blames a chain RPC that does not know the prompt key's block yet, in place of those whose steps it does not show. Throws SvcError `chain-behind`. */
+async function checkInStep(
+  { chain, clock }: JobDeps,
+  claim: ClaimResult,
+  signal: AbortSignal,
+): Promise<void> {
+  const newest = await chain.newestBlock(signal).catch(() => undefined)
+  const behind = newest && behindError(newest, claim.block_number, unixSeconds(clock))
+  if (behind) throw behind
 }
 
 type OpenedPrompt = Pick<JobSecrets, 'asked' | 'secret'>

@@ -45,7 +45,8 @@ describe('a held poll', () => {
       expect((await ownAssignment(nodes[index]!, jobId)).status).toBe('offered')
       const { fence } = await ownAssignment(nodes[index]!, jobId)
       const claimed = await nodes[index]!.api.claimAssignment({ body: { jobId, fence } })
-      const { kpHighHandle, kpLowHandle, claimDeadline, server_time, ...same } = claimed
+      const { kpHighHandle, kpLowHandle, block_number, claimDeadline, server_time, ...same } =
+        claimed
       expect(offer).toEqual(same)
       expect(kpHighHandle).not.toBe(0n)
       expect(kpLowHandle).not.toBe(0n)

@@ -151,7 +151,10 @@ export function createFakeChain(): FakeChain {
       chain.lists.set(`${high}:${low}`, { ...list, used: list.used | (1 << position) })
       return 'granted'
     },
-    ping: up,
+    ping: async () => {
+      await up()
+      return chain.block.number
+    },
     latestBlock: async () => {
       await up()
       return { ...chain.block, hash: chain.blockHash }

@@ -111,11 +111,13 @@ export function fakeChain(coprocessor: FakeCoprocessor) {
   const commitments = new Map<bigint, Hash32>()
   const state: {
     paidFor: number
+    block: bigint
     lastHeartbeat: number
     isRegistered: boolean
     heartbeats: number
   } = {
     paidFor: 100,
+    block: 100n,
     lastHeartbeat: 0,
     isRegistered: true,
     heartbeats: 0,
@@ -124,6 +126,7 @@ export function fakeChain(coprocessor: FakeCoprocessor) {
     registration: async () =>
       state.isRegistered ? { lastHeartbeat: state.lastHeartbeat, modelTiers: [0] } : undefined,
     answersPaidFor: async () => state.paidFor,
+    newestBlock: async () => ({ number: state.block, timestamp: 0, host: 'rpc.example' }),
     listCommitmentOf: async (high) => commitments.get(high),
     sendHeartbeat: async () => {
       state.heartbeats++

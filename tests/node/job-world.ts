@@ -122,6 +122,7 @@ export async function createJobWorld(
     fence: 1,
     role,
     ...(await sealPrompt()),
+    block_number: 100n,
     claimDeadline: now + 120,
     server_time: now,
     client: clientAddress,
@@ -169,7 +170,7 @@ export async function createJobWorld(
     random,
     log,
   }
-  const { kpHighHandle: _, kpLowHandle: __, claimDeadline: ___, server_time: ____, ...work } = claim
+  const { kpHighHandle, kpLowHandle, block_number, claimDeadline, server_time, ...work } = claim
   const assignment: AssignmentOffer = { ...work, deadline: now + 600 }
   const view: OwnAssignment = {
     jobId,

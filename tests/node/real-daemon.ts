@@ -126,6 +126,7 @@ function chainOf(icl: RealIcl, address: Address): NodeChain {
       modelTiers: [0],
     }),
     answersPaidFor: async () => 100,
+    newestBlock: async () => ({ number: 1_000_000n, timestamp: 0, host: 'rpc.example' }),
     listCommitmentOf: async (high, low) => (await icl.chain.listOf(high, low))?.commitment,
     sendHeartbeat: async () => `0x${'99'.repeat(32)}`,
     storeOutputKey: async (key) => {

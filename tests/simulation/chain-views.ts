@@ -24,6 +24,7 @@ export const nodeChainOf = (ground: Ground, address: Address): NodeChain => ({
     return registered ? { lastHeartbeat: unixSeconds(ground.clock), modelTiers } : undefined
   },
   answersPaidFor: async () => 100,
+  newestBlock: async () => ({ number: 1_000_000n, timestamp: 0, host: 'rpc.example' }),
   listCommitmentOf: async (high, low) => (await ground.chain.listOf(high, low))?.commitment,
   sendHeartbeat: async () => `0x${'99'.repeat(32)}`,
   storeOutputKey: async ({ high, low, ...key }, signal) => {

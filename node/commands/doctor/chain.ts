@@ -1,8 +1,11 @@
+import { rpcUrlsOf } from '../../../lib/chain/rpc-list.ts'
+import { unixSeconds } from '../../../lib/clock.ts'
 import type { Address } from '../../../lib/codecs.ts'
 import type { Check } from '../../../lib/host/checks.ts'
 import { checking, failed, ok, skipped } from '../../../lib/host/checks.ts'
 import type { Network } from '../../../lib/schemas/network.ts'
 import type { AttestationBackend } from '../../../lib/schemas/nodes.ts'
+import { newestText } from '../../chain/behind.ts'
 import { checkEndpoint } from '../../chain/check-endpoint.ts'
 import { createRegistryReader, deliveryGas } from '../../chain/registry.ts'
 import { passesByItself, registrationReasons, remedies } from '../../eligibility.ts'
@@ -10,7 +13,7 @@ import { etherText, toSend } from '../amounts.ts'
 import type { CommandContext } from '../context.ts'
 import { workingGas } from '../diagnose-node.ts'
 import { pendingText, pendingTransactions, stuckRemedy } from '../pending-transactions.ts'
-import { askIcl, registryEndpoint, rpcName, withTimeout } from '../reach.ts'
+import { askIcl, newestBlockOf, registryEndpoint, rpcName, withTimeout } from '../reach.ts'
 
 type Target = {
   readonly rpcUrl: string
@@ -32,15 +35,9 @@ export async function checkChain(
   target: Target,
   address: Address | undefined,
 ): Promise<readonly Check[]> {
-  const { rpcUrl, network, context } = target
-  const { chain_id: chainId } = network
-  const name = rpcName(rpcUrl)
-  const chain = await checking('chain', async () => {
-    await withTimeout(context, name, (signal) => checkEndpoint({ rpcUrl, chainId }, signal))
-    return ok('chain', `${name} is chain ${chainId}`)
-  })
-  if (chain.status !== 'ok') {
-    return [chain, ...names.slice(1).map((other) => skipped(other, 'needs the chain RPC'))]
+  const chain = await Promise.all(rpcUrlsOf(target.rpcUrl).map((url) => checkRpc(target, url)))
+  if (chain.every(({ status }) => status !== 'ok')) {
+    return [...chain, ...names.slice(1).map((other) => skipped(other, 'needs the chain RPC'))]
   }
   const [contracts, wallet, transactions, registration] = await Promise.all([
     checkContracts(target),
@@ -48,7 +45,23 @@ export async function checkChain(
     checkTransactions(target, address),
     checkRegistration(target, address),
   ])
-  return [chain, contracts, wallet, transactions, registration]
+  return [...chain, contracts, wallet, transactions, registration]
+}
+
+/** Checks that one RPC is for the right chain, and in step with it. */
+async function checkRpc({ network, icl, context }: Target, rpcUrl: string): Promise<Check> {
+  const place = registryEndpoint(network, rpcUrl)
+  const name = rpcName(rpcUrl)
+  const check = await checking('chain', () =>
+    withTimeout(context, name, async (signal) => {
+      await checkEndpoint(place, signal)
+      const newest = await newestBlockOf(icl, place, context, signal)
+      const text = newestText(newest, unixSeconds(context.clock))
+      return ok('chain', `${name} is chain ${place.chainId}, ${text}`)
+    }),
+  )
+  const { host } = new URL(rpcUrl)
+  return check.detail.includes(host) ? check : { ...check, detail: `${host}: ${check.detail}` }
 }
 
 type Reader = ReturnType<typeof createRegistryReader>

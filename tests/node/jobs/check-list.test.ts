@@ -83,4 +83,19 @@ describe.each(['leader', 'verifier'] as const)('the list of a job that a node is
     expect(never.log.lines.join('\n')).toMatch(/to which the client has not committed on chain/)
     expect(never.complete).not.toHaveBeenCalled()
   })
+
+  it('is not judged by a chain RPC that is behind the prompt key, which is named', async () => {
+    for (const showsList of [false, true]) {
+      const world = await createJobWorld(role)
+      if (!showsList) world.chain.commitments.clear()
+      world.coprocessor.granted.clear()
+      world.chain.state.block = 70n
+      await run(world)
+      const reasons = world.api.abortAssignment.mock.calls.map(([{ body }]) => body.reason)
+      expect(reasons).toEqual(['node-chain-unavailable'])
+      expect(world.log.lines.join('\n')).toMatch(
+        /aborted: the chain RPC at rpc\.example is 30 or more blocks behind: its newest block is 70, \d+ s old/,
+      )
+    }
+  })
 })
