@@ -10,6 +10,7 @@ import { parseJson } from './parse-json.ts'
 import { oneLine } from './printable.ts'
 import { isProblemCode, Problem, ProblemError } from './problem.ts'
 import type { ProblemCode } from './problem-codes.ts'
+import { ProxyFailed } from './proxy.ts'
 import type { Random } from './random.ts'
 import { type RequestSigner, signedHeaders } from './request-signature.ts'
 import { retrying } from './retry.ts'
@@ -137,6 +138,8 @@ function createCaller({ baseUrl, fetch, clock, random, signer }: ApiOptions) {
             if (error instanceof ProblemError || error instanceof SvcError) throw error
             if (error instanceof z.core.$ZodError) throw unfit(endpoint, error)
             if (error instanceof AnswerRefused) throw refusing(baseUrl, error)
+            if (error instanceof ProxyFailed)
+              throw unreachable(baseUrl, `failed: it ${error.message}`, error)
             throw unreachable(baseUrl, `failed (${whyOf(error)})`, error)
           }),
       )

@@ -37,7 +37,7 @@ const privateRanges: readonly string[] = [
 const privateName = /^[^.:]+$|\.(localhost|local|internal|lan|home\.arpa|svc)$/
 
 /** True for hosts of this machine or of a private network, as far as the name or address shows. */
-function isPrivate(url: string): boolean {
+export function isPrivate(url: string): boolean {
   const host = hostOf(new URL(url))
   return parseIpAddress(host) ? isPrivateAddress(host) : privateName.test(host)
 }

@@ -12,6 +12,7 @@ import {
 import { causes, remedyFor, whatOf } from '../causes.ts'
 import { errorMessage } from '../error-message.ts'
 import { AnswerRefused } from '../outgoing.ts'
+import { ProxyFailed } from '../proxy.ts'
 import { SvcError } from '../svc-error.ts'
 import { AllRpcsFailed } from './rpc-list.ts'
 
@@ -148,6 +149,8 @@ const codeOf = (error: unknown): ChainErrorCode => {
 const strangeAnswerOf = (error: unknown): string | undefined => {
   const all = causesOf(error).find((cause) => cause instanceof AllRpcsFailed)
   if (all) return all.message
+  const proxy = causesOf(error).find((cause) => cause instanceof ProxyFailed)
+  if (proxy) return `the chain RPC ${proxy.message}`
   const refused = causesOf(error).find((cause) => cause instanceof AnswerRefused)
   if (refused) return `the chain RPC ${refused.message}`
   const failed = causesOf(error).find((cause) => cause instanceof HttpRequestError)

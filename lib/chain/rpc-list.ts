@@ -11,6 +11,7 @@
 import { HttpRequestError, toHex } from 'viem'
 import { AnswerRefused } from '../outgoing.ts'
 import { parseJson } from '../parse-json.ts'
+import { ProxyFailed } from '../proxy.ts'
 
 /** The addresses that a setting names, with commas between them. */
 export const rpcUrlsOf = (rpcUrl: string): readonly string[] => rpcUrl.split(',')
@@ -98,7 +99,7 @@ async function proveChain(
 
 /** Why an RPC failed, without words of the runtime: they may show its address. */
 function whyOf(error: unknown): string {
-  if (error instanceof NotThisOne) return error.message
+  if (error instanceof NotThisOne || error instanceof ProxyFailed) return error.message
   const cause = error instanceof Error ? error.cause : undefined
   return cause instanceof AnswerRefused ? cause.message : 'does not respond'
 }

@@ -3,6 +3,7 @@ import { withDeadline } from '../../lib/deadline.ts'
 import { AnswerRefused, ask, type Fetch, type Outgoing } from '../../lib/outgoing.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import { baseUrlVariable } from '../../lib/providers.ts'
+import { ProxyFailed } from '../../lib/proxy.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { networkCodeIn } from './provider-fault.ts'
 import type { Provider } from './providers.ts'
@@ -180,7 +181,8 @@ function isUnreachable(provider: Provider, error: unknown): SvcError {
   const place = placeOf(provider)
   const named = /^[\w.-]{1,64}$/.test(code) ? ` (${code})` : ''
   let [said, hint] = [`cannot be reached${named}`, `Check the network and the base URL (${place}).`]
-  if (dnsCodes.includes(code)) {
+  if (error instanceof ProxyFailed) [said, hint] = [error.message, error.hint]
+  else if (dnsCodes.includes(code)) {
     said = `has an unknown host: ${hostname}`
     hint = `Correct the host in the base URL (${place}), or check the DNS.`
   } else if (code === 'ECONNREFUSED' || code === 'ConnectionRefused') {

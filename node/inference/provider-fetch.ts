@@ -1,6 +1,7 @@
 import { maxBlobBytes } from '../../lib/endpoints.ts'
 import { AnswerRefused, ask, type Fetch } from '../../lib/outgoing.ts'
 import { parseJson } from '../../lib/parse-json.ts'
+import { ProxyFailed } from '../../lib/proxy.ts'
 import { systemFetch } from '../../lib/system.ts'
 import { ProviderFault } from './provider-fault.ts'
 
@@ -21,6 +22,8 @@ export const providerFetch =
     const signal = init.signal ?? AbortSignal.timeout(longestMs)
     const asked = { ...init, signal, maxBytes: maxAnswerBytes }
     const { status, ok, headers, bytes } = await ask(own, url, asked).catch((error: unknown) => {
+      if (error instanceof ProxyFailed)
+        throw new ProviderFault('provider-unreachable', error.message)
       throw error instanceof AnswerRefused ? faultOf(error) : error
     })
     if (ok) checkAnswer(bytes, headers.get('content-type'))

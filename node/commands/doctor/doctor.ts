@@ -1,3 +1,4 @@
+import { rpcUrlsOf } from '../../../lib/chain/rpc-list.ts'
 import {
   type Check,
   failed,
@@ -6,6 +7,7 @@ import {
   reportChecks,
   skipped,
 } from '../../../lib/host/checks.ts'
+import { proxyFor } from '../../../lib/proxy.ts'
 import { type LoadedConfig, loadConfig } from '../../config-file.ts'
 import type { CommandContext } from '../context.ts'
 import type { Flags } from '../flags.ts'
@@ -92,7 +94,14 @@ async function checkAll(context: CommandContext): Promise<readonly Check[]> {
   ])
   const known =
     unknown.length === 0
-      ? ok('config', configPath)
+      ? ok('config', [configPath, ...proxiesOf(config)].join(', '))
       : failed('config', unknown.join('; '), 'Correct the file: `run` refuses it.')
   return [known, ...files, keystore.check, password, ...found.flat()]
 }
+
+/** What goes through proxies of the environment. */
+const proxiesOf = ({ icl_endpoint, cofhe_endpoint }: LoadedConfig['config']): readonly string[] =>
+  [icl_endpoint, ...rpcUrlsOf(cofhe_endpoint)].flatMap((url) => {
+    const proxy = proxyFor(url)
+    return proxy === undefined ? [] : [`${new URL(url).host} through ${proxy}`]
+  })
