@@ -1,4 +1,4 @@
-import type { Hex } from 'viem'
+import { type Hex, parseEther } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createChainWriter } from '../../lib/chain/clients.ts'
@@ -25,6 +25,7 @@ beforeEach(async () => {
   seen = (await logs()).map((log) => log.length)
   pool.sent.length = 0
   pool.leastFee = 0n
+  pool.behind = 0
 })
 
 const logs = () => Promise.all([0, 1, 2].map((index) => world.logOf(index)))
@@ -112,6 +113,67 @@ describe('a job is answered', () => {
     expect((await world.ask('Gone?')).status).toBe('accepted')
     expect(new Set(pool.sent).size).toBe(1)
     expect(pool.sent.length).toBeGreaterThan(1)
+  })
+})
+
+/** How a job ends, and what a node says meanwhile: its log, status and doctor. */
+async function trouble(prompt: string, line: RegExp) {
+  const failure = await world.ask(prompt).then(JSON.stringify, (error: Error) => error.message)
+  const texts = (await logs()).map((log, index) => log.slice(seen[index]))
+  const index = texts.findIndex((log) => line.test(log))
+  return { failure, index, log: texts.join('\n') }
+}
+const doctorOf = async (index: number, name: string) => {
+  const { stdout } = await svcNode(index, 'doctor', '--json')
+  const checks = JSON.parse(stdout).checks as { name: string; status: string; detail: string }[]
+  return checks.find((check) => check.name === name)
+}
+const statusOf = async (index: number) =>
+  JSON.parse((await svcNode(index, 'status', '--json')).stdout) as {
+    takes_work: boolean
+    troubles: { code: string; message: string }[]
+  }
+
+describe('a job is not answered, and the nodes say why, until it is mended', () => {
+  it('when their RPC is 30 blocks behind', async () => {
+    await test.mine({ blocks: 30 })
+    pool.behind = 30
+    const line =
+      /aborted: the chain RPC at 127\.0\.0\.1:\d+ is \d+ or more blocks behind: its newest/
+    const { failure, index, log } = await trouble('Late?', line)
+    expect(failure).toContain('is behind the chain')
+    expect(log).toMatch(line)
+    const found = await eventually('the block is old enough for doctor', async () => {
+      const check = await doctorOf(index, 'chain')
+      return check?.status === 'failed' ? check : undefined
+    })
+    expect(found.detail).toMatch(/is 30 or more blocks behind: its newest block is \d+, \d+ s old/)
+    const troubles = (await statusOf(index)).troubles
+    expect(troubles.map(({ code }) => code)).toContain('chain-behind')
+    pool.behind = 0
+    expect(await doctorOf(index, 'chain')).toMatchObject({ status: 'ok' })
+    expect((await world.ask('And now?')).status).toBe('accepted')
+  })
+
+  it('when their wallets are empty, and they take none meanwhile', async () => {
+    const setAll = (value: bigint) =>
+      Promise.all(world.nodes.map(({ address }) => test.setBalance({ address, value })))
+    await setAll(parseEther('0.00001'))
+    const line = /Taking no work: the wallet cannot pay for an answer\. Send gas money to 0x/
+    const { failure, index } = await trouble('Poor?', line)
+    expect(failure).toContain('wallet-empty')
+    expect(await doctorOf(index, 'wallet')).toMatchObject({
+      status: 'failed',
+      detail: expect.stringContaining('too little for one answer: the node takes no work'),
+    })
+    const { takes_work, troubles } = await statusOf(index)
+    expect([takes_work, troubles.map(({ code }) => code)]).toEqual([false, ['unfunded']])
+    await setAll(parseEther('1'))
+    await eventually('all take work again', async () => {
+      const texts = (await logs()).map((log, at) => log.slice(seen[at]))
+      return texts.every((log) => !line.test(log) || /can pay for answers again/.test(log))
+    })
+    expect((await world.ask('Rich?')).status).toBe('accepted')
   })
 })
 
