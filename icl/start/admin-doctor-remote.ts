@@ -4,7 +4,8 @@ import { formatEther } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { createApi } from '../../lib/api.ts'
 import { toChainError } from '../../lib/chain/chain-error.ts'
-import { type ChainWriter, createChainWriter } from '../../lib/chain/clients.ts'
+import { type ChainWriter, createChainReader, createChainWriter } from '../../lib/chain/clients.ts'
+import { rpcUrlsOf } from '../../lib/chain/rpc-list.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { withDeadline } from '../../lib/deadline.ts'
 import { errorMessage } from '../../lib/error-message.ts'
@@ -40,20 +41,18 @@ export async function checkChain(settings: Settings, clock: Clock): Promise<read
   const account = privateKeyToAccount(settings.SVC_ICL_COORDINATOR_KEY)
   const { SVC_ICL_RPC_URL: rpcUrl, SVC_ICL_CHAIN_ID: chainId } = settings
   const writer = createChainWriter({ rpcUrl, chainId, account })
-  const chain = await checkChainId(writer, settings)
-  if (chain.status !== 'ok') {
+  const chain = await Promise.all(rpcUrlsOf(rpcUrl).map((url) => checkChainId(url, chainId)))
+  if (chain.every(({ status }) => status !== 'ok')) {
     const others = ['contracts', 'coordinator', 'clock']
-    return [chain, ...others.map((name) => skipped(name, 'needs the chain RPC'))]
+    return [...chain, ...others.map((name) => skipped(name, 'needs the chain RPC'))]
   }
   const found = await Promise.all([checkContracts(writer, settings), checkClock(writer, clock)])
-  return [chain, ...found.flat()]
+  return [...chain, ...found.flat()]
 }
 
-const checkChainId = (
-  { publicClient }: ChainWriter,
-  { SVC_ICL_RPC_URL: rpcUrl, SVC_ICL_CHAIN_ID: chainId }: Settings,
-): Promise<Check> =>
+const checkChainId = (rpcUrl: string, chainId: number): Promise<Check> =>
   checking('chain', async () => {
+    const { publicClient } = createChainReader({ rpcUrl, chainId })
     // Only the host: the path may hold an access key.
     const { host } = new URL(rpcUrl)
     const actual = await publicClient.getChainId().catch((error: unknown) => {

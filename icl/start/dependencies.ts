@@ -59,6 +59,7 @@ export async function createDependencies(settings: Settings, host: Host): Promis
     resultRegistry: settings.SVC_ICL_RESULT_REGISTRY,
     confirmations: settings.SVC_ICL_CONFIRMATIONS,
     clock,
+    onRpcMoved: (why) => log.warn('another chain RPC', { why }),
     onStalled: (reason) => log.warn('transactions wait', { reason }),
     onCommitted: ({ tx, results, gasUsed }) => {
       const gas = Number(gasUsed)

@@ -1,5 +1,6 @@
 import { hexToBytes } from 'viem'
 import { z } from 'zod'
+import { rpcUrlsOf } from '../../lib/chain/rpc-list.ts'
 import { Address, ComparatorId, defaultComparator, ModelTier } from '../../lib/codecs.ts'
 import {
   isExposed,
@@ -89,6 +90,12 @@ const isPageOrigin = (text: string): boolean =>
 
 const partsOf = (text: string): readonly string[] => text.split(',').map((part) => part.trim())
 
+const RpcUrls = z
+  .string()
+  .transform(partsOf)
+  .pipe(z.array(HttpUrl.refine((text) => !isExposed(text), mustNotBeExposed)).max(8))
+  .transform((urls) => urls.join(','))
+
 /** `*`, or origins of pages, which become what a browser names them. */
 const AllowedOrigins = z
   .string()
@@ -127,8 +134,8 @@ export const Settings = z.object({
   SVC_ICL_KUBO_AUTHORIZATION: KuboAuthorization.optional().describe(
     "What Kubo's RPC asks for as the header authorization",
   ),
-  SVC_ICL_RPC_URL: HttpUrl.refine((text) => !isExposed(text), mustNotBeExposed).describe(
-    "The chain's JSON-RPC",
+  SVC_ICL_RPC_URL: RpcUrls.describe(
+    "The chain's JSON-RPC, or several with commas: the next is used when one fails",
   ),
   SVC_ICL_DEPLOYMENT: optionalText(
     'Address file of `npm run contracts:deploy`. Gives the chain id and the three contracts',
@@ -271,7 +278,6 @@ export function settingsWarnings(
 ): readonly string[] {
   const publicUrl = new URL(settings.SVC_ICL_PUBLIC_URL)
   const isPublic = !isLoopback(publicUrl.href)
-  const rpcUrl = new URL(settings.SVC_ICL_RPC_URL)
   const unknown = Object.keys(environment).filter(
     (name) =>
       name.startsWith('SVC_ICL_') && !(name in Settings.shape) && name !== 'SVC_ICL_ENDPOINT',
@@ -286,7 +292,9 @@ export function settingsWarnings(
       'SVC_ICL_MOCK_ATTESTATION_KEY is set: anyone who has it can attest any machine',
     ],
     [
-      rpcUrl.protocol === 'http:' && !isLoopback(rpcUrl.href),
+      rpcUrlsOf(settings.SVC_ICL_RPC_URL).some(
+        (url) => new URL(url).protocol === 'http:' && !isLoopback(url),
+      ),
       'SVC_ICL_RPC_URL is not https: anyone on the network path can lie to the ICL about the chain',
     ],
     [

@@ -95,6 +95,8 @@ describe('the settings of the ICL', () => {
     const rpc = (url: string) => mistakesIn({ ...good, SVC_ICL_RPC_URL: url })
     expect(rpc('http://rpc.example.org')).toContain('SVC_ICL_RPC_URL must be https')
     expect(rpc('http://rpc:8545')).toBe('')
+    expect(rpc('https://a.example/1, https://b.example/2')).toBe('')
+    expect(rpc('https://a.example,http://b.example')).toContain('SVC_ICL_RPC_URL must be https')
   })
 
   it('are refused with every mistake at once, by name, and without their values', () => {

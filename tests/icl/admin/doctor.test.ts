@@ -180,6 +180,9 @@ describe('admin doctor', () => {
     const away = await doctor({ SVC_ICL_RPC_URL: 'http://127.0.0.1:1' })
     expect(away.failed).toContain('chain')
     expect(away.skipped).toEqual(expect.arrayContaining(['contracts', 'coordinator', 'clock']))
+    const several = `http://127.0.0.1:1,${chain.anvil.rpcUrl}`
+    const both = (await doctor({ SVC_ICL_RPC_URL: several })).find('chain')
+    expect(both.map(({ status }) => status)).toEqual(['failed', 'ok'])
     const empty = await doctor({ SVC_ICL_PROMPT_KEY_STORE: `0x${'ee'.repeat(20)}` })
     expect([empty.code, empty.failed]).toEqual([1, ['contracts']])
     expect(empty.find('contracts')[0]?.detail).toContain('PromptKeyStore: there is no contract')
