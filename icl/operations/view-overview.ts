@@ -62,7 +62,8 @@ function oldestOpen(recent: RecentJobs): number | null {
 
 async function readinessOf(probes: Sources['probes']) {
   try {
-    return await probes.checkReadiness()
+    const { ready, reasons } = await probes.checkReadiness()
+    return { ready, reasons }
   } catch (error) {
     return { ready: false, reasons: error instanceof Error ? error.message.split('; ') : [] }
   }
