@@ -1,7 +1,7 @@
 import { openAnswer } from '../lib/outgoing.ts'
 import type { ProviderApi } from '../lib/providers.ts'
 import { SvcError } from '../lib/svc-error.ts'
-import { systemFetch } from '../lib/system.ts'
+import { systemFetch } from '../lib/system-fetch.ts'
 
 /** How to probe a provider. */
 export type ProviderProbe = {

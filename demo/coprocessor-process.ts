@@ -5,7 +5,7 @@ import { defaultKeysFolder } from '../contracts/local/coprocessor/parameters.ts'
 import { Address } from '../lib/codecs.ts'
 import { ask } from '../lib/outgoing.ts'
 import { parseJson } from '../lib/parse-json.ts'
-import { systemFetch } from '../lib/system.ts'
+import { systemFetch } from '../lib/system-fetch.ts'
 import type { Processes, Running } from './processes.ts'
 import { untilReady } from './until-ready.ts'
 

@@ -1,5 +1,6 @@
 import { ask } from '../lib/outgoing.ts'
-import { systemClock, systemFetch } from '../lib/system.ts'
+import { systemClock } from '../lib/system.ts'
+import { systemFetch } from '../lib/system-fetch.ts'
 import { lastLogLines, type Running } from './processes.ts'
 
 /** How to wait for a process. */

@@ -44,7 +44,8 @@ function thisProcess(): CommandHost {
     print: (line) => console.log(inOutput(line)),
     warn: (line) => console.error(inErrors(line)),
     context: async () => {
-      const { systemClock, systemFetch, systemRandom } = await import('../lib/system.ts')
+      const { systemClock, systemRandom } = await import('../lib/system.ts')
+      const { systemFetch } = await import('../lib/system-fetch.ts')
       return {
         environment: trimmed(process.env),
         terminal: { input: process.stdin, output: process.stderr },

@@ -1,5 +1,5 @@
 import type { Clock } from '../../lib/clock.ts'
-import { systemFetch } from '../../lib/system.ts'
+import { systemFetch } from '../../lib/system-fetch.ts'
 import type { Blobs } from '../blobs/blobs.ts'
 import { createKuboBlobs } from '../blobs/kubo.ts'
 import { createStoredBlobs } from '../blobs/stored.ts'

@@ -16,7 +16,7 @@ import {
 import { jsonRpc } from 'viem/nonce'
 import { localFheChainId } from '../known-networks.ts'
 import { AnswerRefused, ask, type Fetch } from '../outgoing.ts'
-import { systemFetch } from '../system.ts'
+import { systemFetch } from '../system-fetch.ts'
 import { abortable } from './abortable.ts'
 import { inTurn, rpcUrlsOf } from './rpc-list.ts'
 import { isWalletAccount, type WalletAccount } from './wallet-account.ts'

@@ -2,7 +2,7 @@ import { maxBlobBytes } from '../../lib/endpoints.ts'
 import { AnswerRefused, ask, type Fetch } from '../../lib/outgoing.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import { ProxyFailed } from '../../lib/proxy.ts'
-import { systemFetch } from '../../lib/system.ts'
+import { systemFetch } from '../../lib/system-fetch.ts'
 import { ProviderFault } from './provider-fault.ts'
 
 /** The largest response body that is read: several times the largest output, because JSON escapes characters and has more fields. */

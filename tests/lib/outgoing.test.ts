@@ -8,11 +8,8 @@ import { createChainReader } from '../../lib/chain/clients.ts'
 import { createKeySource } from '../../lib/coprocessor/network-keys.ts'
 import { sealOutput, verifyProof } from '../../lib/coprocessor/services.ts'
 import { ask, openAnswer } from '../../lib/outgoing.ts'
-import {
-  systemClock as clock,
-  systemFetch as fetch,
-  systemRandom as random,
-} from '../../lib/system.ts'
+import { systemClock as clock, systemRandom as random } from '../../lib/system.ts'
+import { systemFetch as fetch } from '../../lib/system-fetch.ts'
 import { providerFetch } from '../../node/inference/provider-fetch.ts'
 import { type LocalServer, startServer } from '../local-server.ts'
 import { startPackedServer } from '../packed-server.ts'

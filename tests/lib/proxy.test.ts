@@ -12,7 +12,7 @@ beforeAll(async () => {
 })
 afterAll(() => Promise.all([server.close(), proxy.close()]))
 
-const system = join(import.meta.dirname, '..', '..', 'lib', 'system.ts')
+const system = join(import.meta.dirname, '..', '..', 'lib', 'system-fetch.ts')
 
 /** What the host's fetch gets for a URL in a process with these variables. */
 async function fetched(url: string, env: Record<string, string>): Promise<string> {

@@ -9,8 +9,10 @@ import type {
 } from '../../lib/schemas/console.ts'
 import type { JobView } from '../../lib/schemas/jobs.ts'
 import type { NodeRecord, ReputationStatement } from '../../lib/schemas/nodes.ts'
-import { systemFetch } from '../../lib/system.ts'
 import type { Page } from './use-pages.ts'
+
+// systemFetch would bring its rules for proxies, which a page does not need.
+const pageFetch = (request: Request) => globalThis.fetch(request)
 
 const timeoutMs = 15_000
 const maxAnswerBytes = 4_194_304
@@ -46,7 +48,7 @@ export async function ask(
   signal: AbortSignal = AbortSignal.timeout(timeoutMs),
 ): Promise<Response> {
   const headers = bearer ? { authorization: `Bearer ${bearer}` } : undefined
-  const response = await openAnswer(systemFetch, path, {
+  const response = await openAnswer(pageFetch, path, {
     ...(headers && { headers }),
     signal,
     cache: 'no-store',

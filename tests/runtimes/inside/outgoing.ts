@@ -1,5 +1,5 @@
 import { AnswerRefused, ask } from '../../../lib/outgoing.ts'
-import { systemFetch } from '../../../lib/system.ts'
+import { systemFetch } from '../../../lib/system-fetch.ts'
 import { type Case, same, that } from './case.ts'
 
 const encodings = ['gzip', 'deflate', 'br', 'zstd', 'x-gzip']
