@@ -1,4 +1,5 @@
 import { type Clock, monotonicMs } from './clock.ts'
+import type { Fetch } from './outgoing.ts'
 import type { Random } from './random.ts'
 
 /** The host's clock. */
@@ -24,3 +25,6 @@ export const systemClock: Clock = {
 export const systemRandom: Random = {
   bytes: (length) => crypto.getRandomValues(new Uint8Array(length)),
 }
+
+/** The fetch of a page, without the rules for proxies that `systemFetch` has. */
+export const pageFetch: Fetch = (request) => fetch(request)

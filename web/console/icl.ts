@@ -9,10 +9,8 @@ import type {
 } from '../../lib/schemas/console.ts'
 import type { JobView } from '../../lib/schemas/jobs.ts'
 import type { NodeRecord, ReputationStatement } from '../../lib/schemas/nodes.ts'
+import { pageFetch } from '../../lib/system.ts'
 import type { Page } from './use-pages.ts'
-
-// systemFetch would bring its rules for proxies, which a page does not need.
-const pageFetch = (request: Request) => globalThis.fetch(request)
 
 const timeoutMs = 15_000
 const maxAnswerBytes = 4_194_304
