@@ -4,7 +4,7 @@ type Environment = Readonly<Record<string, string | undefined>>
 
 type Host = { readonly Bun?: unknown; readonly process?: { readonly env: Environment } }
 
-/** The environment by which the runtime chooses proxies; Bun alone does so by itself. */
+/** The environment by which Bun chooses proxies. Node does so only if told to, and Deno always: neither is named or kept off private hosts here. */
 function proxyEnvironment(): Environment {
   const { Bun, process } = globalThis as Host
   return (Bun !== undefined && process?.env) || {}

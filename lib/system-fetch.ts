@@ -3,8 +3,9 @@ import type { Fetch } from './outgoing.ts'
 import { ProxyFailed, proxyFor } from './proxy.ts'
 
 /**
- * The host's fetch. Bun goes on unpacking an answer whose reader has left, so it must not begin, and would send also what is for this machine
- * and private networks, over plain http, to a proxy of the environment. The other runtimes ignore these options. Throws ProxyFailed.
+ * The host's fetch. Bun continues to unpack an answer whose reader has left, so it must not begin, and would send also what is for this machine
+ * and private networks, over plain http, to a proxy of the environment. Deno does that too, and has only NO_PROXY against it: it and Node
+ * ignore these options. Throws ProxyFailed.
  */
 export const systemFetch: Fetch = async (request) => {
   const { url, signal } = request
