@@ -6,7 +6,7 @@
  *
  * Invariants: an RPC is in use only once it has said that it is for the right chain. A request fails only when each RPC has failed in its
  * turn. The same bytes may reach several RPCs: signed transactions are safe to repeat. Messages name hosts, since the rest of an address may
- * be a key.
+ * be a key. Each RPC gets its own credentials only.
  */
 import { HttpRequestError, toHex } from 'viem'
 import { AnswerRefused } from '../outgoing.ts'
@@ -76,8 +76,20 @@ export function inTurn(
   }
 }
 
+/** The same request for this RPC: viem gives each the credentials of the first, and fetch takes no address with credentials. */
+function requestTo(url: string, init: RequestInit): [string, RequestInit] {
+  const to = new URL(url)
+  const headers = new Headers(init.headers)
+  headers.delete('authorization')
+  const credentials = `${decodeURIComponent(to.username)}:${decodeURIComponent(to.password)}`
+  if (credentials !== ':') headers.set('authorization', `Basic ${btoa(credentials)}`)
+  to.username = ''
+  to.password = ''
+  return [to.href, { ...init, headers }]
+}
+
 async function answerOf(url: string, send: Send, init: RequestInit): Promise<Response> {
-  const response = await send(url, init)
+  const response = await send(...requestTo(url, init))
   if (response.ok) return response
   throw new NotThisOne(`responds with HTTP ${response.status}`, response)
 }

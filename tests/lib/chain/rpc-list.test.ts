@@ -22,14 +22,17 @@ const failing = async (status: number) => {
 }
 const host = ({ url }: LocalServer) => new URL(url).host
 
-/** Reads over several RPCs, whose addresses end with a secret. */
-function readerOf(...rpcs: readonly Pick<LocalServer, 'url'>[]) {
+type Place = Pick<LocalServer, 'url'>
+
+/** Reads over several RPCs, whose addresses end with a secret. Each has half of `timeoutMs` to respond. */
+function readerWithin(timeoutMs: number, ...rpcs: readonly Place[]) {
   const news: string[] = []
   const rpcUrl = rpcs.map(({ url }) => `${url}/secret`).join(',')
   const onRpcMoved = (line: string) => void news.push(line)
-  const { publicClient } = createChainReader({ rpcUrl, chainId, timeoutMs: 1_000, onRpcMoved })
+  const { publicClient } = createChainReader({ rpcUrl, chainId, timeoutMs, onRpcMoved })
   return { publicClient, news }
 }
+const readerOf = (...rpcs: readonly Place[]) => readerWithin(20_000, ...rpcs)
 
 describe('a list of RPCs', () => {
   it('moves on when the one in use fails, stays there, and says so by host', async () => {
@@ -54,7 +57,7 @@ describe('a list of RPCs', () => {
   it('moves on from one that does not respond, and does not use one of another chain', async () => {
     const silent = await rpc(1, { eth_gasPrice: 'silence' })
     const other = await rpc(3, { eth_chainId: { result: '0x5' } })
-    const { publicClient, news } = readerOf(silent, other, await rpc(2))
+    const { publicClient, news } = readerWithin(1_000, silent, other, await rpc(2))
     expect(await publicClient.getGasPrice()).toBe(parseGwei('2'))
     expect(news[0]).toMatch(/does not respond; .* does not say that it is for chain 31337: using/)
   })
@@ -72,5 +75,14 @@ describe('a list of RPCs', () => {
       .publicClient.getGasPrice()
       .catch((failure: unknown) => toChainError(failure, 'looking'))
     expect(limited).toMatchObject({ code: 'chain-too-many-requests' })
+  })
+
+  it('sends each RPC its own credentials only', async () => {
+    const [first, second, third] = [await failing(503), await failing(503), await rpc(2)]
+    const as = (user: string, { url }: Place) => ({ url: url.replace('//', `//${user}:pass@`) })
+    const { publicClient } = readerOf(as('a', first), second, as('c', third))
+    await publicClient.getGasPrice()
+    const sent = [first, second, third].map(({ seen }) => seen.at(-1)?.headers.authorization)
+    expect(sent).toEqual([`Basic ${btoa('a:pass')}`, undefined, `Basic ${btoa('c:pass')}`])
   })
 })
