@@ -9,6 +9,7 @@
  * be a key. Each RPC gets its own credentials only.
  */
 import { HttpRequestError, toHex } from 'viem'
+import { z } from 'zod'
 import { AnswerRefused } from '../outgoing.ts'
 import { parseJson } from '../parse-json.ts'
 import { ProxyFailed } from '../proxy.ts'
@@ -24,14 +25,30 @@ export const rpcHostsOf = (rpcUrl: string): string => rpcUrlsOf(rpcUrl).map(host
 /** Each of several RPCs has failed. The message names the hosts, and why. */
 export class AllRpcsFailed extends Error {}
 
+const tooManyRequests = 429
+const limitExceeded = -32_005
+const maxErrorCharacters = 10_000
+
+/** Whether this HTTP status is about the RPC or its access key, not about the request. */
+const isOfRpc = (status: number): boolean =>
+  [401, 402, 403, 404, tooManyRequests].includes(status) || status >= 500
+
+/** What counts here of an answer, which viem checks. */
+const AnyAnswer = z
+  .object({
+    result: z.unknown().optional(),
+    error: z.object({ code: z.number(), message: z.string() }).optional().catch(undefined),
+  })
+  .catch({ result: undefined })
+
 /** Sends one request to one RPC, and gives the whole answer. */
 type Send = (url: string, init: RequestInit) => Promise<Response>
 
 /** An answer of one RPC because of which the next one is asked. */
 class NotThisOne extends Error {
-  readonly response: Response
+  readonly response: Pick<Response, 'status' | 'headers'>
 
-  constructor(why: string, response: Response) {
+  constructor(why: string, response: Pick<Response, 'status' | 'headers'>) {
     super(why)
     this.response = response
   }
@@ -53,7 +70,7 @@ export function inTurn(
   }
   return async (_, init = {}) => {
     const failures: string[] = []
-    let last: Response | undefined
+    let last: NotThisOne['response'] | undefined
     for (let tries = 0; tries < urls.length; tries++) {
       const at = inUse
       const url = urls[at] ?? ''
@@ -70,7 +87,7 @@ export function inTurn(
       }
     }
     throw new HttpRequestError({
-      ...(last && !last.ok && { status: last.status, headers: last.headers }),
+      ...(last && last.status !== 200 && { status: last.status, headers: last.headers }),
       ...{ url: '', cause: new AllRpcsFailed(failures.join('; ')) },
     })
   }
@@ -90,8 +107,17 @@ function requestTo(url: string, init: RequestInit): [string, RequestInit] {
 
 async function answerOf(url: string, send: Send, init: RequestInit): Promise<Response> {
   const response = await send(...requestTo(url, init))
-  if (response.ok) return response
-  throw new NotThisOne(`responds with HTTP ${response.status}`, response)
+  const { ok, status, headers } = response
+  const why = `responds with HTTP ${status}`
+  if (isOfRpc(status)) throw new NotThisOne(why, response)
+  const text = await response.clone().text()
+  if (ok && text.length > maxErrorCharacters) return response
+  const { error } = AnyAnswer.parse(parseJson(text))
+  if (error?.code === limitExceeded)
+    throw new NotThisOne('limits requests', { status: tooManyRequests, headers })
+  // Nodes report errors of a request, such as reverts, with HTTP 400, too.
+  if (ok || error) return response
+  throw new NotThisOne(why, response)
 }
 
 async function proveChain(
@@ -102,9 +128,7 @@ async function proveChain(
 ): Promise<void> {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'eth_chainId', params: [] })
   const response = await answerOf(url, send, { ...init, body })
-  const answer = parseJson(new Uint8Array(await response.arrayBuffer()))
-  const result =
-    typeof answer === 'object' && answer !== null && 'result' in answer && answer.result
+  const { result } = AnyAnswer.parse(parseJson(await response.text()))
   if (result === toHex(chainId)) return
   throw new NotThisOne(`does not say that it is for chain ${chainId}`, response)
 }

@@ -1,6 +1,6 @@
 import { parseGwei } from 'viem'
 import { afterEach, describe, expect, it } from 'vitest'
-import { toChainError } from '../../../lib/chain/chain-error.ts'
+import { isNonceTaken, toChainError } from '../../../lib/chain/chain-error.ts'
 import { createChainReader } from '../../../lib/chain/clients.ts'
 import { answerJson, type LocalServer, startServer } from '../../local-server.ts'
 import { type RpcAnswer, startRpcStandIn } from './rpc-stand-in.ts'
@@ -15,8 +15,8 @@ const rpc = async (gwei: number, answers: Record<string, RpcAnswer> = {}) => {
   servers.push(server)
   return server
 }
-const failing = async (status: number) => {
-  const server = await startServer((response) => answerJson(response, status, {}))
+const failing = async (status: number, error?: object) => {
+  const server = await startServer((response) => answerJson(response, status, { error }))
   servers.push(server)
   return server
 }
@@ -84,5 +84,24 @@ describe('a list of RPCs', () => {
     await publicClient.getGasPrice()
     const sent = [first, second, third].map(({ seen }) => seen.at(-1)?.headers.authorization)
     expect(sent).toEqual([`Basic ${btoa('a:pass')}`, undefined, `Basic ${btoa('c:pass')}`])
+  })
+
+  it('takes the error of a request, but not a limit or a refused key, for the answer', async () => {
+    const limited = await rpc(1, { eth_gasPrice: { error: { code: -32_005, message: 'limit' } } })
+    const keyless = await failing(401, { code: -32_600, message: 'Must be authenticated!' })
+    const error = { code: -32_000, message: 'nonce too low' }
+    const strict = await startServer((response, { body }) => {
+      const isProof = body.includes('eth_chainId') || body.includes('eth_blockNumber')
+      answerJson(response, isProof ? 200 : 400, isProof ? { result: '0x7a69' } : { error })
+    })
+    servers.push(strict)
+    const { publicClient, news } = readerOf(limited, keyless, strict, await rpc(2))
+    const failure = await publicClient.getGasPrice().catch((refusal: unknown) => refusal)
+    expect(isNonceTaken(failure)).toBe(true)
+    expect(news[0]).toMatch(/limits requests; .* responds with HTTP 401: using/)
+    const all = await readerOf(limited, limited)
+      .publicClient.getGasPrice()
+      .catch((refusal: unknown) => toChainError(refusal, 'looking'))
+    expect(all).toMatchObject({ code: 'chain-too-many-requests' })
   })
 })
