@@ -14,11 +14,13 @@ import {
   type WalletClient,
 } from 'viem'
 import { jsonRpc } from 'viem/nonce'
+import { withDeadline } from '../deadline.ts'
 import { localFheChainId } from '../known-networks.ts'
 import { AnswerRefused, ask, type Fetch } from '../outgoing.ts'
+import { systemClock } from '../system.ts'
 import { systemFetch } from '../system-fetch.ts'
 import { abortable } from './abortable.ts'
-import { inTurn, rpcUrlsOf } from './rpc-list.ts'
+import { inTurn, rpcListOf, rpcUrlsOf } from './rpc-list.ts'
 import { isWalletAccount, type WalletAccount } from './wallet-account.ts'
 
 // These chains make a block for each transaction at once, and polling them costs nothing.
@@ -83,20 +85,23 @@ export function rpcTransport({
   rpcFetch = systemFetch,
   onRpcMoved,
 }: Omit<ChainEndpoint, 'pollingIntervalMs'>): HttpTransport {
-  const urls = rpcUrlsOf(rpcUrl)
+  const list = rpcListOf(rpcUrl, chainId)
   const ask = wholeAnswers(rpcFetch, timeoutMs)
-  const askInTime = (url: string, init: RequestInit) => {
-    const limits = [AbortSignal.timeout(timeoutMs / 2), ...(init.signal ? [init.signal] : [])]
-    return ask(url, { ...init, signal: AbortSignal.any(limits) })
-  }
-  const isList = urls.length > 1
-  return http(urls[0], {
-    timeout: timeoutMs * urls.length,
+  // Node 20 may collect a timeout signal, and with it the limit.
+  const askInTime = (url: string, init: RequestInit) =>
+    withDeadline(systemClock, timeoutMs / 2, init.signal ?? undefined, tookTooLong, (signal) =>
+      ask(url, { ...init, signal }),
+    )
+  const isList = list.urls.length > 1
+  return http(list.urls[0], {
+    timeout: timeoutMs * list.urls.length,
     retryCount: 3,
     retryDelay: 200,
-    fetchFn: isList ? inTurn(urls, chainId, askInTime, onRpcMoved) : ask,
+    fetchFn: isList ? inTurn(list, chainId, askInTime, onRpcMoved) : ask,
   })
 }
+
+const tookTooLong = () => new Error('the RPC took too long')
 
 const clientOptions = (endpoint: ChainEndpoint) => ({
   chain: defineChain({

@@ -1,8 +1,8 @@
 /*
  * Problem: an RPC fails, limits requests or goes away, and a program that has only one stops working.
  *
- * Idea: the setting may hold several addresses, with commas. Requests go to the one in use. When that fails, the next one is in use, until
- * it fails itself.
+ * Idea: the setting may hold several addresses, with commas. Requests go to the one in use. When that fails, the next one is in use for
+ * all clients of the process, until it fails itself.
  *
  * Invariants: an RPC is in use only once it has said that it is for the right chain. A request fails only when each RPC has failed in its
  * turn. The same bytes may reach several RPCs: signed transactions are safe to repeat. Messages name hosts, since the rest of an address may
@@ -54,36 +54,71 @@ class NotThisOne extends Error {
   }
 }
 
-/** Sends requests to the RPC in use. `onMoved` hears why another one is in use. */
+/** The RPCs of one setting, as all clients of the process share them. */
+type RpcList = {
+  readonly urls: readonly string[]
+  inUse: number
+  /** Whether the one in use has said that it is for the right chain. */
+  isProven: boolean
+  /** The one in use as far as `onMoved` has heard. */
+  told: number
+  /** Why others were left since then. */
+  failures: readonly string[]
+}
+
+const lists = new Map<string, RpcList>()
+
+/** The RPCs of a setting. */
+export function rpcListOf(rpcUrl: string, chainId: number): RpcList {
+  const key = `${chainId} ${rpcUrl}`
+  const urls = rpcUrlsOf(rpcUrl)
+  const list = lists.get(key) ?? { urls, inUse: 0, isProven: false, told: 0, failures: [] }
+  lists.set(key, list)
+  return list
+}
+
+/** Moves on from the RPC at `at`, unless another request has. */
+function moveOn(list: RpcList, at: number, failure: string): void {
+  if (list.inUse !== at) return
+  list.inUse = (at + 1) % list.urls.length
+  list.isProven = false
+  list.failures = [...list.failures, failure].slice(-list.urls.length)
+}
+
+/** Sends requests to the RPC in use. `onMoved` hears once why another one is in use. */
 export function inTurn(
-  urls: readonly string[],
+  list: RpcList,
   chainId: number,
   send: Send,
-  onMoved: (news: string) => void = () => {},
+  onMoved?: (news: string) => void,
 ): (input: unknown, init?: RequestInit) => Promise<Response> {
-  const proven = new Set<string>()
-  let inUse = 0
-  const attempt = async (url: string, init: RequestInit): Promise<Response> => {
-    if (!proven.has(url)) await proveChain(url, chainId, send, init)
-    proven.add(url)
+  const attempt = async (at: number, url: string, init: RequestInit): Promise<Response> => {
+    if (list.inUse !== at || !list.isProven) await proveChain(url, chainId, send, init)
+    if (list.inUse === at) list.isProven = true
     return await answerOf(url, send, init)
+  }
+  const tell = (at: number, url: string) => {
+    if (!onMoved || list.inUse !== at) return
+    if (list.told !== at) onMoved(`${list.failures.join('; ')}: using the one at ${hostOf(url)}`)
+    list.told = at
+    list.failures = []
   }
   return async (_, init = {}) => {
     const failures: string[] = []
     let last: NotThisOne['response'] | undefined
-    for (let tries = 0; tries < urls.length; tries++) {
-      const at = inUse
-      const url = urls[at] ?? ''
+    for (let tries = 0; tries < list.urls.length; tries++) {
+      const at = list.inUse
+      const url = list.urls[at] ?? ''
       try {
-        const response = await attempt(url, init)
-        if (failures.length > 0) onMoved(`${failures.join('; ')}: using the one at ${hostOf(url)}`)
+        const response = await attempt(at, url, init)
+        tell(at, url)
         return response
       } catch (error) {
+        const failure = `the chain RPC at ${hostOf(url)} ${whyOf(error)}`
+        moveOn(list, at, failure)
         if (init.signal?.aborted) throw error
         if (error instanceof NotThisOne) last = error.response
-        failures.push(`the chain RPC at ${hostOf(url)} ${whyOf(error)}`)
-        // Another request may have moved on meanwhile.
-        if (inUse === at) inUse = (at + 1) % urls.length
+        failures.push(failure)
       }
     }
     throw new HttpRequestError({

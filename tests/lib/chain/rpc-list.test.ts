@@ -1,4 +1,4 @@
-import { parseGwei } from 'viem'
+import { parseGwei, zeroAddress } from 'viem'
 import { afterEach, describe, expect, it } from 'vitest'
 import { isNonceTaken, toChainError } from '../../../lib/chain/chain-error.ts'
 import { createChainReader } from '../../../lib/chain/clients.ts'
@@ -103,5 +103,34 @@ describe('a list of RPCs', () => {
       .publicClient.getGasPrice()
       .catch((refusal: unknown) => toChainError(refusal, 'looking'))
     expect(all).toMatchObject({ code: 'chain-too-many-requests' })
+  })
+
+  it('is shared by all clients of a process, and one of them says that it moved', async () => {
+    const [first, second] = [await rpc(1), await rpc(2)]
+    const one = readerOf(first, second)
+    const other = readerOf(first, second)
+    expect(await one.publicClient.getGasPrice()).toBe(parseGwei('1'))
+    await first.close()
+    const prices = Array.from({ length: 4 }, () =>
+      one.publicClient.getBalance({ address: zeroAddress }),
+    )
+    await Promise.allSettled(prices)
+    const asked = first.seen.length
+    expect(await other.publicClient.getGasPrice()).toBe(parseGwei('2'))
+    expect(first.seen).toHaveLength(asked)
+    expect([...one.news, ...other.news]).toHaveLength(1)
+  })
+
+  it('leaves an RPC that hangs when the request ends before its own limit', async () => {
+    const silent = await rpc(1, { eth_chainId: 'silence' })
+    const { publicClient } = readerOf(silent, await rpc(2))
+    const stop = new AbortController()
+    const options = { signal: stop.signal, retryCount: 0 }
+    const asked = publicClient.request({ method: 'eth_gasPrice' }, options)
+    while (silent.seen.length === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    stop.abort()
+    await expect(asked).rejects.toThrow()
+    expect(await publicClient.getGasPrice()).toBe(parseGwei('2'))
+    expect(silent.seen).toHaveLength(1)
   })
 })
