@@ -85,7 +85,7 @@ export function rpcTransport({
   rpcFetch = systemFetch,
   onRpcMoved,
 }: Omit<ChainEndpoint, 'pollingIntervalMs'>): HttpTransport {
-  const list = rpcListOf(rpcUrl, chainId)
+  const list = rpcListOf({ rpcUrl, chainId })
   const ask = wholeAnswers(rpcFetch, timeoutMs)
   // Node 20 may collect a timeout signal, and with it the limit.
   const askInTime = (url: string, init: RequestInit) =>

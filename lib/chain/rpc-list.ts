@@ -4,7 +4,7 @@
  * Idea: the setting may hold several addresses, with commas. Requests go to the one in use. When that fails, the next one is in use for
  * all clients of the process, until it fails itself.
  *
- * Invariants: an RPC is in use only once it has said that it is for the right chain. A request fails only when each RPC has failed in its
+ * Invariants: an RPC is in use only once it has said that it is for the right chain, and at most 20 blocks behind the others. A request fails only when each RPC has failed in its
  * turn. The same bytes may reach several RPCs: signed transactions are safe to repeat. Messages name hosts, since the rest of an address may
  * be a key. Each RPC gets its own credentials only.
  */
@@ -28,6 +28,7 @@ export class AllRpcsFailed extends Error {}
 const tooManyRequests = 429
 const limitExceeded = -32_005
 const maxErrorCharacters = 10_000
+const maxBlocksBehind = 20n
 
 /** Whether this HTTP status is about the RPC or its access key, not about the request. */
 const isOfRpc = (status: number): boolean =>
@@ -54,6 +55,16 @@ class NotThisOne extends Error {
   }
 }
 
+/** A sound RPC that lacks blocks which another one of the list has shown. */
+class Behind extends NotThisOne {
+  readonly newest: bigint
+
+  constructor(newest: bigint, highest: bigint, response: NotThisOne['response']) {
+    super(`is ${highest - newest} blocks behind`, response)
+    this.newest = newest
+  }
+}
+
 /** The RPCs of one setting, as all clients of the process share them. */
 type RpcList = {
   readonly urls: readonly string[]
@@ -64,17 +75,34 @@ type RpcList = {
   told: number
   /** Why others were left since then. */
   failures: readonly string[]
+  /** The newest block that any of them has shown. */
+  highest: bigint
 }
 
 const lists = new Map<string, RpcList>()
 
+type Setting = { readonly rpcUrl: string; readonly chainId: number }
+
 /** The RPCs of a setting. */
-export function rpcListOf(rpcUrl: string, chainId: number): RpcList {
+export function rpcListOf({ rpcUrl, chainId }: Setting): RpcList {
   const key = `${chainId} ${rpcUrl}`
-  const urls = rpcUrlsOf(rpcUrl)
-  const list = lists.get(key) ?? { urls, inUse: 0, isProven: false, told: 0, failures: [] }
+  const known = lists.get(key)
+  if (known) return known
+  const fresh = { inUse: 0, isProven: false, told: 0, failures: [], highest: 0n }
+  const list: RpcList = { ...fresh, urls: rpcUrlsOf(rpcUrl) }
   lists.set(key, list)
   return list
+}
+
+const urlInUse = ({ urls, inUse }: RpcList): string => urls[inUse] ?? ''
+
+/** The host of the RPC in use. */
+export const rpcHostInUse = (setting: Setting): string => hostOf(urlInUse(rpcListOf(setting)))
+
+/** Moves on from the RPC at this host if it is in use. `why` follows its name, as `is behind` does. */
+export function leaveRpc(setting: Setting, host: string, why: string): void {
+  const list = rpcListOf(setting)
+  if (hostOf(urlInUse(list)) === host) moveOn(list, list.inUse, `the chain RPC at ${host} ${why}`)
 }
 
 /** Moves on from the RPC at `at`, unless another request has. */
@@ -93,9 +121,12 @@ export function inTurn(
   onMoved?: (news: string) => void,
 ): (input: unknown, init?: RequestInit) => Promise<Response> {
   const attempt = async (at: number, url: string, init: RequestInit): Promise<Response> => {
-    if (list.inUse !== at || !list.isProven) await proveChain(url, chainId, send, init)
+    if (list.inUse !== at || !list.isProven) await prove(list, url, chainId, send, init)
     if (list.inUse === at) list.isProven = true
-    return await answerOf(url, send, init)
+    const response = await answerOf(url, send, init)
+    if (String(init.body).includes('"eth_blockNumber"'))
+      notice(list, await blockOf(response.clone()))
+    return response
   }
   const tell = (at: number, url: string) => {
     if (!onMoved || list.inUse !== at) return
@@ -106,9 +137,10 @@ export function inTurn(
   return async (_, init = {}) => {
     const failures: string[] = []
     let last: NotThisOne['response'] | undefined
-    for (let tries = 0; tries < list.urls.length; tries++) {
+    let behind: readonly bigint[] = []
+    for (let left = list.urls.length; left > 0; left--) {
       const at = list.inUse
-      const url = list.urls[at] ?? ''
+      const url = urlInUse(list)
       try {
         const response = await attempt(at, url, init)
         tell(at, url)
@@ -118,7 +150,13 @@ export function inTurn(
         moveOn(list, at, failure)
         if (init.signal?.aborted) throw error
         if (error instanceof NotThisOne) last = error.response
+        if (error instanceof Behind) behind = [...behind, error.newest]
         failures.push(failure)
+        // Another chain may have begun, or one of them was wrong.
+        if (behind.length === list.urls.length) {
+          list.highest = behind.reduce(max)
+          left += list.urls.length
+        }
       }
     }
     throw new HttpRequestError({
@@ -155,17 +193,41 @@ async function answerOf(url: string, send: Send, init: RequestInit): Promise<Res
   throw new NotThisOne(why, response)
 }
 
-async function proveChain(
+const max = (one: bigint, other: bigint): bigint => (one > other ? one : other)
+
+function notice(list: RpcList, newest: bigint | undefined): void {
+  list.highest = max(list.highest, newest ?? 0n)
+}
+
+const resultOf = async (response: Response): Promise<unknown> =>
+  AnyAnswer.parse(parseJson(await response.text())).result
+
+async function blockOf(response: Response): Promise<bigint | undefined> {
+  const result = await resultOf(response)
+  return typeof result === 'string' && /^0x[0-9a-f]{1,16}$/i.test(result)
+    ? BigInt(result)
+    : undefined
+}
+
+/** Checks that an RPC is for the chain, and in step with the others. */
+async function prove(
+  list: RpcList,
   url: string,
   chainId: number,
   send: Send,
   init: RequestInit,
 ): Promise<void> {
-  const body = JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'eth_chainId', params: [] })
-  const response = await answerOf(url, send, { ...init, body })
-  const { result } = AnyAnswer.parse(parseJson(await response.text()))
-  if (result === toHex(chainId)) return
-  throw new NotThisOne(`does not say that it is for chain ${chainId}`, response)
+  const asking = (method: string) => {
+    const body = JSON.stringify({ jsonrpc: '2.0', id: 0, method, params: [] })
+    return answerOf(url, send, { ...init, body })
+  }
+  const [chain, block] = await Promise.all([asking('eth_chainId'), asking('eth_blockNumber')])
+  if ((await resultOf(chain)) !== toHex(chainId))
+    throw new NotThisOne(`does not say that it is for chain ${chainId}`, chain)
+  const newest = await blockOf(block)
+  if (newest === undefined) throw new NotThisOne('does not say its newest block', block)
+  if (newest + maxBlocksBehind < list.highest) throw new Behind(newest, list.highest, block)
+  notice(list, newest)
 }
 
 /** Why an RPC failed, without words of the runtime: they may show its address. */

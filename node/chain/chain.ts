@@ -33,6 +33,8 @@ export interface NodeChain {
   answersPaidFor(signal?: AbortSignal): Promise<number>
   /** The newest block that the RPC knows. */
   newestBlock(signal?: AbortSignal): Promise<NewestBlock>
+  /** Uses the next RPC of several, if the one at this host is in use. */
+  leaveRpc(host: string): void
   /** Returns the list commitment that a prompt key is bound to, undefined while there is none. */
   listCommitmentOf(high: bigint, low: bigint, signal?: AbortSignal): Promise<Hash32 | undefined>
   /** Sends `NodeRegistry.heartbeat()`, which costs gas. Returns the transaction hash. */

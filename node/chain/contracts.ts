@@ -39,6 +39,7 @@ export function createNodeChain(options: {
     },
 
     newestBlock: (signal) => registry.newestBlock(signal),
+    leaveRpc: registry.leaveRpc,
 
     async listCommitmentOf(high, low, signal) {
       const { commitment } = await listOf(chain, options.promptKeyStore, high, low, signal)

@@ -3,7 +3,7 @@ import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
 import { isRevert, lacksFunds, revertNameOf, toChainError } from '../../lib/chain/chain-error.ts'
 import { createChainReader, createChainWriter } from '../../lib/chain/clients.ts'
 import { reading } from '../../lib/chain/reading.ts'
-import { rpcHostsOf } from '../../lib/chain/rpc-list.ts'
+import { leaveRpc, rpcHostInUse } from '../../lib/chain/rpc-list.ts'
 import { sendCall } from '../../lib/chain/send.ts'
 import { Address, Hash32 } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
@@ -102,8 +102,10 @@ export function createRegistryReader(place: RegistryEndpoint) {
     /** The newest block that the RPC knows. */
     async newestBlock(signal?: AbortSignal): Promise<NewestBlock> {
       const { number, timestamp } = await read(publicClient.getBlock(), signal)
-      return { number, timestamp: Number(timestamp), host: rpcHostsOf(place.rpcUrl) }
+      return { number, timestamp: Number(timestamp), host: rpcHostInUse(place) }
     },
+    /** Uses the next RPC of several, if the one at this host is in use. */
+    leaveRpc: (host: string): void => leaveRpc(place, host, 'is behind'),
     async terms(signal?: AbortSignal): Promise<RegistryTerms> {
       const found = Promise.all([
         publicClient.readContract({ ...contract, functionName: 'minStake' }),

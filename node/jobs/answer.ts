@@ -108,7 +108,7 @@ async function decryptPromptKey(
   return key
 }
 
-/** Blames a chain RPC that does not know the prompt key's block yet, in place of those whose steps it does not show. Throws SvcError `chain-behind`. */
+/** Leaves and blames a chain RPC that does not know the prompt key's block yet, in place of those whose steps it does not show. Throws SvcError `chain-behind`. */
 async function checkInStep(
   { chain, clock }: JobDeps,
   claim: ClaimResult,
@@ -116,7 +116,9 @@ async function checkInStep(
 ): Promise<void> {
   const newest = await chain.newestBlock(signal).catch(() => undefined)
   const behind = newest && behindError(newest, claim.block_number, unixSeconds(clock))
-  if (behind) throw behind
+  if (!behind) return
+  chain.leaveRpc(newest.host)
+  throw behind
 }
 
 type OpenedPrompt = Pick<JobSecrets, 'asked' | 'secret'>

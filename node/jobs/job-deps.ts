@@ -34,7 +34,10 @@ export type JobDeps = {
   readonly coprocessor: Coprocessor
   readonly outputKeys: Pick<OutputKeys, 'take'>
   readonly blobs: Blobs
-  readonly chain: Pick<NodeChain, 'storeOutputKey' | 'listCommitmentOf' | 'newestBlock'>
+  readonly chain: Pick<
+    NodeChain,
+    'storeOutputKey' | 'listCommitmentOf' | 'newestBlock' | 'leaveRpc'
+  >
   readonly models: OfferedModels
   readonly journal: Journal
   readonly history: History

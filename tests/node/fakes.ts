@@ -115,9 +115,12 @@ export function fakeChain(coprocessor: FakeCoprocessor) {
     lastHeartbeat: number
     isRegistered: boolean
     heartbeats: number
+    /** The hosts of RPCs that were left. */
+    left: string[]
   } = {
     paidFor: 100,
     block: 100n,
+    left: [],
     lastHeartbeat: 0,
     isRegistered: true,
     heartbeats: 0,
@@ -127,6 +130,7 @@ export function fakeChain(coprocessor: FakeCoprocessor) {
       state.isRegistered ? { lastHeartbeat: state.lastHeartbeat, modelTiers: [0] } : undefined,
     answersPaidFor: async () => state.paidFor,
     newestBlock: async () => ({ number: state.block, timestamp: 0, host: 'rpc.example' }),
+    leaveRpc: (host) => void state.left.push(host),
     listCommitmentOf: async (high) => commitments.get(high),
     sendHeartbeat: async () => {
       state.heartbeats++

@@ -25,6 +25,7 @@ export const nodeChainOf = (ground: Ground, address: Address): NodeChain => ({
   },
   answersPaidFor: async () => 100,
   newestBlock: async () => ({ number: 1_000_000n, timestamp: 0, host: 'rpc.example' }),
+  leaveRpc: () => {},
   listCommitmentOf: async (high, low) => (await ground.chain.listOf(high, low))?.commitment,
   sendHeartbeat: async () => `0x${'99'.repeat(32)}`,
   storeOutputKey: async ({ high, low, ...key }, signal) => {

@@ -2,6 +2,7 @@ import { parseGwei, zeroAddress } from 'viem'
 import { afterEach, describe, expect, it } from 'vitest'
 import { isNonceTaken, toChainError } from '../../../lib/chain/chain-error.ts'
 import { createChainReader } from '../../../lib/chain/clients.ts'
+import { leaveRpc, rpcHostInUse } from '../../../lib/chain/rpc-list.ts'
 import { answerJson, type LocalServer, startServer } from '../../local-server.ts'
 import { type RpcAnswer, startRpcStandIn } from './rpc-stand-in.ts'
 
@@ -11,7 +12,7 @@ afterEach(() => Promise.all(servers.splice(0).map((server) => server.close())))
 
 const rpc = async (gwei: number, answers: Record<string, RpcAnswer> = {}) => {
   const price = { eth_gasPrice: { result: `0x${parseGwei(`${gwei}`).toString(16)}` } }
-  const server = await startRpcStandIn({ ...price, ...answers })
+  const server = await startRpcStandIn(Object.assign(answers, { ...price, ...answers }))
   servers.push(server)
   return server
 }
@@ -24,12 +25,17 @@ const host = ({ url }: LocalServer) => new URL(url).host
 
 type Place = Pick<LocalServer, 'url'>
 
-/** Reads over several RPCs, whose addresses end with a secret. Each has half of `timeoutMs` to respond. */
+/** A list of RPCs, whose addresses end with a secret. */
+const settingOf = (...rpcs: readonly Place[]) => ({
+  rpcUrl: rpcs.map(({ url }) => `${url}/secret`).join(','),
+  chainId,
+})
+
+/** Reads over several RPCs. Each has half of `timeoutMs` to respond. */
 function readerWithin(timeoutMs: number, ...rpcs: readonly Place[]) {
   const news: string[] = []
-  const rpcUrl = rpcs.map(({ url }) => `${url}/secret`).join(',')
   const onRpcMoved = (line: string) => void news.push(line)
-  const { publicClient } = createChainReader({ rpcUrl, chainId, timeoutMs, onRpcMoved })
+  const { publicClient } = createChainReader({ ...settingOf(...rpcs), timeoutMs, onRpcMoved })
   return { publicClient, news }
 }
 const readerOf = (...rpcs: readonly Place[]) => readerWithin(20_000, ...rpcs)
@@ -40,7 +46,7 @@ describe('a list of RPCs', () => {
     const { publicClient, news } = readerOf(first, second)
     expect(await publicClient.getGasPrice()).toBe(parseGwei('2'))
     expect(await publicClient.getGasPrice()).toBe(parseGwei('2'))
-    expect(first.seen).toHaveLength(1)
+    expect(first.seen).toHaveLength(2)
     expect(news).toEqual([
       `the chain RPC at ${host(first)} responds with HTTP 503: using the one at ${host(second)}`,
     ])
@@ -131,6 +137,40 @@ describe('a list of RPCs', () => {
     stop.abort()
     await expect(asked).rejects.toThrow()
     expect(await publicClient.getGasPrice()).toBe(parseGwei('2'))
-    expect(silent.seen).toHaveLength(1)
+  })
+
+  const at = (block: string): Record<string, RpcAnswer> => ({ eth_blockNumber: { result: block } })
+
+  it('passes over an RPC that is more than 20 blocks behind, unless all are', async () => {
+    const [first, old, third] = [
+      await rpc(1, at('0x40')),
+      await rpc(2, at('0x2b')),
+      await rpc(3, at('0x2c')),
+    ]
+    const { publicClient, news } = readerOf(first, old, third)
+    expect(await publicClient.getGasPrice()).toBe(parseGwei('1'))
+    await first.close()
+    expect(await publicClient.getGasPrice()).toBe(parseGwei('3'))
+    expect(news[0]).toContain(`the chain RPC at ${host(old)} is 21 blocks behind: using`)
+  })
+
+  it('uses RPCs that are all behind what one of them has shown', async () => {
+    const answers = at('0x40')
+    const [first, second] = [await rpc(1, answers), await rpc(2, at('0x1'))]
+    const { publicClient } = readerOf(first, second)
+    expect(await publicClient.getBlockNumber()).toBe(0x40n)
+    Object.assign(answers, at('0x2'))
+    leaveRpc(settingOf(first, second), host(first), 'is behind')
+    const once = { retryCount: 0 }
+    expect(await publicClient.request({ method: 'eth_maxPriorityFeePerGas' }, once)).toBe('0x1')
+  })
+
+  it('moves on from an RPC that its user calls behind, once', async () => {
+    const rpcs = [await rpc(1), await rpc(2), await rpc(3)] as const
+    const { publicClient } = readerOf(...rpcs)
+    leaveRpc(settingOf(...rpcs), host(rpcs[0]), 'is behind')
+    leaveRpc(settingOf(...rpcs), host(rpcs[0]), 'is behind')
+    expect(rpcHostInUse(settingOf(...rpcs))).toBe(host(rpcs[1]))
+    expect(await publicClient.getGasPrice()).toBe(parseGwei('2'))
   })
 })

@@ -84,7 +84,7 @@ describe.each(['leader', 'verifier'] as const)('the list of a job that a node is
     expect(never.complete).not.toHaveBeenCalled()
   })
 
-  it('is not judged by a chain RPC that is behind the prompt key, which is named', async () => {
+  it('is not judged by a chain RPC that is behind the prompt key, which is named and left', async () => {
     for (const showsList of [false, true]) {
       const world = await createJobWorld(role)
       if (!showsList) world.chain.commitments.clear()
@@ -93,6 +93,7 @@ describe.each(['leader', 'verifier'] as const)('the list of a job that a node is
       await run(world)
       const reasons = world.api.abortAssignment.mock.calls.map(([{ body }]) => body.reason)
       expect(reasons).toEqual(['node-chain-unavailable'])
+      expect(world.chain.state.left).toEqual(['rpc.example'])
       expect(world.log.lines.join('\n')).toMatch(
         /aborted: the chain RPC at rpc\.example is 30 or more blocks behind: its newest block is 70, \d+ s old/,
       )
