@@ -1,8 +1,10 @@
 import { createChainReader } from '../../lib/chain/clients.ts'
 import { reading } from '../../lib/chain/reading.ts'
-import { rpcUrlsOf } from '../../lib/chain/rpc-list.ts'
+import { leaveRpc, rpcUrlsOf } from '../../lib/chain/rpc-list.ts'
+import { withDeadline } from '../../lib/deadline.ts'
 import { isLoopback } from '../../lib/ip-address.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import { systemClock } from '../../lib/system.ts'
 
 const localChainId = 31_337
 
@@ -10,20 +12,41 @@ type Endpoint = { readonly rpcUrl: string; readonly chainId: number }
 
 /**
  * Checks that an RPC responds, that all that respond are for the network's chain, and that all are local if keys travel over them in plain
- * text. Throws SvcErrors and chain errors.
+ * text. Each of several has 3 s; `warn` hears of those that fail, and they are not in use first. Throws SvcErrors and chain errors.
  */
 export async function checkEndpoint(
   { rpcUrl, chainId }: Endpoint,
   signal?: AbortSignal,
+  warn: (text: string) => void = () => {},
 ): Promise<true> {
   const urls = rpcUrlsOf(rpcUrl)
+  if (urls.length === 1) return await checkOne({ rpcUrl, chainId }, signal)
   const checked = await Promise.allSettled(
-    urls.map((url) => checkOne({ rpcUrl: url, chainId }, signal)),
+    urls.map((url) => checkSoon({ rpcUrl: url, chainId }, signal)),
   )
-  const failures = checked.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []))
-  const wrong = failures.find((error) => !(error instanceof SvcError && error.retryable))
-  if (wrong !== undefined || failures.length === urls.length) throw wrong ?? failures[0]
+  const failures = checked.map((one) => (one.status === 'rejected' ? one.reason : undefined))
+  const found = failures.filter((error) => error !== undefined)
+  const wrong = found.find((error) => !(error instanceof SvcError && error.retryable))
+  if (wrong !== undefined || found.length === urls.length) throw wrong ?? found[0]
+  for (const [index, url] of urls.entries()) {
+    if (failures[index] === undefined) continue
+    const { host } = new URL(url)
+    warn(`the chain RPC at ${host} does not work; another of the list is used`)
+    leaveRpc({ rpcUrl, chainId }, host, 'does not work')
+  }
   return true
+}
+
+const patienceMs = 3_000
+
+function checkSoon(endpoint: Endpoint, signal: AbortSignal | undefined): Promise<true> {
+  const { host } = new URL(endpoint.rpcUrl)
+  const late = () =>
+    new SvcError('chain-unavailable', `the chain RPC at ${host} does not respond`, {
+      hint: 'Check the chain RPC, its address and its network.',
+      retryable: true,
+    })
+  return withDeadline(systemClock, patienceMs, signal, late, (ended) => checkOne(endpoint, ended))
 }
 
 async function checkOne({ rpcUrl, chainId }: Endpoint, signal?: AbortSignal): Promise<true> {

@@ -3,7 +3,7 @@ import { checkEndpoint } from '../chain/check-endpoint.ts'
 import type { ConfigFile } from '../config.ts'
 import { askAddress, tried } from './ask-address.ts'
 import { askModels, type Servers } from './ask-models.ts'
-import type { CommandContext } from './context.ts'
+import { type CommandContext, warnOf } from './context.ts'
 import { lookForTpm } from './look-for-tpm.ts'
 import type { Prompts } from './prompts.ts'
 import { networkOf, rpcName, withTimeout } from './reach.ts'
@@ -88,7 +88,12 @@ async function askRpc(
     const endpoint = { rpcUrl, chainId: network.chain_id }
     const name = rpcName(rpcUrl)
     return await tried(prompts, `Asking ${name}`, (stop) =>
-      withTimeout(context, name, (signal) => checkEndpoint(endpoint, signal), stop),
+      withTimeout(
+        context,
+        name,
+        (signal) => checkEndpoint(endpoint, signal, warnOf(context)),
+        stop,
+      ),
     )
   })
   return address

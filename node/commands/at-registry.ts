@@ -39,7 +39,7 @@ export async function atRegistry<T>(
   const { account, address } = await openWallet(loaded, context)
   const place = registryEndpoint(await ownNetworkOf(loaded.config, context), cofhe_endpoint)
   const rpc = rpcName(cofhe_endpoint)
-  await withTimeout(context, rpc, (signal) => checkEndpoint(place, signal))
+  await withTimeout(context, rpc, (signal) => checkEndpoint(place, signal, warnOf(context)))
   const registry = createRegistryReader(place)
   const read = () => withTimeout(context, rpc, (signal) => registry.stateOf(address, signal))
   const readSettled = async () => {

@@ -19,7 +19,7 @@ import type { LoadedConfig } from '../config-file.ts'
 import { findProvider, keyOf, type ProviderSettings } from '../inference/providers.ts'
 import { checkDisk } from '../journal/check-disk.ts'
 import { checkJournal, journalPathOf } from '../journal/read-journal.ts'
-import type { CommandContext } from './context.ts'
+import { type CommandContext, warnOf } from './context.ts'
 import { type PendingTransaction, pendingTransactions } from './pending-transactions.ts'
 import {
   askIcl,
@@ -163,7 +163,7 @@ async function onChain(
   }
   const place = registryEndpoint(network.value, rpcUrl)
   return await withTimeout(context, rpcName(rpcUrl), async (signal) => {
-    await checkEndpoint(place, signal)
+    await checkEndpoint(place, signal, warnOf(context))
     return await createRegistryReader(place).stateOf(address, signal)
   })
 }

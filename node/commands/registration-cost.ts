@@ -5,7 +5,7 @@ import { checkEndpoint } from '../chain/check-endpoint.ts'
 import { createRegistryReader, registerGas } from '../chain/registry.ts'
 import type { Config } from '../config.ts'
 import { etherText, toSend } from './amounts.ts'
-import type { CommandContext } from './context.ts'
+import { type CommandContext, warnOf } from './context.ts'
 import { workingGas } from './diagnose-node.ts'
 import { type Answer, answer } from './look-around.ts'
 import type { Prompts } from './prompts.ts'
@@ -29,7 +29,7 @@ async function askCost(places: Places, context: CommandContext) {
   const signal = AbortSignal.timeout(patienceMs)
   const network = await ownNetworkOf(places, context, signal)
   const place = registryEndpoint(network, places.cofhe_endpoint)
-  await checkEndpoint(place, signal)
+  await checkEndpoint(place, signal, warnOf(context))
   const registry = createRegistryReader(place)
   const { minStake, gasPrice } = await registry.terms(signal)
   // The price may rise until the money arrives, and the first jobs need gas, too.

@@ -101,7 +101,7 @@ async function reachNetwork(
   await checkIclDeployment(network, config)
   const { checkEndpoint } = await import('../chain/check-endpoint.ts')
   const endpoint = { rpcUrl: config.cofhe_endpoint, chainId: network.chain_id }
-  const check = () => checkEndpoint(endpoint, signal)
+  const check = () => checkEndpoint(endpoint, signal, (text) => log.warning(text))
   const checked = await untilReached(context.clock, signal, check, (why, nextMs) =>
     log.warning(`Waiting for the chain RPC, next try in ${Math.ceil(nextMs / 1000)} s: ${why}`),
   )

@@ -27,7 +27,7 @@ export async function showTransactions(flags: Flags, context: CommandContext): P
   const address = await namedAddress(keystorePath)
   const pending = () =>
     withTimeout(context, rpcName(config.cofhe_endpoint), async (signal) => {
-      await checkEndpoint(place, signal)
+      await checkEndpoint(place, signal, warnOf(context))
       return await pendingTransactions(configPath, place, address, context, signal)
     })
   if (change) {

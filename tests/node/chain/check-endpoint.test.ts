@@ -1,6 +1,8 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
+import { rpcHostInUse } from '../../../lib/chain/rpc-list.ts'
 import { isLoopback } from '../../../lib/ip-address.ts'
 import { checkEndpoint } from '../../../node/chain/check-endpoint.ts'
+import { startServer } from '../../local-server.ts'
 import { startStubChain } from '../stub-chain.ts'
 
 describe('the chain RPC of a node', () => {
@@ -30,6 +32,19 @@ describe('the chain RPC of a node', () => {
       await Promise.all([right.close(), wrong.close()])
     }
   })
+
+  it('may hang where another one of several works, which is used, and is named', async () => {
+    const [silent, right] = await Promise.all([startServer(() => {}), startStubChain(5)])
+    const place = { rpcUrl: `${silent.url},${right.url}`, chainId: 5 }
+    const warn = vi.fn()
+    try {
+      expect(await checkEndpoint(place, AbortSignal.timeout(20_000), warn)).toBe(true)
+      expect(warn.mock.calls).toEqual([[expect.stringContaining(new URL(silent.url).host)]])
+      expect(rpcHostInUse(place)).toBe(new URL(right.url).host)
+    } finally {
+      await Promise.all([silent.close(), right.close()])
+    }
+  }, 30_000)
 
   it('has to be on this machine for the local chain, and its access key is not shown', async () => {
     const rpcUrl = 'https://rpc.example/v1/access-key'
