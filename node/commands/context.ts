@@ -26,6 +26,14 @@ export const warnOf =
   (text: string): void =>
     warn(`warning: ${text}`)
 
+/** Whether a closed terminal ends the command: it has one. Without one, SIGHUP comes from a rotator of logs. */
+export const endsAtHangup = ({
+  terminal: { input, output },
+  isWatched,
+}: Pick<CommandContext, 'isWatched'> & {
+  readonly terminal: Readonly<Record<'input' | 'output', { readonly isTTY?: boolean }>>
+}): boolean => input.isTTY === true || output.isTTY === true || isWatched === true
+
 /** Whether the command may ask the operator. */
 export const isInteractive = (
   { terminal }: Pick<CommandContext, 'terminal'>,

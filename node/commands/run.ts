@@ -34,7 +34,7 @@ import type { Log } from '../log.ts'
 import { messages } from '../log-messages.ts'
 import { openWallet, type Wallet } from '../wallet.ts'
 import { attestorOf, attestWallet } from './attest.ts'
-import type { CommandContext } from './context.ts'
+import { type CommandContext, endsAtHangup } from './context.ts'
 import type { Flags } from './flags.ts'
 import { offerWhenReached } from './offer-when-reached.ts'
 import { openLog, withLogFlags } from './run-log.ts'
@@ -62,10 +62,9 @@ async function runLocked(
   const { config } = loaded
   const { log, close } = openLog(context, config, wallet.address)
   const { fetch, ...fetches } = fetchesOf(context, config, log)
-  const { input, output } = context.terminal
   const signals = listenForStop({
     endsAtThird: true,
-    endsAtHangup: input.isTTY || output.isTTY || context.isWatched === true,
+    endsAtHangup: endsAtHangup(context),
     // The line opens a log file again that was moved away.
     onSignal: (name) => log.info(`${name} received`),
   })
