@@ -4,9 +4,9 @@
  * Idea: the setting may hold several addresses, with commas. Requests go to the one in use. When that fails, the next one is in use for
  * all clients of the process, until it fails itself.
  *
- * Invariants: an RPC is in use only once it has said that it is for the right chain, and at most 20 blocks behind the others. A request fails only when each RPC has failed in its
- * turn. The same bytes may reach several RPCs: signed transactions are safe to repeat. Messages name hosts, since the rest of an address may
- * be a key. Each RPC gets its own credentials only.
+ * Invariants: an RPC is in use only once it has said that it is for the right chain, and is at most 20 blocks behind the others. A request
+ * fails only when each RPC has failed in its turn. The same bytes may reach several RPCs: signed transactions are safe to repeat. Messages
+ * name hosts, since the rest of an address may be a key. Each RPC gets its own credentials only.
  */
 import { HttpRequestError, toHex } from 'viem'
 import { z } from 'zod'
