@@ -1,8 +1,9 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { runCommand } from '../../lib/host/run-command.ts'
-import { proxyFor } from '../../lib/proxy.ts'
-import { answerJson, type LocalServer, startServer } from '../local-server.ts'
+import { programOf } from '../../../demo/runtime-programs.ts'
+import { runCommand } from '../../../lib/host/run-command.ts'
+import { proxyFor } from '../../../lib/proxy.ts'
+import { answerJson, type LocalServer, startServer } from '../../local-server.ts'
 
 let server: LocalServer
 let proxy: LocalServer
@@ -12,15 +13,18 @@ beforeAll(async () => {
 })
 afterAll(() => Promise.all([server.close(), proxy.close()]))
 
-const system = join(import.meta.dirname, '..', '..', 'lib', 'system-fetch.ts')
+const system = join(import.meta.dirname, '..', '..', '..', 'lib', 'system-fetch.ts')
 
-/** What the host's fetch gets for a URL in a process with these variables. */
+/** What the fetch of Bun gets for a URL in a process with these variables. */
 async function fetched(url: string, env: Record<string, string>): Promise<string> {
   const script = `
     const { systemFetch } = await import(${JSON.stringify(system)})
     const told = (answer) => console.log(answer)
     await systemFetch(new Request(${JSON.stringify(url)})).then(async (response) => told(await response.json()), (error) => told(error.message + ' ' + error.hint))`
-  const { stdout } = await runCommand([process.execPath, '-e', script], { env, timeoutMs: 60_000 })
+  const { stdout } = await runCommand([programOf('bun') ?? 'bun', '-e', script], {
+    env,
+    timeoutMs: 60_000,
+  })
   return stdout.trim()
 }
 
