@@ -21,7 +21,7 @@ export function stageAfter(stage: Stage, { step, phase }: StepNews): Stage {
   return step === 'submit' ? 'sent' : stage
 }
 
-/** What became of a job whose command ended early. `opens` is the command that opens its answer. */
+/** The state of a job whose command ended early. `opens` is the command that opens its answer. */
 export type JobEnd = { readonly words: string; readonly isPaid: boolean; readonly opens?: string }
 
 /** Asks the ICL what became of a job that was to be cancelled. */

@@ -59,7 +59,7 @@ export interface Chain {
   nodesOf(addresses: readonly Address[], when?: 'now'): Promise<ReadonlyMap<Address, ChainNode>>
   /** An output key by its events in the day from a block on; undefined when the two handles are not an output key. */
   outputKeyOf(high: bigint, low: bigint, fromBlock: bigint): Promise<OutputKey | undefined>
-  /** The key of `owner` whose KeyStored event is in this block of the canonical chain; undefined when there is none. Cached for 2 s, except with `now`. */
+  /** The key of `owner` whose KeyStored event is in this block of the canonical chain; undefined without such an event. Cached for 2 s, except with `now`. */
   storedKeyAt(
     owner: Address,
     high: bigint,
@@ -71,7 +71,7 @@ export interface Chain {
   listOf(high: bigint, low: bigint): Promise<KeyList>
   /**
    * Gives a member of a committed list access, and waits until it is mined. `refused`: the member is not an active node. `ended`: the
-   * commitment is another one, has expired, or was ended by its owner. Throws a retryable error while there is no commitment. Here and
+   * commitment is another one, has expired, or was ended by its owner. Throws a retryable error before the commitment. Here and
    * below, the signal ends the wait, not the transaction.
    */
   activate(

@@ -6,8 +6,8 @@ import type { Log } from '../telemetry/log.ts'
 const apartMs = 50
 
 /**
- * A stream of server-sent events, given as text, each once all that it tells of lasts. `enter` is called at once, and may refuse; its answer
- * is called when the stream has ended, was cancelled, or `signal` aborts. What fails ends the stream as if there were nothing more to say, with
+ * A stream of server-sent events, given as text, each once all that it reports is durable. `enter` is called at once, and may refuse; its answer
+ * is called when the stream has ended, was cancelled, or `signal` aborts. A failure ends the stream as if there were nothing more to say, with
  * one line in the log: the caller connects again and continues after the last event that it has. It begins with a short comment of its own,
  * because a proxy that compresses (Caddy 2.6) holds a stream whose first write has 512 bytes or more.
  */

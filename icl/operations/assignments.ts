@@ -73,7 +73,7 @@ async function offersOf(deps: Dependencies, node: Address): Promise<AssignmentOf
   })
 }
 
-/** What a node learns of its work before and with its claim. */
+/** The facts that a node learns of its work before and with its claim. */
 function viewWork(job: Job, assignment: Assignment) {
   const check = checkOf(job.list.terms.needs)
   return {

@@ -10,7 +10,7 @@ import { servedTiers } from '../rules/eligibility.ts'
 import type { Gauges } from '../telemetry/metrics.ts'
 import type { createProbes } from './check-health.ts'
 
-/** What the overview is read from, besides the dependencies. */
+/** The sources of the overview, in addition to the dependencies. */
 export type Sources = {
   readonly probes: ReturnType<typeof createProbes>
   readonly gauges: () => Promise<Gauges>

@@ -10,7 +10,7 @@
  *   never had a seat is passed over, and the job records its position and the reason.
  * - A node that gave its seat back may return only when no fit member without a former seat is left. Its reason must be
  *   one that passes, and it must not have committed. The pause before grows with each attempt, so that a member that stays
- *   busy holds up nobody.
+ *   busy holds up no other.
  * - A node is scored for an offer, a lease or a reveal that it let pass. It is not scored for waiting for a grant. The leader alone is
  *   scored for having no free slot or being away.
  *

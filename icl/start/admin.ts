@@ -139,7 +139,7 @@ async function perform(
   }
 }
 
-/** Prints the store's log lines as notes beside the command's output. */
+/** Prints the store's log lines as notes next to the command's output. */
 function logTo({ complain }: AdminTerminal): Log {
   const say = (message: string, fields: LogFields = {}) =>
     complain(printableLine(`note: ${message} ${JSON.stringify(fields)}`))

@@ -30,7 +30,7 @@ export const openFilesWarnings = (limit: number | undefined): readonly string[] 
         `Only ${limit} files and connections may be open at once, and at the limit the ICL does not respond: raise the limit (ulimit -n, LimitNOFILE= of systemd) to ${fewFiles} or more`,
       ]
 
-/** What differs between the hosts that the ICL runs on. */
+/** The differences between the hosts that the ICL runs on. */
 export type Host = {
   /** Writes log lines, which end with a line feed. */
   readonly write: (line: string) => void

@@ -56,7 +56,7 @@ export type Flight = {
 /** How many transactions no block includes, and for how many milliseconds the oldest has waited. */
 export type Stalled = { readonly count: number; readonly ms: number }
 
-/** What happens to a transaction: `busy`: the RPC does not take it now; `limit`: its fees may not rise; `removed`: a reorganisation took it out of its block. */
+/** An event of a transaction: `busy`: the RPC does not take it now; `limit`: its fees may not rise; `removed`: a reorganisation took it out of its block. */
 export type FlightNews = {
   readonly kind: 'busy' | 'replaced' | 'cancelled' | 'limit' | 'removed' | 'refused' | 'landed'
   readonly flight: KeptFlight

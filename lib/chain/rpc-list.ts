@@ -34,7 +34,7 @@ const maxBlocksBehind = 20n
 const isOfRpc = (status: number): boolean =>
   [401, 402, 403, 404, tooManyRequests].includes(status) || status >= 500
 
-/** What counts here of an answer, which viem checks. */
+/** The parts of an answer that are read here; viem checks the whole. */
 const AnyAnswer = z
   .object({
     result: z.unknown().optional(),

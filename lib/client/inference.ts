@@ -17,7 +17,7 @@ import type { Attested } from '../teacher.ts'
 import type { Agreed } from './agreed.ts'
 import type { Timings } from './steps.ts'
 
-/** What one node said of the delivered answer. */
+/** The verdict of one node on the delivered answer. */
 export type NodeVerdict = {
   readonly node: Address
   readonly verdict: Verdict

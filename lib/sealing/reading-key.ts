@@ -6,7 +6,7 @@
  *
  * Invariants: the private half is in memory only, and the same after a restart. A wrap opens for one node, job key and client.
  *
- * Failure cases: a key in another spelling or of small order is refused. Whoever gets a wallet's key later can open what was wrapped for it.
+ * Failure cases: a key in another spelling or of small order is refused. An attacker who gets a wallet's key later can open the wraps for it.
  */
 
 import { Aes256Gcm, CipherSuite, DhkemX25519HkdfSha256, HkdfSha256 } from '@hpke/core'

@@ -35,7 +35,7 @@ export interface NodeChain {
   newestBlock(signal?: AbortSignal): Promise<NewestBlock>
   /** Uses the next RPC of several, if the one at this host is in use. */
   leaveRpc(host: string): void
-  /** Returns the list commitment that a prompt key is bound to, undefined while there is none. */
+  /** Returns the list commitment that a prompt key is bound to, undefined before the commitment. */
   listCommitmentOf(high: bigint, low: bigint, signal?: AbortSignal): Promise<Hash32 | undefined>
   /** Sends `NodeRegistry.heartbeat()`, which costs gas. Returns the transaction hash. */
   sendHeartbeat(signal?: AbortSignal): Promise<Hex>

@@ -45,7 +45,7 @@ export type RegistryState = {
 export const freeAt = ({ registration, terms }: RegistryState): number | undefined =>
   registration?.unbondingAt ? registration.unbondingAt + terms.unbondingSeconds : undefined
 
-/** What commands print of a registration with --json. */
+/** A registration as commands print it with --json. */
 export const registrationJson = (registration: Registration | undefined) => ({
   registered: registration !== undefined,
   active: registration?.active ?? false,

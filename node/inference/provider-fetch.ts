@@ -35,7 +35,7 @@ export const providerFetch =
     return new Response(errorBodyOf(body) ?? bytes, { status, headers })
   }
 
-/** The fault when the JSON does not follow the provider's protocol. What has the place of an answer is one, and paid for. */
+/** The fault when the JSON does not follow the provider's protocol. A text in the place of an answer is one, and paid for. */
 export const notOfProtocol = (reply: unknown) =>
   foreign('sent JSON of another form', { isPaid: isAnswer(reply) })
 

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 const root = join(import.meta.dirname, '..', '..')
 const entries = new Set(await readdir(root))
 
-/** The files and folders that a line names in backticks; a name without a folder is beside the path before it. */
+/** The files and folders that a line names in backticks; a name without a folder is in the folder of the path before it. */
 function pathsIn(line: string): readonly string[] {
   let folder = ''
   return [...line.matchAll(/`([\w.-]+(?:\/[\w.-]+)*\/?)`/g)].flatMap(([, name = '']) => {

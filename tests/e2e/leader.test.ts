@@ -66,7 +66,7 @@ async function askAll(): Promise<readonly Done[]> {
   return done
 }
 
-/** Who delivered a job, by the log and the history of each node, the console and the receipt. */
+/** The node that delivered a job, by the log and the history of each node, the console and the receipt. */
 async function toldOf({ jobId, receipt }: AcceptedInference) {
   const nodes = await Promise.all(
     world.nodes.map(async ({ address, folder, process }) => {

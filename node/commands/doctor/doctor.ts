@@ -99,7 +99,7 @@ async function checkAll(context: CommandContext): Promise<readonly Check[]> {
   return [known, ...files, keystore.check, password, ...found.flat()]
 }
 
-/** What goes through proxies of the environment. */
+/** The hosts that are reached through proxies of the environment. */
 const proxiesOf = ({ icl_endpoint, cofhe_endpoint }: LoadedConfig['config']): readonly string[] =>
   [icl_endpoint, ...rpcUrlsOf(cofhe_endpoint)].flatMap((url) => {
     const proxy = proxyFor(url)

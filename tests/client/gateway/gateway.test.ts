@@ -175,7 +175,7 @@ describe('a failure', () => {
         shown,
         'What happened. What to do',
       ])
-      // A new job costs money: the official clients are told not to make one by themselves.
+      // A new job costs money: the response asks the official clients not to make one by themselves.
       const isCheap = ['rate-limited'].includes(code)
       expect(response.headers.get('x-should-retry')).toBe(String(isCheap))
     }
@@ -194,7 +194,7 @@ describe('a failure', () => {
     expect([response.status, response.headers.get('retry-after')]).toEqual([429, '10'])
   })
 
-  it('that nobody foresaw shows nothing of itself, and is told in the log', async () => {
+  it('that the code does not expect shows nothing of itself, and is in the log', async () => {
     const gateway = failing(new Error('key 0x1234'))
     const response = await gateway.post(question())
     expect([response.status, (await response.text()).includes('0x1234')]).toEqual([500, false])
@@ -303,7 +303,7 @@ it('a gateway that stops says so to callers with a job under way or waiting for 
   }
 })
 
-it('the health of a gateway is told without a key', async () => {
+it('the health of a gateway can be read without a key', async () => {
   const gateway = fakeGateway(() => acceptedAs('x', 'openai:one'), {
     keys: [{ name: 'ann', key: 'k'.repeat(16) }],
   })
@@ -369,7 +369,7 @@ describe('who may call', () => {
     ])
     const preflight = { method: 'OPTIONS', headers: { origin: page } }
     expect((await closed.call('/v1/chat/completions', preflight)).status).toBe(403)
-    // What a page may send without asking first.
+    // A request that a page may send without asking first.
     const form = await closed.post(question(), { headers: { 'content-type': 'text/plain' } })
     expect(form.status).toBe(400)
     expect(closed.asked).toEqual([])
