@@ -4,9 +4,9 @@ import { ProblemError } from '../../lib/problem.ts'
 /** How a connection fails: at once, after the database has done what it was asked to, or without ever saying so, done (`mute`, `late`) or not. */
 export type Cut = 'none' | 'before' | 'after' | 'silent' | 'mute' | 'late'
 
-/** A store behind a connection that a test can cut. */
-export type CutStore = {
-  readonly store: Store
+/** A store, or another part with asynchronous calls, behind a connection that a test can cut. */
+export type CutStore<T extends object = Store> = {
+  readonly store: T
   /** Decides for every call. */
   cut: Cut | ((name: string) => Cut)
   /** Calls that came through, failed or not. */
@@ -16,17 +16,17 @@ export type CutStore = {
 const lost = () => new ProblemError('unavailable', 'The connection is cut')
 
 /** Puts a connection that can be cut before a store. What is `late` is done after `delay`, when its caller may have given up. */
-export function createCutStore(
-  store: Store,
+export function createCutStore<T extends object = Store>(
+  store: T,
   delay: () => Promise<void> = () => Promise.resolve(),
-): CutStore {
-  const cutStore: CutStore = {
+): CutStore<T> {
+  const cutStore: CutStore<T> = {
     cut: 'none',
     calls: 0,
     store: new Proxy(store, {
       get: (target, name) => {
         const value: unknown = Reflect.get(target, name)
-        const isLocal = name === 'status' || name === 'close' || name === 'scan'
+        const isLocal = ['status', 'close', 'scan', 'drop'].includes(String(name))
         if (typeof value !== 'function' || isLocal) return value
         return async (...args: unknown[]) => {
           cutStore.calls++

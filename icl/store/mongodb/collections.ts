@@ -2,6 +2,7 @@ import { Binary, type Collection, type Db, type Timestamp } from 'mongodb'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { encodeDocument } from '../encoding.ts'
 import { indexOfJob } from '../job-index.ts'
+import type { Owner } from '../mirror/follower.ts'
 import { type Keep, type StoreRecord, sizeOf } from '../store.ts'
 import { unlessTaken } from './taken.ts'
 
@@ -65,12 +66,22 @@ export type Rows = {
   readonly events: Row<'event'>
   readonly keys: Row<'key'>
   readonly blobs: Row<'blob'>
+  /** One document, `owner`. */
+  readonly owners: Owner & { readonly _id: string }
 }
 
 /** The collections of a store. */
 export type MongoCollections = { readonly [Name in keyof Rows]: Collection<Rows[Name]> }
 
-type AnyRow = { readonly _id: string; readonly writeId: string; readonly version?: number }
+type AnyRow = {
+  readonly _id: string
+  readonly writeId: string
+  readonly version?: number
+  /** The number of the record's last change, where the database follows a file. */
+  readonly seq?: number
+  /** The record is gone; the row keeps its number for a while. */
+  readonly gone?: true
+}
 
 /** Returns the collection of a kind of record, for what all kinds have in common. */
 export const collectionOf = (all: MongoCollections, kind: StoreRecord['kind']) =>
@@ -87,15 +98,20 @@ export function putRow(
   filter: { readonly _id: string; readonly writeId?: string; readonly version?: number },
   upsert: boolean,
 ): Promise<boolean> {
-  const fieldsOf = fields[record.kind] as (record: StoreRecord) => object
-  const version = 'version' in record ? { version: record.version } : {}
-  const $set = { ...fieldsOf(record), ...version, writeId }
-  const stamp = { $currentDate: { changed: { $type: 'timestamp' } } }
-  const update = record.kind === 'job' ? { $set, ...stamp } : { $set }
+  const update = updateTo(record, { writeId })
   return unlessTaken(async () => {
     const done = await collectionOf(all, record.kind).updateOne(filter, update as never, { upsert })
     return done.matchedCount + done.upsertedCount > 0
   })
+}
+
+/** The update that makes a row that of a record. */
+export function updateTo(record: StoreRecord, others: object) {
+  const fieldsOf = fields[record.kind] as (record: StoreRecord) => object
+  const version = 'version' in record ? { version: record.version } : {}
+  const $set = { ...fieldsOf(record), ...version, ...others }
+  const stamp = { $currentDate: { changed: { $type: 'timestamp' } } }
+  return record.kind === 'job' ? { $set, ...stamp } : { $set }
 }
 
 /** The index of jobs by phase. */
@@ -119,6 +135,7 @@ const indexes: Record<keyof MongoCollections, readonly Record<string, 1 | -1>[]>
   events: [{ node: 1, at: 1, _id: 1 }],
   keys: [{ expiresAt: 1 }],
   blobs: [{ uploader: 1, answered: 1, usedUntil: 1, size: 1 }, { until: 1 }],
+  owners: [],
 }
 
 export const collectionsOf = (db: Db): MongoCollections =>

@@ -8,6 +8,7 @@ import {
   type TopologyDescription,
 } from 'mongodb'
 import { type Clock, elapsedSince } from '../../../lib/clock.ts'
+import { within } from '../../../lib/deadline.ts'
 import { errorMessage } from '../../../lib/error-message.ts'
 import { ProblemError } from '../../../lib/problem.ts'
 import { retrying } from '../../../lib/retry.ts'
@@ -49,6 +50,17 @@ export function createMongoConnection(url: string, clock: Clock, timeouts: Mongo
   let client = create()
   let isClosed = false
   let opened: Promise<Opened> | undefined
+  /**
+   * Ends what is under way, and connects anew for the next call. A client may never find its server again: on Bun, MongoDB's client waits
+   * for ever for a connection that closes while it opens, as a proxy closes it whose server is away.
+   */
+  const drop = () => {
+    if (isClosed) return
+    const old = client
+    opened = undefined
+    client = create()
+    void old.close().catch(() => {})
+  }
   const open = async (): Promise<Opened> => {
     const mine = client
     const db = mine.db(databaseOf(url))
@@ -56,9 +68,8 @@ export function createMongoConnection(url: string, clock: Clock, timeouts: Mongo
       await prepareDatabase(db)
       return { db, collections: collectionsOf(db) }
     } catch (error) {
-      opened = undefined
       // A client whose first connection failed stays closed for good.
-      if (!isClosed) client = create()
+      if (mine === client) drop()
       await mine.close()
       throw error
     }
@@ -67,17 +78,25 @@ export function createMongoConnection(url: string, clock: Clock, timeouts: Mongo
     opened ??= open()
     return opened
   }
+  const { selectionMs, answerMs, retryWithinMs } = timeouts
+  const late = () => new ProblemError('unavailable', 'MongoDB does not answer')
   const attempt = async <T>(body: () => Promise<T>): Promise<T> => {
     const startedAt = clock.monotonic()
     const isWorthIt = (error: unknown) =>
-      isPassing(error) && elapsedSince(clock, startedAt) < timeouts.retryWithinMs ? 0 : undefined
+      isPassing(error) && elapsedSince(clock, startedAt) < retryWithinMs ? 0 : undefined
+    const mine = client
     try {
-      const answer = await retrying(clock, tries, undefined, isWorthIt, body)
+      const work = retrying(clock, tries, undefined, isWorthIt, body)
+      const answer = await within(clock, selectionMs + answerMs + retryWithinMs, late, work)
       trouble = undefined
       return answer
     } catch (error) {
+      // Others may have connected anew since.
+      if ((isAway(error) || error instanceof ProblemError) && mine === client) drop()
+      if (error instanceof ProblemError) trouble = error.message
       // The driver ends what is under way at a close with errors of many kinds, such as that of a session.
-      if (!isAway(error) && !(isClosed && error instanceof MongoError)) throw error
+      if (!isAway(error) && !((isClosed || mine !== client) && error instanceof MongoError))
+        throw error
       trouble = describeTrouble(error)
       throw new ProblemError('unavailable', `${trouble}; try again`, { retryAfterSeconds: 2 })
     }
@@ -96,6 +115,7 @@ export function createMongoConnection(url: string, clock: Clock, timeouts: Mongo
         const { db } = await ready()
         await db.command({ ping: 1 })
       }),
+    drop,
     /** Why the server does not answer; undefined when it answers. */
     trouble: (): string | undefined => trouble,
     close: (): Promise<void> => {

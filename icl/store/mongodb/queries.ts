@@ -13,7 +13,11 @@ export function createQueries({ run }: MongoConnection) {
     filter: Filter<Rows[Name]>,
     options: FindOptions = {},
   ): Promise<readonly Row[]> =>
-    run(async (all) => (await all[name].find(filter, options).toArray()).map(rowOf))
+    run(async (all) => {
+      // A row without its record only has a number (follower.ts).
+      const present = { ...filter, gone: null } as Filter<Rows[Name]>
+      return (await all[name].find(present, options).toArray()).map(rowOf)
+    })
   return {
     list,
     /** Returns the first row, or undefined. */

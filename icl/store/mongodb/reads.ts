@@ -91,7 +91,8 @@ export function jobFigures({ one, group }: Queries) {
     stats: async () => {
       // Without the hint the server reads every job whole: it takes no index for a group without a filter.
       const byPhase = { $group: { _id: '$phase', jobs: { $sum: 1 } } }
-      const phases = await group('jobs', [byPhase], phaseIndex)
+      const present = { $match: { phase: { $gte: '' } } }
+      const phases = await group('jobs', [present, byPhase], phaseIndex)
       const pending = { effectsDueAt: { $gte: 0 } }
       const sum = { $group: { _id: null, effects: { $sum: '$effects' } } }
       const [effects] = await group('jobs', [{ $match: pending }, sum])

@@ -1,6 +1,7 @@
 import { MongoBulkWriteError, MongoServerError } from 'mongodb'
 
-const duplicateKey = 11_000
+/** The code of an error for an id that is taken. */
+export const duplicateKey = 11_000
 
 /** Runs an insert; returns false when there is a document with its id already. */
 export async function unlessTaken<T>(insert: () => Promise<T>): Promise<T | false> {

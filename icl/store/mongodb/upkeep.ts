@@ -62,8 +62,11 @@ export function pruning({ run }: MongoConnection) {
 const pageSize = 200
 const blobPageSize = 8
 
-/** Yields every record for a backup, page by page, so that a broken connection costs one page's retry. */
-export async function* scanAll({ run }: MongoConnection): AsyncGenerator<StoreRecord> {
+/** Yields every record for a backup, page by page, so that a broken connection costs one page's retry. Throws for an unreadable one unless there is `onUnreadable`. */
+export async function* scanAll(
+  { run }: MongoConnection,
+  onUnreadable?: (error: unknown) => void,
+): AsyncGenerator<StoreRecord> {
   const sort: Sort = { _id: 1 }
   for (const kind of ['job', 'node', 'client', 'event', 'key', 'blob'] as const) {
     const options = { sort, limit: kind === 'blob' ? blobPageSize : pageSize, promoteBuffers: true }
@@ -71,7 +74,15 @@ export async function* scanAll({ run }: MongoConnection): AsyncGenerator<StoreRe
     while (after !== undefined) {
       const where: Filter<{ readonly _id: string }> = { _id: { $gt: after } }
       const page = await run((all) => collectionOf(all, kind).find(where, options).toArray())
-      for (const row of page.map(rowOf)) if (row.value !== null) yield recordOf(kind, row)
+      for (const row of page.map(rowOf)) {
+        if (row.value === null || row.gone === true) continue
+        try {
+          yield recordOf(kind, row)
+        } catch (error) {
+          if (!onUnreadable) throw error
+          onUnreadable(error)
+        }
+      }
       after = page.at(-1)?._id
     }
   }

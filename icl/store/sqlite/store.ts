@@ -108,7 +108,8 @@ function statusOf(isOpen: boolean, commits: SqliteCommits, unreadable: Unreadabl
   }
 }
 
-const records: Record<StoreRecord['kind'], string> = {
+/** The columns of each kind of record, as `recordOf` reads them. */
+export const recordQueries: Record<StoreRecord['kind'], string> = {
   job: `SELECT ${wholeJob} FROM jobs`,
   node: 'SELECT address AS id, version, document FROM nodes',
   client: 'SELECT address AS id, version, document FROM clients',
@@ -131,7 +132,7 @@ async function* scan(
     await barrier()
     db = openReader()
     db.exec('BEGIN')
-    for (const [kind, sql] of Object.entries(records)) {
+    for (const [kind, sql] of Object.entries(recordQueries)) {
       for (const row of db.prepare(sql).iterate()) yield recordOf(kind as StoreRecord['kind'], row)
     }
   } catch (error) {

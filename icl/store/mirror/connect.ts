@@ -1,0 +1,97 @@
+import type { Clock } from '../../../lib/clock.ts'
+import { withDeadline } from '../../../lib/deadline.ts'
+import { ProblemError } from '../../../lib/problem.ts'
+import type { Log } from '../../telemetry/log.ts'
+import type { StoreRecord } from '../store.ts'
+import { type Follower, lockedBy, type Owner, type Plan, planFor, watchMs } from './follower.ts'
+import type { Ledger } from './ledger.ts'
+
+/** What a mirror needs to reach its database; times in milliseconds. */
+export type Connecting = {
+  readonly follower: Follower
+  /** Where the file is, for the operators of other ICLs. */
+  readonly name: string
+  /** Why there is no file, when the store is in memory. */
+  readonly whyInMemory?: string | undefined
+  readonly clock: Clock
+  readonly log: Log
+  /** How long one call to the database may take. */
+  readonly callMs?: number
+}
+
+const defaultCallMs = 10_000
+
+/** Returns the error for a call that only works later. */
+export const unavailable = (why: string): ProblemError =>
+  new ProblemError('unavailable', why, { retryAfterSeconds: 5 })
+
+/** Runs calls of the database until the signal aborts, each of which throws `unavailable` when it takes too long. */
+export const callerOf =
+  ({ clock, callMs = defaultCallMs }: Connecting, signal?: AbortSignal) =>
+  <T>(work: () => Promise<T>): Promise<T> => {
+    const late = () => unavailable(`no answer within ${callMs / 1000} s`)
+    return withDeadline(clock, callMs, signal, late, work)
+  }
+
+/**
+ * Makes this process the owner of the database, and fills the file or prepares to send everything where that is needed. Calls `onJudged`
+ * once it is known whether this file may use the database. Throws SvcError when it may not, ProblemError while the database is away.
+ */
+export async function connect(
+  options: Connecting,
+  ledger: Ledger,
+  signal: AbortSignal,
+  onJudged: (waitsFor?: Owner) => void,
+): Promise<Owner> {
+  const { follower, log } = options
+  const call = callerOf(options, signal)
+  /** Each record has to come in time, however many there are. */
+  async function* scanned(): AsyncGenerator<StoreRecord> {
+    const records = follower.scan()[Symbol.asyncIterator]()
+    for (;;) {
+      const { done, value } = await call(() => records.next())
+      if (done) return
+      signal.throwIfAborted()
+      yield value
+    }
+  }
+  const isEmpty = async () => {
+    for await (const _ of scanned()) return false
+    return true
+  }
+  const decide = async (found: Owner | undefined): Promise<Plan> => {
+    const plan = planFor(ledger.facts(), found, found === undefined && (await isEmpty()))
+    if (plan !== 'watch' || !found) return plan
+    onJudged(found)
+    await options.clock.sleep(watchMs, signal)
+    if ((await call(() => follower.owner()))?.beats !== found.beats) throw lockedBy(found)
+    return planFor(ledger.facts(), { ...found, isFree: true }, false)
+  }
+  const found = await call(() => follower.owner())
+  const plan = await decide(found)
+  const head = found?.head ?? 0
+  if (plan === 'fill') await ledger.raise(head)
+  if (plan === 'resend') {
+    log.error('The database has lost records: everything is sent again')
+    await ledger.noteAll(head)
+  }
+  const mine = ownerBy(options, ledger, found)
+  if (!(await call(() => follower.claim(found, mine)))) throw unavailable('it changes hands')
+  onJudged()
+  if (!ledger.isFilled()) {
+    log.info('The file is filled from the database')
+    await ledger.fill(scanned())
+  }
+  if (ledger.hasStrangers()) await ledger.noteStrangers(scanned())
+  return mine
+}
+
+function ownerBy({ name, whyInMemory }: Connecting, ledger: Ledger, found?: Owner): Owner {
+  const { file, marks } = ledger.facts()
+  return {
+    ...{ file, name, mark: marks.at(-1)?.mark ?? '', isFree: false },
+    kind: whyInMemory === undefined ? 'file' : 'memory',
+    head: found?.head ?? 0,
+    beats: (found?.beats ?? 0) + 1,
+  }
+}

@@ -1,0 +1,261 @@
+/*
+ * Problem: an ICL that is alone has to work while its document database cannot be reached (spec 1, 7), also at a start without it,
+ * and must not lose an acknowledged save.
+ *
+ * Idea: the sqlite file is the store. The database follows it: triggers note which records have changed, in the transaction that
+ * changes them (ledger.ts), and a worker sends the present state of each. No save is judged, merged or replayed, because only the
+ * newest state of a record is ever sent, and sending it again does no harm.
+ *
+ * Invariants:
+ * - Only what is committed in the file is sent, so the database is never ahead of the file.
+ * - Each change has a higher number. The database keeps the number of each record, also of one that is gone, and takes no lower one.
+ *   So a call that was given up does no harm when it arrives late.
+ * - While the database follows, a barrier resolves once both have the save, else once the file has it.
+ * - The database names the file that it follows, and the process of that file that wrote last. It takes nothing from another.
+ *
+ * Failure cases:
+ * - The database is away, or slower than a barrier waits: the file goes on, and the worker tries again.
+ * - The process dies: the next one sends what the file says was not sent.
+ * - The database has lost states (a backup was restored): everything is sent again, and what the file has deleted is deleted there.
+ * - The file is older than the database, or of another database: nothing is served, and the start ends with the remedy.
+ * - The file is new: it is filled from the database first. Until then every call throws `unavailable`, unless `startEmpty`.
+ * - The store is in memory, as there is no disk: a crash loses what the database does not have. Another one may take over from an
+ *   owner that has been silent for 20 s by this process's clock, since that one has no file to come back with.
+ * - The database refuses a record and takes others: that one is set aside, named in the log, and tried again a minute later.
+ */
+
+import type { Clock } from '../../../lib/clock.ts'
+import { within } from '../../../lib/deadline.ts'
+import { toBase64Url } from '../../../lib/digest.ts'
+import { errorMessage } from '../../../lib/error-message.ts'
+import type { Random } from '../../../lib/random.ts'
+import { SvcError } from '../../../lib/svc-error.ts'
+import type { SqliteStore } from '../sqlite/store.ts'
+import type { Store, StoreStatus } from '../store.ts'
+import { type Connecting, unavailable } from './connect.ts'
+import { watchMs } from './follower.ts'
+import { type Ledger, openLedger } from './ledger.ts'
+import { createSender } from './sender.ts'
+
+/** The parts and settings of a mirror. */
+export type MirrorOptions = Connecting & {
+  readonly store: SqliteStore
+  /** Serves from an empty file while the database cannot be reached, and adds what the database has later. */
+  readonly startEmpty?: boolean
+  readonly random: Random
+}
+
+/** How long a barrier waits for the database before the file goes on without it. */
+const barrierMs = 5_000
+const flushMs = 5_000
+/** How soon a change that no barrier waits for is sent, such as that of a command of the operator. */
+const lookMs = 1_000
+const firstPauseMs = 250
+const longestPauseMs = 5_000
+
+/** Opens the store of a file that a database follows. Throws SvcError `store-behind`, `store-foreign` or `store-locked`. */
+export async function openMirror(options: MirrorOptions): Promise<Store> {
+  const { store, follower, random, whyInMemory, startEmpty = false } = options
+  const ledger = openLedger(store, newId(random), newId(random))
+  const worker = startWorker(options, ledger)
+  try {
+    await worker.judged
+  } catch (error) {
+    await worker.stop()
+    await follower.close()
+    await store.close()
+    throw error
+  }
+  const { state } = worker
+  const ahead = store.ahead()
+  const whyNot = (): string | undefined => {
+    if (state.refusal !== undefined) return state.refusal
+    if (state.isFilled || startEmpty) return undefined
+    return 'The store is new, and not filled from the database yet'
+  }
+  const check = () => {
+    const why = whyNot()
+    if (why !== undefined) throw unavailable(why)
+  }
+  const statusOf = (): StoreStatus => {
+    const own = store.status()
+    const why = whyNot()
+    const { waiting, refused } = ledger.countWaiting(worker.sentTo())
+    const isAway = !state.isFollowing
+    const reasons = [
+      ...own.reasons,
+      ...(why === undefined ? [] : [why]),
+      ...(isAway ? [`${state.trouble}: ${waiting} records wait for it in the file`] : []),
+      ...(refused > 0 ? [`the database refuses ${refused} records: the log names them`] : []),
+      ...(whyInMemory === undefined
+        ? []
+        : [`${whyInMemory}: a crash loses what the database does not have`]),
+    ]
+    return {
+      ...own,
+      connected: own.connected && !isAway,
+      writable: own.writable && why === undefined,
+      reasons,
+      ...(!state.isFilled && { partial: true }),
+    }
+  }
+  return {
+    ...guarded(ahead, check),
+    durable: whyInMemory === undefined,
+    commits: {
+      onLost: store.commits.onLost,
+      barrier: () => {
+        const inFile = ahead.commits.barrier()
+        return async () => {
+          await inFile()
+          await worker.reached(ledger.seq())
+          check()
+        }
+      },
+    },
+    status: () => (store.status().connected ? statusOf() : store.status()),
+    close: async () => {
+      await leave(worker, ledger, options)
+      await follower.close()
+      await store.close()
+    },
+  }
+}
+
+const newId = (random: Random): string => toBase64Url(random.bytes(12))
+
+/** Returns the store with calls that throw what `check` throws first. */
+function guarded(store: Store, check: () => void): Store {
+  const calls = Object.entries(store).map(([name, value]: [string, unknown]) => [
+    name,
+    typeof value === 'function'
+      ? (...args: unknown[]) => {
+          check()
+          return value(...args)
+        }
+      : value,
+  ])
+  return Object.fromEntries(calls) as unknown as Store
+}
+
+/** What a worker knows of the database. */
+type State = {
+  isFilled: boolean
+  /** True while the database has everything but what came in just now. */
+  isFollowing: boolean
+  trouble: string
+  /** Why nothing may be served: the database is another's. */
+  refusal: string | undefined
+}
+
+function startWorker(options: MirrorOptions, ledger: Ledger) {
+  const { clock, log } = options
+  const state: State = {
+    isFilled: ledger.isFilled(),
+    isFollowing: false,
+    trouble: 'the database does not respond yet',
+    refusal: undefined,
+  }
+  const stop = new AbortController()
+  const waiters = createWaiters()
+  const judged = Promise.withResolvers<void>()
+  const noteAway = (trouble: string) => {
+    if (trouble !== state.trouble) log.warn('The file goes on without the database', { trouble })
+    state.isFollowing = false
+    state.trouble = trouble
+    waiters.release(Number.POSITIVE_INFINITY)
+  }
+  const sender = createSender(options, ledger, {
+    signal: stop.signal,
+    onJudged: (waitsFor) => {
+      if (waitsFor) noteAway(`${waitsFor.name} may have it: watched for ${watchMs / 1000} s`)
+      judged.resolve()
+    },
+    onSent: waiters.release,
+  })
+  const run = async () => {
+    for (let pauseMs = firstPauseMs; !stop.signal.aborted; ) {
+      try {
+        await sender.sendAll()
+        state.refusal = undefined
+        state.isFilled = true
+        if (!state.isFollowing) log.info('The database follows')
+        state.isFollowing = true
+        state.trouble = ''
+        pauseMs = firstPauseMs
+        await waiters.idle(clock, lookMs, stop.signal)
+      } catch (error) {
+        if (stop.signal.aborted) break
+        if (error instanceof SvcError) {
+          state.refusal = `${error.message}. ${error.hint}`
+          judged.reject(error)
+        }
+        judged.resolve()
+        state.isFilled ||= ledger.isFilled()
+        noteAway(`the database does not respond (${errorMessage(error)})`)
+        options.follower.drop()
+        await clock.sleep(pauseMs, stop.signal).catch(() => {})
+        pauseMs = Math.min(pauseMs * 2, longestPauseMs)
+      }
+    }
+    judged.resolve()
+    waiters.release(Number.POSITIVE_INFINITY)
+  }
+  judged.promise.catch(() => {})
+  const ended = run()
+  return {
+    state,
+    /** Resolves once the database has said whose it is, or did not respond. Throws why this file may not use it. */
+    judged: judged.promise,
+    sentTo: sender.sentTo,
+    /** Resolves once the database has everything up to a number, or the file goes on without it. */
+    reached: async (seq: number, ms = barrierMs): Promise<void> => {
+      if (!state.isFollowing || sender.sentTo() >= seq) return
+      await within(clock, ms, () => unavailable('late'), waiters.wait(seq)).catch(() => {
+        if (state.isFollowing) noteAway('the database is slow')
+      })
+    },
+    stop: async (): Promise<void> => {
+      stop.abort()
+      await ended
+    },
+    release: sender.release,
+  }
+}
+
+type Worker = ReturnType<typeof startWorker>
+
+/** Sends the rest, within some seconds, and gives the database back. */
+async function leave(worker: Worker, ledger: Ledger, { log, whyInMemory }: MirrorOptions) {
+  await worker.reached(ledger.seq(), flushMs)
+  const isDone = worker.state.isFollowing && worker.sentTo() >= ledger.seq()
+  await worker.stop()
+  if (isDone) return worker.release().catch(() => {})
+  const { waiting } = ledger.countWaiting(worker.sentTo())
+  if (waiting === 0) return
+  const end = whyInMemory === undefined ? 'wait in the file for the next start' : 'are lost'
+  log.warn(`The database lacks records, which ${end}`, { records: waiting })
+}
+
+/** Keeps those who wait for a number, and wakes the worker for them. */
+function createWaiters() {
+  let waiting: { readonly seq: number; readonly go: () => void }[] = []
+  let wake = () => {}
+  return {
+    wait: (seq: number): Promise<void> => {
+      wake()
+      return new Promise((go) => waiting.push({ seq, go }))
+    },
+    release: (upTo: number): void => {
+      for (const { seq, go } of waiting) if (seq <= upTo) go()
+      waiting = waiting.filter(({ seq }) => seq > upTo)
+    },
+    /** Waits until there is something to do. */
+    idle: async (clock: Clock, ms: number, signal: AbortSignal): Promise<void> => {
+      if (waiting.length > 0) return
+      const woken = new AbortController()
+      wake = () => woken.abort()
+      await clock.sleep(ms, AbortSignal.any([signal, woken.signal])).catch(() => {})
+    },
+  }
+}

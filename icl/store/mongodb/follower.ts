@@ -1,0 +1,141 @@
+import { MongoServerError } from 'mongodb'
+import { errorMessage } from '../../../lib/error-message.ts'
+import type { Follower, Kind, Mirrored, Owner } from '../mirror/follower.ts'
+import { collectionOf, type MongoCollections, updateTo } from './collections.ts'
+import { createMongoConnection, defaultMongoTimeouts, type MongoConnection } from './connection.ts'
+import type { MongoOptions } from './store.ts'
+import { duplicateKey } from './taken.ts'
+import { scanAll } from './upkeep.ts'
+
+const ownerId = 'owner'
+const mostRounds = 5
+
+// What a job or node names comes before it, as in a save of the other adapter.
+const stages: readonly (readonly Kind[])[] = [
+  ['key', 'event', 'blob'],
+  ['job', 'node', 'client'],
+]
+
+/** Calls about who owns a database. */
+export function ownersOf({ run }: MongoConnection) {
+  return {
+    owner: async (): Promise<Owner | undefined> => {
+      const found = await run(({ owners }) => owners.findOne({ _id: ownerId }))
+      if (!found) return undefined
+      const { _id, ...owner } = found
+      return owner
+    },
+    /** Replaces the owner; false when it is another than `before` by now. */
+    claim: (before: Owner | undefined, next: Owner): Promise<boolean> =>
+      run(async ({ owners }, attempt) => {
+        const isMine = async () => {
+          const { file, mark } = next
+          return attempt > 1 && (await owners.findOne({ _id: ownerId, file, mark })) !== null
+        }
+        if (before) {
+          const { file, mark } = before
+          const done = await owners.updateOne({ _id: ownerId, file, mark }, { $set: next })
+          return done.matchedCount > 0 || isMine()
+        }
+        try {
+          await owners.insertOne({ _id: ownerId, ...next })
+          return true
+        } catch (error) {
+          if (error instanceof MongoServerError && error.code === duplicateKey) return isMine()
+          throw error
+        }
+      }),
+    /** Notes that an owner runs, and that the database may have numbers up to `to`; false when it is another's. */
+    beat: ({ file, mark }: Owner, { from, to }: { from: number; to: number }): Promise<boolean> =>
+      run(async ({ owners }) => {
+        const mine = { _id: ownerId, file, mark, head: { $gte: from, $lte: to } }
+        const done = await owners.updateOne(mine, { $set: { head: to }, $inc: { beats: 1 } })
+        return done.matchedCount > 0
+      }),
+  }
+}
+
+/** Makes a MongoDB, or a server that speaks its protocol, follow a file. It needs no transactions. */
+export function createMongoFollower({ url, clock, timeouts, log }: MongoOptions): Follower {
+  const connection = createMongoConnection(url, clock, timeouts ?? defaultMongoTimeouts)
+  const { run } = connection
+  const { beat, ...owners } = ownersOf(connection)
+  return {
+    ...owners,
+    put: async (owner, heads, states) => {
+      if (!(await beat(owner, heads))) return false
+      for (const stage of stages) {
+        await Promise.all(
+          stage.map((kind) => {
+            const some = states.filter((state) => state.kind === kind)
+            return some.length > 0 && run((all) => putAll(all, kind, some))
+          }),
+        )
+      }
+      return true
+    },
+    forget: async (gone) => {
+      for (const kind of stages.flat()) {
+        const some = gone.filter((one) => one.kind === kind)
+        if (some.length === 0) continue
+        const where = {
+          _id: { $in: some.map(({ id }) => id) },
+          gone: true as const,
+          seq: { $lte: Math.max(...some.map(({ seq }) => seq)) },
+        }
+        await run((all) => collectionOf(all, kind).deleteMany(where))
+      }
+    },
+    scan: () =>
+      scanAll(connection, (error) =>
+        log?.error('A record of the database cannot be read: the file lacks it', {
+          error: errorMessage(error),
+        }),
+      ),
+    drop: connection.drop,
+    close: () => connection.close(),
+  }
+}
+
+/** Deletes what is left of records that are gone, before several ICLs use the database: they know no such rows. */
+export async function forgetAllGone({ run }: MongoConnection): Promise<void> {
+  for (const kind of stages.flat()) {
+    await run((all) => collectionOf(all, kind).deleteMany({ gone: true as const }))
+  }
+}
+
+/** Puts states of one kind by one command. A row with a higher number refuses the insert, as its id is taken. */
+async function putAll(
+  all: MongoCollections,
+  kind: Kind,
+  states: readonly Mirrored[],
+): Promise<void> {
+  const rows = collectionOf(all, kind)
+  let left = states
+  for (let round = 1; ; round++) {
+    try {
+      await rows.bulkWrite(left.map(writeOf) as never, { ordered: false })
+      return
+    } catch (error) {
+      const isTaken = error instanceof MongoServerError && error.code === duplicateKey
+      if (!isTaken || round === mostRounds) throw error
+    }
+    // FerretDB stops at the first such row, and two that insert one row at once disturb each other: looks which are done.
+    const ids = { _id: { $in: left.map(({ id }) => id) } }
+    const found = await rows.find(ids, { projection: { seq: 1 } }).toArray()
+    const numbers = new Map(found.map(({ _id, seq = -1 }) => [_id, seq]))
+    left = left.filter(({ id, seq }) => (numbers.get(id) ?? -1) < seq)
+    if (left.length === 0) return
+  }
+}
+
+function writeOf({ id, seq, record }: Mirrored) {
+  // A repeat of the same number is the same state.
+  const filter = { _id: id, seq: { $not: { $gt: seq } } }
+  if (record === undefined) {
+    return { replaceOne: { filter, replacement: { seq, gone: true }, upsert: true } }
+  }
+  // Shared databases know their saves by an id; this one was made by none.
+  const update = { ...updateTo(record, { seq, writeId: '' }), $unset: { gone: '' } }
+  return { updateOne: { filter, update, upsert: true } }
+}
