@@ -6,7 +6,7 @@ import { root } from './bun-binary.mjs'
 const slow = [
   ...['simulation', 'scenarios', 'fuzz', 'contracts', 'browser'].map((name) => `tests/${name}/`),
   ...[
-    ...['icl/rules/every-state', 'icl/thousand-jobs', 'store/bridge-model'],
+    ...['icl/rules/every-state', 'icl/thousand-jobs', 'store/mirror-model'],
     ...['icl/cut-connections', 'icl/attestation/fuzz', 'lib/receipt-bytes'],
   ].map((name) => `tests/${name}.test.ts`),
 ]

@@ -111,6 +111,6 @@ function checked<T extends Job | Node | Client | ReputationEvent>(
   return decoded
 }
 
-/** True for records about running processes, which a backup leaves out. Without `replica-newest`, a local copy is filled anew after a restore. */
+/** True for records about running processes, which a backup leaves out. */
 export const isOfTheMoment = (record: StoreRecord): boolean =>
-  record.kind === 'key' && /^(replica:|leader:|(database-lock|replica-newest)$)/.test(record.key)
+  record.kind === 'key' && /^(replica|leader):/.test(record.key)

@@ -1,6 +1,5 @@
 import type { Address, JobId } from '../../lib/codecs.ts'
 import { kuboRowOf } from '../blobs/kubo.ts'
-import { noteErased } from '../records/erased.ts'
 import { isSettled, type Job } from '../rules/job.ts'
 import { ownBlobsOf } from '../rules/kept-blobs.ts'
 import type { Erasable, Position, Store } from '../store/store.ts'
@@ -60,11 +59,10 @@ export async function findClientData(
  * Erases what `findClientData` found: blobs, then the jobs that name them, then the client, so that an interrupted run can be repeated. A
  * client with other jobs keeps its record. Returns how many jobs and blobs were erased.
  */
-export async function eraseClientData({ store, clock }: AdminContext, data: ClientData) {
+export async function eraseClientData({ store }: AdminContext, data: ClientData) {
   let jobs = 0
   let blobs = 0
   for (const cid of data.blobs) {
-    if (store.shared) await noteErased(store, cid, clock.now())
     const here = await store.erase({ kind: 'blob', cid })
     // The ICL unpins the block within an hour, because the store has no row of it.
     const inKubo = await store.erase({ kind: 'blob', cid: kuboRowOf(cid) })

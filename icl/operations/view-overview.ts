@@ -104,6 +104,7 @@ export async function readGauges(
     drawsWaiting,
     rooms,
     degradedReasons: reasons.length,
+    inMemory: !deps.store.durable,
     effects: stats?.effects ?? 0,
     oldestEffectSeconds: dueAt === undefined ? 0 : Math.max(0, (deps.clock.now() - dueAt) / 1000),
   }

@@ -14,8 +14,6 @@ type KeyParts = {
   readonly challenge: readonly [nonce: string]
   /** The pool that lists are drawn from. */
   readonly 'current-pool': readonly []
-  /** The lock of the database: one ICL has it exclusively and may work without the database, or several share it. */
-  readonly 'database-lock': readonly []
   /** The place of one of a client's jobs of a day (days since 1970). */
   readonly daily: readonly [Address, day: number, place: number]
   /** A prompt key that grew old while its draw waited, and whose list was signed since. */
@@ -26,8 +24,6 @@ type KeyParts = {
   readonly ek: readonly [ek: string]
   /** An enrolment that waits for its first quote. */
   readonly enrollment: readonly [Address, nonce: string]
-  /** A blob that the operator has erased. */
-  readonly erased: readonly [cid: string]
   /** The event that gave a member of an agreement its gain of a day. */
   readonly gain: readonly [day: number, members: string, Address]
   /** The mark that a replica was running: its expiry says when. */
@@ -46,8 +42,6 @@ type KeyParts = {
   /** The job of a prompt key. */
   readonly 'prompt-key': readonly [high: bigint, low: bigint]
   readonly replica: readonly [id: string]
-  /** The token of the process that joined last. */
-  readonly 'replica-newest': readonly []
   readonly revoked: readonly [kind: string, id: string]
   /** The place of one of a client's running jobs. */
   readonly running: readonly [Address, place: number]

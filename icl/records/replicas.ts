@@ -1,4 +1,3 @@
-import { forever } from '../store/forever.ts'
 import type { Store } from '../store/store.ts'
 import { keyOf, prefixOf } from './keys.ts'
 
@@ -10,8 +9,6 @@ const replicaLivesMs = 15_000
 const replicaExpiryMs = 300_000
 
 const prefix = prefixOf('replica')
-/** The key of the token of the process that joined last. */
-export const newestReplicaKey = keyOf('replica-newest')
 
 /** A process that uses the store; times in milliseconds. */
 export type Replica = { readonly id: string; readonly seenAt: number }
@@ -53,27 +50,3 @@ export async function listReplicas(store: Keys, now: number): Promise<readonly R
 
 /** True while a replica counts as running. */
 export const isLive = ({ seenAt }: Replica, now: number): boolean => now - seenAt < replicaLivesMs
-
-/** True until a replica that was not stopped in order has been silent for `replicaExpiryMs`. */
-export const isAbout = ({ seenAt }: Replica, now: number): boolean => now - seenAt < replicaExpiryMs
-
-/**
- * Registers a new process by a token, before the process saves anything. An ICL with a local copy sees by the token that its copy is
- * behind, even after the process has stopped. Returns the tokens that it replaced.
- */
-export async function joinReplicas(
-  store: Keys,
-  token: string,
-  now: number,
-): Promise<readonly string[]> {
-  const replaced: string[] = []
-  const key = newestReplicaKey
-  const write = { kind: 'key', key, value: token, now, expiresAt: forever } as const
-  while (!(await store.save(write))) {
-    const value = await store.findKey(key, now)
-    if (value === undefined) continue
-    await store.save({ kind: 'release-key', key, value })
-    replaced.push(value)
-  }
-  return replaced
-}

@@ -15,7 +15,7 @@ import { accessOf } from './access.ts'
 import type { AdminTerminal } from './admin-command.ts'
 import { time } from './admin-text.ts'
 import { readFileText, readFolder } from './machine.ts'
-import { copyFileOf, openStore, sqliteFileOf } from './open-store.ts'
+import { mirrorFileOf, openStore, sqliteFileOf } from './open-store.ts'
 import { readPlayground } from './playground.ts'
 import { type Settings, settingsWarnings } from './settings.ts'
 import { revokedTpmsOf, tpmTrustOf } from './tpm.ts'
@@ -67,12 +67,12 @@ export const checkAttestation = (settings: Settings, clock: Clock): Promise<Chec
     return ok(name, [...tpm, ...(isMock ? ['mock'] : [])].join(', '))
   })
 
-/** Checks that the disk of a sqlite file, or of the local copy, has room. */
+/** Checks that the disk of a sqlite file, or of the one that MongoDB follows, has room. */
 export const checkDisk = (settings: Settings): Promise<Check> =>
   checking('disk', async () => {
     const name = 'disk'
     const url = settings.SVC_ICL_DATABASE_URL
-    const file = url.startsWith('sqlite:') ? sqliteFileOf(url) : copyFileOf(settings)
+    const file = url.startsWith('sqlite:') ? sqliteFileOf(url) : mirrorFileOf(settings)
     if (file === undefined) return skipped(name, 'the database is not a file')
     const folder = existingFolderOf(file)
     const { bavail, bsize } = await statfs(folder)
@@ -84,11 +84,11 @@ export const checkDisk = (settings: Settings): Promise<Check> =>
     return failed(name, text, remedy)
   })
 
-/** Checks that the local copy of a MongoDB can be opened, or made. */
-export async function checkLocalCopy(settings: Settings, log: Log): Promise<Check> {
-  const name = 'local copy'
-  const file = copyFileOf(settings)
-  if (file === undefined) return skipped(name, 'the settings have none')
+/** Checks that the file which MongoDB follows can be opened, or made. */
+export async function checkFile(settings: Settings, log: Log): Promise<Check> {
+  const name = 'file'
+  const file = mirrorFileOf(settings)
+  if (file === undefined) return skipped(name, 'MongoDB follows none')
   try {
     const copy = await openStore(`sqlite:${file}`, { guest: true, log })
     try {
@@ -104,7 +104,7 @@ export async function checkLocalCopy(settings: Settings, log: Log): Promise<Chec
       return ok(name, `there is none yet: the first start makes ${resolve(file)}`)
     }
     const remedy =
-      'Name a file in SVC_ICL_LOCAL_COPY that the user of the ICL can write. `off` does without: everything waits while MongoDB is away.'
+      'Name a file in SVC_ICL_LOCAL_COPY that the user of the ICL can write. Without one, a crash loses what MongoDB does not have yet.'
     return failed(name, `there is none, and ${folder} takes no files`, remedy)
   }
 }
@@ -134,8 +134,7 @@ export async function checkStore(
   let store: Store | undefined
   const late = () => new Error(`no answer within ${storeMs / 1000} s`)
   try {
-    // A guest of MongoDB registers as a replica, which this check need not do.
-    const opening = openStore(url, { guest: url.startsWith('sqlite:'), log })
+    const opening = openStore(url, { guest: true, log })
     const opened = await withDeadline(systemClock, storeMs, undefined, late, () => opening)
     store = opened
     return {
@@ -160,7 +159,9 @@ async function tryOut(store: Store): Promise<Check> {
     now,
     expiresAt: now + triedMs,
   } as const
-  if (!(await store.save(saved))) return failed(name, 'a save was refused', 'Try again.', true)
+  const isSaved = await store.save(saved).catch(unlessLocked)
+  if (isSaved === undefined) return ok(name, 'reachable, and follows the file of an ICL')
+  if (!isSaved) return failed(name, 'a save was refused', 'Try again.', true)
   await store.save({ kind: 'release-key', key: saved.key, value })
   const { reasons, unreadable = 0 } = store.status()
   if (unreadable > 0) {
@@ -169,6 +170,11 @@ async function tryOut(store: Store): Promise<Check> {
   if (reasons.length > 0) return failed(name, reasons.join(', '), 'See the log of the ICL.', true)
   const { effects } = await store.stats()
   return ok(name, `reachable, takes saves, ${effects} effects to deliver`)
+}
+
+/** Passes over the refusal of a database that an ICL has alone. */
+function unlessLocked(error: unknown): undefined {
+  if (!(error instanceof SvcError && error.code === 'store-locked')) throw error
 }
 
 async function storeFailure(url: string, error: unknown): Promise<Check> {

@@ -6,7 +6,7 @@ import type { AdminCommand, AdminTerminal } from './admin-command.ts'
 import {
   checkAttestation,
   checkDisk,
-  checkLocalCopy,
+  checkFile,
   checkMeaning,
   checkStore,
 } from './admin-doctor-local.ts'
@@ -28,7 +28,7 @@ const needSettings = [
   'attestation',
   'disk',
   'store',
-  'local copy',
+  'file',
   'chain',
   'contracts',
   'coordinator',
@@ -54,7 +54,7 @@ async function checkAll(environment: AdminTerminal['environment']): Promise<read
       checkAttestation(settings, clock),
       checkDisk(settings),
       check,
-      checkLocalCopy(settings, silent),
+      checkFile(settings, silent),
       checkChain(settings, clock),
       checkCoprocessor(
         {

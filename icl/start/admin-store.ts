@@ -5,8 +5,8 @@ import { listCommands, recordCommand } from '../admin/audit.ts'
 import type { AdminContext } from '../admin/context.ts'
 import { recountNodes } from '../admin/nodes.ts'
 import { listBans } from '../records/bans.ts'
-import { breakDatabaseLock } from '../records/database-lock.ts'
 import { prefixOf } from '../records/keys.ts'
+import type { SharedStore } from '../store/mongodb/shared.ts'
 import { type AdminCommand, done, recorded, typedAs, Whole } from './admin-command.ts'
 import { columns, time } from './admin-text.ts'
 import { restoreBackup, verifyBackup, writeBackup } from './backup-file.ts'
@@ -40,13 +40,14 @@ export const storeCommands: readonly AdminCommand[] = [
   },
   {
     usage: 'unlock',
-    summary: 'Free the database of an ICL that will not come back with its local copy',
-    prepare: () => (context) =>
-      recorded(context, 'unlock', async () => {
-        const { store, clock } = context
-        const holder = await breakDatabaseLock(store, clock.now())
-        return done(holder ? `The lock (${holder}) is broken` : 'There is no lock', { holder })
-      }),
+    summary: 'Free the MongoDB of an ICL that will not come back with its file (takes 20 s)',
+    prepare: () => async (context) => {
+      const file = await (context.store as Partial<SharedStore>).unlock?.()
+      // Not before: until then the database takes no record of it.
+      return recorded(context, 'unlock', async () =>
+        done(file ? `${file} has the database no more` : 'No ICL has the database alone', { file }),
+      )
+    },
   },
   {
     usage: 'prune [--days N]',

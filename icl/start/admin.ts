@@ -1,5 +1,4 @@
 import { hostname, userInfo } from 'node:os'
-import { z } from 'zod'
 import { Base64Url32 } from '../../lib/codecs.ts'
 import { errorMessage } from '../../lib/error-message.ts'
 import { readCommandLine } from '../../lib/host/command-line.ts'
@@ -25,7 +24,7 @@ import { keyCommands } from './admin-keys.ts'
 import { nodeCommands } from './admin-nodes.ts'
 import { revokeCommands } from './admin-revoke.ts'
 import { storeCommands } from './admin-store.ts'
-import { openStore } from './open-store.ts'
+import { openStore, recordsUrlOf } from './open-store.ts'
 import { Settings, setIn } from './settings.ts'
 
 const adminCommands: readonly AdminCommand[] = [
@@ -146,10 +145,17 @@ function logTo({ complain }: AdminTerminal): Log {
   return { debug: () => {}, info: say, warn: say, error: say }
 }
 
+const storeSettings = Settings.pick({
+  SVC_ICL_DATABASE_URL: true,
+  SVC_ICL_REPLICAS: true,
+  SVC_ICL_LOCAL_COPY: true,
+})
+
 function databaseUrlOf(environment: AdminTerminal['environment']): string {
-  const schema = z.object({ url: Settings.shape.SVC_ICL_DATABASE_URL })
-  const parsed = schema.safeParse({ url: setIn(environment).SVC_ICL_DATABASE_URL })
-  if (parsed.success && parsed.data.url !== 'memory:') return parsed.data.url
+  const parsed = storeSettings.safeParse(setIn(environment))
+  if (parsed.success && parsed.data.SVC_ICL_DATABASE_URL !== 'memory:') {
+    return recordsUrlOf(parsed.data)
+  }
   throw new SvcError('settings-invalid', 'SVC_ICL_DATABASE_URL does not name a database', {
     hint: 'Set it as it is for the ICL: sqlite:FILE or mongodb://... An ICL in memory cannot be administered.',
   })
@@ -189,7 +195,7 @@ function help(): string {
   return [
     'Usage: npm run icl -- admin COMMAND [--json] [--help]',
     '',
-    'Works on the database that SVC_ICL_DATABASE_URL names, while the ICL runs.',
+    'Works on the database that SVC_ICL_DATABASE_URL names, or on the file that it follows, while the ICL runs.',
     '',
     ...adminCommands.map(({ usage, summary }) => fitHelp(`  ${usage.padEnd(width)}  ${summary}`)),
     '',

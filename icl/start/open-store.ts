@@ -1,17 +1,15 @@
-import { mkdirSync } from 'node:fs'
-import { homedir } from 'node:os'
-import { dirname, join } from 'node:path'
-import { elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
+import { existsSync, mkdirSync } from 'node:fs'
+import { homedir, hostname } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
 import { toBase64Url } from '../../lib/digest.ts'
-import { errorMessage } from '../../lib/error-message.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { systemClock as clock, systemRandom } from '../../lib/system.ts'
-import { joinReplicas } from '../records/replicas.ts'
-import type { LocalCopy } from '../store/bridge/local-copy.ts'
+import { systemClock as clock, systemRandom as random } from '../../lib/system.ts'
 import { createMemoryStore } from '../store/memory/store.ts'
+import type { SqliteStore } from '../store/sqlite/store.ts'
 import type { Store } from '../store/store.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { OpenedStore } from './host.ts'
+import { openShared } from './open-shared.ts'
 import type { Settings } from './settings.ts'
 
 /**
@@ -28,44 +26,16 @@ export async function openStore(
     return openSqliteStore(sqliteFileOf(url), options)
   }
   if (isMongoUrl(url)) {
-    const { openMongoStore } = await import('../store/mongodb/store.ts')
-    const { log } = options
-    const store = await openMongoStore({ url, clock, random: systemRandom, log })
-    return options.guest ? asGuest(store) : store
+    const [{ openMongoStore }, { createSharedStore }] = await Promise.all([
+      import('../store/mongodb/store.ts'),
+      import('../store/mongodb/shared.ts'),
+    ])
+    const mongo = { url, clock, random, log: options.log }
+    return openMongoStore(mongo, options.guest ? createSharedStore(mongo, true) : undefined)
   }
   throw new SvcError('store-unavailable', `There is no store for ${new URL(url).protocol}`, {
     hint: 'SVC_ICL_DATABASE_URL has to be memory:, sqlite:FILE or mongodb://...',
   })
-}
-
-/** How often a guest announces that it goes on changing the store, in milliseconds. */
-const sayAgainMs = 60_000
-
-/** A shared store in which a guest announces its changes, before and after, so that an ICL fills its local copy anew. */
-function asGuest(store: Store): Store {
-  let saidAt: MonotonicMs | undefined
-  const say = async () => {
-    await joinReplicas(store, `guest-${toBase64Url(systemRandom.bytes(12))}`, clock.now())
-    saidAt = clock.monotonic()
-  }
-  const sayNow = async () => {
-    if (elapsedSince(clock, saidAt) >= sayAgainMs) await say()
-  }
-  return {
-    ...store,
-    save: (write, writeId) => sayNow().then(() => store.save(write, writeId)),
-    saveAll: (writes, writeId) => sayNow().then(() => store.saveAll(writes, writeId)),
-    restore: (record) => sayNow().then(() => store.restore(record)),
-    prune: (what) => sayNow().then(() => store.prune(what)),
-    erase: (record) => sayNow().then(() => store.erase(record)),
-    close: async () => {
-      try {
-        if (saidAt !== undefined) await say()
-      } finally {
-        await store.close()
-      }
-    },
-  }
 }
 
 type StoreSettings = Pick<
@@ -73,29 +43,46 @@ type StoreSettings = Pick<
   'SVC_ICL_DATABASE_URL' | 'SVC_ICL_REPLICAS' | 'SVC_ICL_LOCAL_COPY'
 >
 
-/** Opens the store of an ICL. A single ICL on MongoDB has a local copy for times when MongoDB is away. Throws as `openStore`. */
-export async function openServiceStore(settings: StoreSettings, log: Log): Promise<OpenedStore> {
-  const { SVC_ICL_DATABASE_URL: url } = settings
-  const random = systemRandom
-  const someId = toBase64Url(random.bytes(12))
-  if (url.startsWith('sqlite:')) {
-    const { openSqliteStore } = await import('../store/sqlite/file.ts')
-    const store = await openSqliteStore(sqliteFileOf(url), { log })
-    return { store: store.ahead(), replicaId: someId }
-  }
-  if (!isMongoUrl(url)) return { store: await openStore(url, { log }), replicaId: someId }
-  const [{ createMongoStore }, { openBridge }] = await Promise.all([
-    import('../store/mongodb/store.ts'),
-    import('../store/bridge/bridge.ts'),
-  ])
-  const open = async () => createMongoStore({ url, clock, random, log })
-  const copy = await openCopy(settings, log)
-  const replicaId = copy?.replicaId(someId) ?? someId
-  return { store: await openBridge({ open, copy, replicaId, clock, random, log }), replicaId }
+/** Returns the URL under which commands of the operator find the records of an ICL: that of its file, if it is there. */
+export function recordsUrlOf(settings: StoreSettings): string {
+  const file = mirrorFileOf(settings)
+  return file !== undefined && existsSync(file) ? `sqlite:${file}` : settings.SVC_ICL_DATABASE_URL
 }
 
-/** The file of the local copy that an ICL with these settings keeps; undefined for none. */
-export function copyFileOf({
+/** Opens the store of an ICL. MongoDB follows the file of an ICL that is alone. Throws as `openStore`, and what `openMirror` throws. */
+export async function openServiceStore(
+  settings: StoreSettings & Pick<Settings, 'SVC_ICL_START_EMPTY'>,
+  log: Log,
+): Promise<OpenedStore> {
+  const { SVC_ICL_DATABASE_URL: url, SVC_ICL_REPLICAS: replicas } = settings
+  const replicaId = toBase64Url(random.bytes(12))
+  if (url.startsWith('sqlite:')) {
+    const opened = await openFile(sqliteFileOf(url), log)
+    if ('store' in opened) return { store: opened.store.ahead(), replicaId }
+    return { store: createMemoryStore(opened.whyNot), replicaId }
+  }
+  if (!isMongoUrl(url)) return { store: await openStore(url, { log }), replicaId }
+  if (replicas > 1) return { store: await openShared(url, log), replicaId }
+  const [{ createMongoFollower }, { openMirror }, { openMemoryFile }] = await Promise.all([
+    import('../store/mongodb/follower.ts'),
+    import('../store/mirror/mirror.ts'),
+    import('../store/sqlite/file.ts'),
+  ])
+  const file = mirrorFileOf(settings)
+  const opened = file === undefined ? { whyNot: 'there is no file' } : await openMade(file, log)
+  const whyInMemory = 'whyNot' in opened ? opened.whyNot : undefined
+  const store = await openMirror({
+    store: 'store' in opened ? opened.store : await openMemoryFile(log),
+    follower: createMongoFollower({ url, clock, random, log }),
+    name: `${hostname()}:${whyInMemory === undefined && file ? resolve(file) : 'memory'}`,
+    ...{ whyInMemory, clock, random, log },
+    startEmpty: settings.SVC_ICL_START_EMPTY === 1,
+  })
+  return { store, replicaId }
+}
+
+/** The file that the MongoDB of an ICL with these settings follows; undefined for none. */
+export function mirrorFileOf({
   SVC_ICL_DATABASE_URL: url,
   SVC_ICL_REPLICAS: replicas,
   SVC_ICL_LOCAL_COPY: file,
@@ -104,28 +91,30 @@ export function copyFileOf({
   return file ?? join(homedir(), '.svc-icl', 'copy.db')
 }
 
-/** Opens the local copy; undefined for none. An error is fatal only in a file that the operator names, or in a corrupt one. */
-async function openCopy(settings: StoreSettings, log: Log): Promise<LocalCopy | undefined> {
-  const file = copyFileOf(settings)
-  if (file === undefined) {
-    log.info('There is no local copy: everything waits while MongoDB is away')
-    return undefined
-  }
-  const [{ openSqliteStore }, { createLocalCopy }] = await Promise.all([
-    import('../store/sqlite/file.ts'),
-    import('../store/bridge/local-copy.ts'),
-  ])
+type Opened = { readonly store: SqliteStore } | { readonly whyNot: string }
+
+async function openMade(file: string, log: Log): Promise<Opened> {
   try {
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-    return createLocalCopy(await openSqliteStore(file, { log }))
+  } catch {
+    // The folder cannot be made: that the file cannot be opened says why.
+  }
+  return openFile(file, log)
+}
+
+/** Opens a file. When its folder can not be reached or written, so that there is none, says why; other errors are thrown. */
+async function openFile(file: string, log: Log): Promise<Opened> {
+  const { openSqliteStore } = await import('../store/sqlite/file.ts')
+  try {
+    return { store: await openSqliteStore(file, { log }) }
   } catch (error) {
-    if (settings.SVC_ICL_LOCAL_COPY !== undefined) throw error
-    if (error instanceof SvcError && error.code === 'store-corrupt') throw error
-    log.warn(
-      'There is no local copy: everything waits while MongoDB is away. Set SVC_ICL_LOCAL_COPY',
-      { reason: errorMessage(error) },
-    )
-    return undefined
+    const isOutOfReach = error instanceof SvcError && error.code === 'store-out-of-reach'
+    if (!isOutOfReach) throw error
+    log.error('The store is in memory, as its file is out of reach', {
+      reason: error.message,
+      hint: error.hint,
+    })
+    return { whyNot: error.message }
   }
 }
 

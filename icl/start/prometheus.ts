@@ -154,10 +154,15 @@ function gaugesOf({ gauge }: Makers): (gauges: Gauges) => void {
     ...['uploader', 'part'],
   ])
   const degraded = gauge('degraded_reasons', 'Faults that /readyz names')
+  const inMemory = gauge(
+    'store_in_memory',
+    '1 while the store has no disk: a crash may lose records',
+  )
   return (state) => {
     for (const each of [jobs, nodes, effects, age, rooms]) each.reset()
     draws.set(state.drawsWaiting)
     degraded.set(state.degradedReasons)
+    inMemory.set(state.inMemory ? 1 : 0)
     for (const [uploader, room] of Object.entries(state.rooms ?? {})) {
       const { bytes, freeBytes, openBytes } = room
       rooms.set({ uploader, part: 'free' }, freeBytes)

@@ -56,7 +56,9 @@ export async function serve(
       'A key that the ICL signs with is withdrawn: its receipts or certificates are rejected. Set a new SVC_ICL_SECRET, or run `admin keys rotate`',
     )
   }
-  if (!deps.store.durable) deps.log.warn('The store is in memory: a restart forgets everything')
+  if (!deps.store.durable) {
+    deps.log.warn('The store is in memory', { reasons: deps.store.status().reasons.join('; ') })
+  }
 
   await aborted(signals.stop)
   deps.log.info('ICL stopping', { drainSeconds: settings.SVC_ICL_DRAIN_SECONDS })

@@ -123,11 +123,14 @@ export const Settings = z.object({
   SVC_ICL_REPLICAS: Whole(1, 1_000)
     .default(1)
     .describe(
-      'How many ICLs share the MongoDB. One that is alone locks it, and goes on while it is away',
+      'How many ICLs share the MongoDB. One that is alone has it follow a file, and goes on while it is away',
     ),
   SVC_ICL_LOCAL_COPY: optionalText(
-    'File of an ICL that is alone for its copy of MongoDB, or off. ~/.svc-icl/copy.db when unset',
+    'File of an ICL that is alone, which MongoDB follows, or off. ~/.svc-icl/copy.db when unset',
   ),
+  SVC_ICL_START_EMPTY: Whole(0, 1)
+    .default(0)
+    .describe('1: an empty file is in use before it was filled from a MongoDB that is away'),
   SVC_ICL_BLOBS: BlobLocation.prefault('store').describe(
     'Where blobs go: store, or kubo:RPC_URL[,GATEWAY_URL]',
   ),

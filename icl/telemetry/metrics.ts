@@ -16,6 +16,8 @@ export type Gauges = {
   readonly drawsWaiting: number
   /** How many faults `GET /readyz` names. */
   readonly degradedReasons: number
+  /** True when the store has no disk, so that a crash may lose what was acknowledged. */
+  readonly inMemory: boolean
   /** The rooms for blobs by uploader; undefined when the blob store does not answer. */
   readonly rooms:
     | Readonly<Record<string, { bytes: number; freeBytes: number; openBytes: number }>>

@@ -15,6 +15,7 @@ async function samplesOfIcl(): Promise<ReadonlySet<string>> {
     drawsWaiting: 0,
     rooms: undefined,
     degradedReasons: 0,
+    inMemory: false,
     effects: 1,
     oldestEffectSeconds: 1,
   })

@@ -125,7 +125,7 @@ describe('the ICL on an edge host', () => {
 
   it.each([
     ['a sqlite file', 'sqlite:icl.db', {}, 'An edge host has no disk for a sqlite file'],
-    ['a local copy', 'memory:', { SVC_ICL_LOCAL_COPY: '/var/x' }, 'no disk for a local copy'],
+    ['a file', 'memory:', { SVC_ICL_LOCAL_COPY: '/var/x' }, 'no disk for SVC_ICL_LOCAL_COPY'],
     ['a missing setting', 'memory:', { SVC_ICL_SECRET: '' }, 'SVC_ICL_SECRET is missing'],
   ])('says so when it cannot have %s', async (_, url, more, words) => {
     const edge = await startEdge(url, { SVC_ICL_ALLOW_ORIGINS: '*', ...more })
@@ -154,7 +154,7 @@ describe('the ICL on an edge host', () => {
         const ready = await edge.ask('/readyz')
         expect(ready.status).toBe(200)
         const { keys } = await (await edge.ask('/.well-known/jwks.json')).json()
-        expect(await edge.log()).toContain('There is no local copy on an edge host')
+        expect(await edge.log()).toContain('There is no file on an edge host')
         await edge.stop()
         return keys
       }

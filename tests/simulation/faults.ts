@@ -1,9 +1,9 @@
 import type { Cut } from '../store/cut-store.ts'
-import type { BridgeDisk } from './bridge-disk.ts'
 import { chainAway } from './chain.ts'
 import type { Dice } from './dice.ts'
 import type { Ground } from './ground.ts'
 import type { Machine } from './machine.ts'
+import type { MirrorDisk } from './mirror-disk.ts'
 import type { FaultKind, Parameters } from './parameters.ts'
 import type { World } from './world.ts'
 
@@ -20,7 +20,7 @@ export type Stage = {
   /** Stops a replica in order, and what it has its store with. */
   readonly stopReplica: (id: string) => Promise<void>
   /** The connection to the database, where it can be cut. */
-  readonly connection: Pick<BridgeDisk, 'cut'> | undefined
+  readonly connection: Pick<MirrorDisk, 'cut'> | undefined
 }
 
 /** Makes a fault happen, and ends it; false when there was nothing that it could happen to. */

@@ -13,7 +13,7 @@ broken.
   --seeds N     runs so many seeds
   --minutes N   runs seeds until the time is over
   --from N      the first of many seeds (1)
-  --store NAME  memory, sqlite or bridge (the seed decides)
+  --store NAME  memory, sqlite or mirror (the seed decides)
   --json        one line at the end, for machines
 `
 const values = readCommandLine(usage, {
@@ -33,8 +33,8 @@ const tell = (text: string) => {
 const storeFor = (seed: number): StoreKind => {
   if (values.store === undefined) return storeOf(seed)
   const { store } = values
-  if (store === 'memory' || store === 'sqlite' || store === 'bridge') return store
-  return refuseOptions(`--store takes memory, sqlite or bridge, not ${store}`)
+  if (store === 'memory' || store === 'sqlite' || store === 'mirror') return store
+  return refuseOptions(`--store takes memory, sqlite or mirror, not ${store}`)
 }
 
 function tellFailure(outcome: Outcome): void {

@@ -3,9 +3,9 @@ import type { Dice } from './dice.ts'
 
 /**
  * Where a simulation keeps what the ICL remembers: several replicas share one in memory, a sqlite file has one ICL, and so has a
- * database that is bridged while it is away.
+ * file that a database follows.
  */
-export type StoreKind = 'memory' | 'sqlite' | 'bridge'
+export type StoreKind = 'memory' | 'sqlite' | 'mirror'
 
 /** A node that does not do as it should. */
 export type CheatKind = (typeof cheatKinds)[number]
@@ -68,8 +68,8 @@ export type Parameters = {
   readonly skewMs: number
 }
 
-/** What goes wrong with a bridge beside the rest: it is away, and the ICL ends meanwhile. */
-const bridgeFaults = [
+/** What goes wrong with a mirror beside the rest: its database is away, and the ICL ends meanwhile. */
+const mirrorFaults = [
   ...Array.from({ length: 4 }, () => 'database-away' as const),
   ...(['replica-killed', 'replica-stopped'] as const),
 ]
@@ -98,7 +98,7 @@ export function drawParameters(dice: Dice, store: StoreKind): Parameters {
     faultEveryMs: dice.between(4, 30) * 1000,
     faults: [
       ...faultKinds.filter(() => dice.chance(0.5)),
-      ...(store === 'bridge' ? bridgeFaults : []),
+      ...(store === 'mirror' ? mirrorFaults : []),
     ],
     loss: sometimes(0.15),
     duplicates: sometimes(0.1),

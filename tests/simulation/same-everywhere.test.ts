@@ -43,7 +43,7 @@ describe('a seed', () => {
   it('tells the same story every time over a file, whose process is killed', async () => {
     for (const [killed, store] of [
       [16, 'sqlite'],
-      [4, 'bridge'],
+      [4, 'mirror'],
     ] as const) {
       const [first, second] = [await simulate(killed, { store }), await simulate(killed, { store })]
       expect(first.faults['replica-killed']).toBeGreaterThan(0)

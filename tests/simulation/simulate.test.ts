@@ -9,8 +9,8 @@ const seeds = [
   { seed: 4, store: 'sqlite' },
   { seed: 5, store: 'memory' },
   { seed: 6, store: 'sqlite' },
-  { seed: 11, store: 'bridge' },
-  { seed: 12, store: 'bridge' },
+  { seed: 11, store: 'mirror' },
+  { seed: 12, store: 'mirror' },
 ] as const
 
 describe('a simulated service with real daemons and clients', () => {

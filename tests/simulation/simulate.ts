@@ -8,7 +8,6 @@ import { sampleNetwork } from '../sample-network.ts'
 import { specifyFinally } from '../specified-finally.ts'
 import { createVirtualClock, keepCryptoInOrder } from '../virtual-clock.ts'
 import { createAcknowledged } from './acknowledged.ts'
-import { type BridgeDisk, bridged, createBridgeDisk } from './bridge-disk.ts'
 import { usualChainHabits } from './chain.ts'
 import { addCheats } from './cheats.ts'
 import { checkEnd, unfinished } from './checks.ts'
@@ -19,6 +18,7 @@ import { createExchangeCheck } from './exchanges.ts'
 import { count, makeTrouble, type Stage } from './faults.ts'
 import type { Ground } from './ground.ts'
 import { createMachine, type Machine } from './machine.ts'
+import { createMirrorDisk, type MirrorDisk } from './mirror-disk.ts'
 import { whyNotAccepted, whyNotOnChain } from './oracle.ts'
 import { drawParameters, type Parameters, type StoreKind } from './parameters.ts'
 import { createSimulatedProvider } from './provider.ts'
@@ -56,7 +56,7 @@ export type SimulateOptions = {
 /** The store that a seed is simulated with if nobody says otherwise. */
 export const storeOf = (seed: number): StoreKind => {
   if (seed % 8 === 0) return 'sqlite'
-  return seed % 8 === 4 ? 'bridge' : 'memory'
+  return seed % 8 === 4 ? 'mirror' : 'memory'
 }
 
 // After everything is healed, a job has its ten minutes, and its result a while to come to stand on chain.
@@ -77,12 +77,12 @@ export async function simulate(seed: number, options: SimulateOptions = {}): Pro
 async function play(seed: number, options: SimulateOptions): Promise<Outcome> {
   const { store: storeKind = storeOf(seed), change = (same) => same } = options
   const clock = createVirtualClock(undefined, 1)
-  const bridge =
-    storeKind === 'bridge'
-      ? await clock.until(createBridgeDisk(clock, createDice(seed).fork('database')))
+  const mirror =
+    storeKind === 'mirror'
+      ? await clock.until(createMirrorDisk(clock, createDice(seed).fork('database')))
       : undefined
   const disk: StoreDisk | undefined =
-    storeKind === 'sqlite' ? await createSqliteDisk(clock) : bridge
+    storeKind === 'sqlite' ? await createSqliteDisk(clock) : mirror
   const parameters = change(drawParameters(createDice(seed).fork('parameters'), storeKind))
   const network = sampleNetwork({
     public_url: origin,
@@ -91,9 +91,7 @@ async function play(seed: number, options: SimulateOptions): Promise<Outcome> {
     comparators: ['exact', 'similar/2'],
   })
   const base = disk && { base: disk.store }
-  // A bridge and its ICL have one name, the same after a restart.
-  const changes = { network, ...(bridge && { replicaId: bridged }) }
-  const world = createWorld(seed, usualChainHabits, changes, { clock, ...base })
+  const world = createWorld(seed, usualChainHabits, { network }, { clock, ...base })
   const startedAt = clock.now()
   const story = createStory(clock.now, options.onEvent)
   const counts = new Map<string, number>()
@@ -116,6 +114,7 @@ async function play(seed: number, options: SimulateOptions): Promise<Outcome> {
     if (!disk) return
     await disk.crash()
     await reopen(disk, world, ground, books)
+    for (const wrong of (await mirror?.wrong()) ?? []) story.violate(wrong)
   }
   const stopReplica = async (id: string) => {
     const replica = world.network.replicas.get(id)
@@ -124,7 +123,7 @@ async function play(seed: number, options: SimulateOptions): Promise<Outcome> {
     replica?.kill()
     await disk?.stop()
   }
-  const connection: BridgeDisk | undefined = bridge
+  const connection: MirrorDisk | undefined = mirror
   const stage: Stage = {
     ...{ ground, world, machines, parameters, counts },
     ...{ killReplica, stopReplica, connection },
@@ -134,6 +133,7 @@ async function play(seed: number, options: SimulateOptions): Promise<Outcome> {
     await clock.until(bounded(stage, 'the run', run(stage, network)))
     await clock.until(bounded(stage, 'the look at the end', lookBack(stage, books)))
     for (const broken of await world.broken()) story.violate(broken)
+    for (const wrong of (await mirror?.wrong()) ?? []) story.violate(wrong)
     await clock.until(bounded(stage, 'the stop', stopAll(stage)))
   } catch (error) {
     story.violate(`the simulation stopped: ${error instanceof Error ? error.stack : String(error)}`)
@@ -308,8 +308,6 @@ type Books = ReturnType<typeof watch>
 async function reopen(disk: StoreDisk, world: World, { story }: Ground, books: Books) {
   world.store.latest.clear()
   for (const job of await disk.jobs()) world.store.latest.set(job.id, job)
-  // While the database is away, what is not found may be there.
-  if (!disk.store.status().connected) return
   for (const lost of await books.acknowledged.lost(disk.store)) story.violate(lost)
 }
 

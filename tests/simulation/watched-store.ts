@@ -43,7 +43,7 @@ export function createWatchedStore(
     if (dice.chance(0.05)) await clock.sleep(dice.between(1, 40))
   }
   const reports = new Map<string, { readonly capacity: number; replacedAt: number }[]>()
-  /** The most that the node took since the offer was decided on. Its save may come later: commits of a bridge wait while the database flickers. */
+  /** The most that the node took since the offer was decided on. Its save may come later: commits of a mirror wait while the database flickers. */
   const capacityOf = (node: Node, decidedAt: number) => {
     const since = (reports.get(node.address) ?? []).filter(
       ({ replacedAt }) => decidedAt - replacedAt < crossingMs,

@@ -2,9 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { openBridge } from '../../icl/store/bridge/bridge.ts'
-import { createLocalCopy } from '../../icl/store/bridge/local-copy.ts'
-import { createMemoryStore } from '../../icl/store/memory/store.ts'
+import type { Follower } from '../../icl/store/mirror/follower.ts'
+import { openMirror } from '../../icl/store/mirror/mirror.ts'
 import { openMongoStore } from '../../icl/store/mongodb/store.ts'
 import { openSqliteStore } from '../../icl/store/sqlite/file.ts'
 import type { Store } from '../../icl/store/store.ts'
@@ -14,12 +13,13 @@ import { jobCosts } from '../icl/job-costs.ts'
 import { createReplica } from '../icl/test-icl.ts'
 import { createVirtualClock, holdTime, type VirtualClock } from '../virtual-clock.ts'
 import { createCutStore } from './cut-store.ts'
+import { createMemoryDatabase } from './mirror-world.ts'
 import { openWireServer, whyNoWireServer } from './wire-server/open.ts'
 import { startProxy } from './wire-server/proxy.ts'
 
 /*
- * What each command of one job costs on each adapter, counted where it leaves the process: commits of a sqlite file, saves of a
- * bridge's database, commands to a server that speaks MongoDB's protocol.
+ * What each command of one job costs on each adapter, counted where it leaves the process: commits of a sqlite file, calls of a
+ * mirror's database, commands to a server that speaks MongoDB's protocol.
  */
 
 const missing = await whyNoWireServer()
@@ -78,36 +78,31 @@ async function costsOn(store: Store, clock: VirtualClock, count: () => readonly 
   return costs
 }
 
-/** The copy's commits and the database's saves. */
-async function costsOfBridge(isAway: boolean) {
+/** The file's commits and the database's calls. */
+async function costsOfMirror(isAway: boolean) {
   let commits = 0
-  let saves = 0
+  let puts = 0
   const clock = createVirtualClock()
-  const copy = createLocalCopy(await openCounting(clock, () => commits++))
-  const database = createMemoryStore()
-  const counting: Pick<Store, 'save' | 'saveAll'> = {
-    save: (...args) => {
-      saves++
-      return database.save(...args)
-    },
-    saveAll: (...args) => {
-      saves++
-      return database.saveAll(...args)
+  const { follower } = createMemoryDatabase()
+  const counting: Follower = {
+    ...follower,
+    put: (owner, heads, states) => {
+      if (states.length > 0) puts++
+      return follower.put(owner, heads, states)
     },
   }
-  const status = () => ({ connected: true, writable: true, reasons: [] })
-  const connection = createCutStore({ ...database, ...counting, status })
+  const connection = createCutStore<Follower>(counting)
   const ignore = () => {}
   const store = await clock.until(
-    openBridge({
-      open: async () => connection.store,
-      ...{ copy, replicaId: 'a', clock, random: systemRandom },
+    openMirror({
+      store: await openCounting(clock, () => commits++),
+      ...{ follower: connection.store, name: 'a', clock, random: systemRandom },
       log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
     }),
   )
   if (isAway) connection.cut = 'before'
-  const costs = await costsOn(store, clock, () => [commits, saves])
-  connection.cut = 'before'
+  await clock.advance(10_000)
+  const costs = await costsOn(store, clock, () => [commits, puts])
   await clock.until(store.close())
   return costs
 }
@@ -145,21 +140,10 @@ describe('what a command costs', () => {
     expect(costs).toEqual(each((count) => [Math.min(count, 1)]))
   })
 
-  it('on a bridge: a commit of the copy for each save of the database, which it does without', async () => {
-    // Both parts of a pool are kept at once.
-    const together = (ofBase: (saves: number) => number) => ({
-      submission: [2, ofBase(3)],
-      verdict: [2, ofBase(3)],
-      pool: [3, ofBase(4)],
-    })
-    const same = (count: number) => count
-    expect(await costsOfBridge(false)).toEqual(each((count) => [count, count], together(same)))
-    expect(await costsOfBridge(true)).toEqual(
-      each(
-        (count) => [count, 0],
-        together(() => 0),
-      ),
-    )
+  it('on a mirror: what sqlite costs, and a call to the database for it', async () => {
+    const once = each((count) => [Math.min(count, 1), Math.min(count, 1)])
+    expect(await costsOfMirror(false)).toEqual(once)
+    expect(await costsOfMirror(true)).toEqual(each((count) => [Math.min(count, 1), 0]))
   })
 
   it.skipIf(missing)('on MongoDB: a command for each of its writes', async () => {

@@ -1,5 +1,6 @@
 // biome-ignore lint/correctness/noUnresolvedImports: Biome does not know this module yet.
 import { DatabaseSync } from 'node:sqlite'
+import canonicalize from 'canonicalize'
 import { decodeDocument, encodeDocument } from '../../icl/store/encoding.ts'
 import type { Follower, Mirrored, Owner } from '../../icl/store/mirror/follower.ts'
 import { type MirrorOptions, openMirror } from '../../icl/store/mirror/mirror.ts'
@@ -194,7 +195,8 @@ export async function contentsOf(
     const text = JSON.stringify(record, (_, value: unknown) =>
       typeof value === 'bigint' ? `${value}n` : value,
     )
-    found.set(`${record.kind}:${idOf(record)}`, text)
+    // The order of a document's parts differs.
+    found.set(`${record.kind}:${idOf(record)}`, canonicalize(JSON.parse(text)) ?? '')
   }
   return found
 }

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { openBridge } from '../../icl/store/bridge/bridge.ts'
-import { createMongoStore } from '../../icl/store/mongodb/store.ts'
+import { createSharedStore } from '../../icl/store/mongodb/shared.ts'
 import type { Store } from '../../icl/store/store.ts'
 import { systemClock as clock, systemRandom as random } from '../../lib/system.ts'
 import { openWireServer, type WireServer, whyNoWireServer } from './wire-server/open.ts'
@@ -13,7 +12,6 @@ const outages = 2
 const callers = 10
 const awayMs = 3_000
 const patienceMs = 120_000
-const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
 const timeouts = { selectionMs: 1_500, answerMs: 3_000, retryWithinMs: 1_000 }
 
 describe('stores whose server goes away behind a proxy that closes what it cannot pass on', () => {
@@ -29,15 +27,7 @@ describe('stores whose server goes away behind a proxy that closes what it canno
     proxy = await startProxy(server.upstream, server.mutex)
     for (let index = 0; index < storeCount; index++) {
       const url = `mongodb://127.0.0.1:${proxy.port}${new URL(server.freshUrl()).pathname}?directConnection=true`
-      const open = async () => createMongoStore({ url, clock, random, timeouts })
-      const store = await openBridge({
-        open,
-        copy: undefined,
-        replicaId: `replica-${index}`,
-        clock,
-        random,
-        log: silent,
-      })
+      const store = createSharedStore({ url, clock, random, timeouts })
       stores.push(store)
     }
   }, 120_000)

@@ -131,7 +131,7 @@ describe('a sqlite file', () => {
       expect(await codeOf(openSqliteStore(newer))).toBe('store-version')
       expect(await codeOf(openSqliteStore(newer, { guest: true }))).toBe('store-version')
     }
-    expect(await codeOf(openSqliteStore(join(folder, 'no', 'x.db')))).toBe('store-unavailable')
+    expect(await codeOf(openSqliteStore(join(folder, 'no', 'x.db')))).toBe('store-out-of-reach')
     // None of them is left locked.
     change(newer, 'PRAGMA user_version = 8')
     await (await openSqliteStore(newer)).close()

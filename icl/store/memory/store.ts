@@ -17,8 +17,8 @@ import {
 import { createMemoryReads } from './reads.ts'
 import { emptyState, type MemoryState, put, removeKey } from './state.ts'
 
-/** Creates an empty store in memory, which ends with its process, for development and tests. */
-export function createMemoryStore(): Store {
+/** Creates an empty store in memory, which ends with its process, for development and tests, or when the disk is out of reach (`why`). */
+export function createMemoryStore(why?: string): Store {
   const state = emptyState()
   return {
     durable: false,
@@ -27,7 +27,9 @@ export function createMemoryStore(): Store {
     status: () => ({
       connected: false,
       writable: true,
-      reasons: ['the store is in memory: a restart forgets everything'],
+      reasons: [
+        `the store is in memory: a restart forgets everything${why === undefined ? '' : ` (${why})`}`,
+      ],
     }),
     ping: async () => {},
     close: async () => {},

@@ -110,5 +110,5 @@ const foreign = (owner: Owner | undefined) =>
 /** Returns the error for a database that another ICL has for itself. */
 export const lockedBy = ({ name }: Owner) =>
   new SvcError('store-locked', `Another ICL has this database (${name})`, {
-    hint: 'Stop it, or set SVC_ICL_REPLICAS on every ICL to how many there are. If it and its file are lost, run `npm run icl -- admin unlock`.',
+    hint: 'Stop it, or set SVC_ICL_REPLICAS on every ICL to how many there are. Commands of the operator run where its file is. If it and its file are lost, run `npm run icl -- admin unlock`.',
   })

@@ -184,7 +184,7 @@ function sending(store: SqliteStore) {
         try {
           batch = readBatch(after)
         } finally {
-          db.exec('COMMIT')
+          db.exec('ROLLBACK')
         }
       })
       return batch

@@ -46,10 +46,11 @@ export function ownersOf({ run }: MongoConnection) {
         }
       }),
     /** Notes that an owner runs, and that the database may have numbers up to `to`; false when it is another's. */
-    beat: ({ file, mark }: Owner, { from, to }: { from: number; to: number }): Promise<boolean> =>
+    beat: ({ file, mark }: Owner, heads?: { from: number; to: number }): Promise<boolean> =>
       run(async ({ owners }) => {
-        const mine = { _id: ownerId, file, mark, head: { $gte: from, $lte: to } }
-        const done = await owners.updateOne(mine, { $set: { head: to }, $inc: { beats: 1 } })
+        const range = heads && { head: { $gte: heads.from, $lte: heads.to } }
+        const update = { ...(heads && { $set: { head: heads.to } }), $inc: { beats: 1 } }
+        const done = await owners.updateOne({ _id: ownerId, file, mark, ...range }, update)
         return done.matchedCount > 0
       }),
   }

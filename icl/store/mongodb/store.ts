@@ -33,8 +33,10 @@ export type MongoOptions = {
  * Creates a store in MongoDB, or in a server that speaks its protocol, for any number of ICLs. It connects at its first use. While the
  * server is away every call throws ProblemError `unavailable`. Throws SvcError `settings-invalid` for an invalid URL.
  */
-export function createMongoStore({ url, clock, random, timeouts, log }: MongoOptions): Store {
-  const connection = createMongoConnection(url, clock, timeouts ?? defaultMongoTimeouts)
+export function createMongoStore(
+  { url, clock, random, timeouts, log }: MongoOptions,
+  connection = createMongoConnection(url, clock, timeouts ?? defaultMongoTimeouts),
+): Store {
   const unreadable = createUnreadable(log)
   const queries = createQueries(connection)
   const saving = <T>(
@@ -71,9 +73,11 @@ export function createMongoStore({ url, clock, random, timeouts, log }: MongoOpt
   }
 }
 
-/** Opens a store in MongoDB, and pings it; throws SvcError `store-unavailable` (retryable) when the server does not answer. */
-export async function openMongoStore(options: MongoOptions): Promise<Store> {
-  const store = createMongoStore(options)
+/** Pings a new store in MongoDB; throws SvcError `store-unavailable` (retryable) when the server does not answer. */
+export async function openMongoStore(
+  options: MongoOptions,
+  store = createMongoStore(options),
+): Promise<Store> {
   try {
     await store.ping()
     return store

@@ -7,7 +7,7 @@ import { syncFolder } from '../../../lib/host/write-whole.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { systemClock } from '../../../lib/system.ts'
 import type { Log } from '../../telemetry/log.ts'
-import { failureCode, type SqliteDatabase } from './database.ts'
+import { failureCode, type SqliteDatabase, type Statement } from './database.ts'
 import { findPath, hasLostLog, unusable } from './path.ts'
 import { checkSchema, isEmpty, makeTables, pragmas } from './schema.ts'
 import { createSqliteStore, type SqliteStore } from './store.ts'
@@ -23,7 +23,7 @@ type Sqlite = typeof import('node:sqlite')
 /**
  * Opens the store in a file, and creates the file if needed (mode 0600). One ICL at a time has it. A `guest` is another process that
  * makes small changes beside the ICL, and creates no file. Throws SvcError `store-locked`, `store-missing`, `store-incomplete`,
- * `store-foreign`, `store-version`, `store-corrupt`, `store-unavailable` or `lock-unusable`.
+ * `store-foreign`, `store-version`, `store-corrupt`, `store-unavailable`, `store-out-of-reach` or `lock-unusable`.
  */
 export async function openSqliteStore(
   file: string,
@@ -98,6 +98,31 @@ export async function openSqliteStore(
   }
 }
 
+/** Opens an empty store in the memory of this process, for a host without a disk. */
+export async function openMemoryFile(log?: Log): Promise<SqliteStore> {
+  // biome-ignore lint/correctness/noUnresolvedImports: Biome does not know this module yet.
+  const sqlite = await loadSqlite(() => import('node:sqlite'))
+  const db = asDatabase(new sqlite.DatabaseSync(':memory:'))
+  db.exec(pragmas)
+  makeTables(db)
+  return createSqliteStore(db, {
+    defer: (work) => void setImmediate(work),
+    rest: (work) => void systemClock.sleep(commitMs).then(work),
+    isInPlace: () => true,
+    // It has one connection only, so that a long read takes the rows of one kind at once.
+    openReader: () => ({
+      exec: () => {},
+      close: () => {},
+      prepare: (sql) => {
+        const { all, get, run } = asOwn(db.prepare(sql))
+        return { all, get, run, iterate: (...values) => all(...values).values() }
+      },
+    }),
+    close: () => db.close(),
+    log,
+  })
+}
+
 const loadSqlite = (load: () => Promise<Sqlite>): Promise<Sqlite> =>
   load().catch((cause: unknown) => {
     throw new SvcError('store-unavailable', 'This runtime has no node:sqlite', {
@@ -105,6 +130,13 @@ const loadSqlite = (load: () => Promise<Sqlite>): Promise<Sqlite> =>
       cause,
     })
   })
+
+/** A statement whose methods can be passed on. */
+const asOwn = (statement: Statement): Omit<Statement, 'iterate'> => ({
+  all: (...values) => statement.all(...values),
+  get: (...values) => statement.get(...values),
+  run: (...values) => statement.run(...values),
+})
 
 // The drivers' types promise less about values than the store's. The reads check each value.
 const asDatabase = (db: InstanceType<Sqlite['DatabaseSync']>): SqliteDatabase =>

@@ -9,7 +9,10 @@ import { createPrivately } from '../../../lib/host/private-files.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { failureCode, isDamaged, troubleOf } from './database.ts'
 
-/** Returns the file's real path; creates a missing file, except for a guest. Throws SvcError `store-...`. */
+/**
+ * Returns the file's real path; creates a missing file, except for a guest. Throws SvcError `store-out-of-reach` when there is no file and
+ * its folder cannot be reached or written, else another `store-...`.
+ */
 export function findPath(
   name: string,
   guest: boolean,
@@ -23,7 +26,10 @@ export function findPath(
     checkAlone(path, known(readMounts) ?? '')
     return path
   } catch (error) {
-    throw error instanceof SvcError ? error : unusable(file, error)
+    if (error instanceof SvcError) throw error
+    const { message, hint } = unusable(file, error)
+    const code = known(() => look(file)) ? 'store-unavailable' : 'store-out-of-reach'
+    throw new SvcError(code, message, { hint, cause: error })
   }
 }
 

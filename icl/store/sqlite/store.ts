@@ -15,7 +15,7 @@ import { wholeJob } from './job-parts.ts'
 import { createSqliteReads, wholeEvent } from './reads.ts'
 import { createSqliteWrites, type SqliteWrites } from './writes.ts'
 
-/** A store in a sqlite file. A bridge writes a table of its own in the same transactions. */
+/** A store in a sqlite file. A mirror writes tables of its own in the same transactions. */
 export type SqliteStore = Store & {
   readonly db: SqliteDatabase
   /** Runs a change within a transaction; resolves once it is committed, as durably as the database is set to be. */

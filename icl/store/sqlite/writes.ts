@@ -24,7 +24,7 @@ export function createSqliteWrites(db: SqliteDatabase, documents: AllDocuments) 
   const tables = createTables(db, documents)
   return {
     ...saving(db, tables),
-    ...removing(db, tables, documents),
+    ...removing(tables, documents),
     ...copying(tables),
   }
 }
@@ -108,28 +108,11 @@ function saving(db: SqliteDatabase, tables: Tables) {
       release.run()
       return refused
     },
-    /** True when the save with this id was the last one of the document. */
-    isDone: (write: VersionedWrite, writeId: string): boolean => isDone(tables, write, writeId),
-    /** Returns the stored version of a write's document; 0 when it is not there. */
-    versionOf: (write: VersionedWrite): number => versionIn(tables, write),
   }
 }
 
-function removing(
-  db: SqliteDatabase,
-  { job, client, keys, blobs }: Tables,
-  documents: AllDocuments,
-) {
+function removing({ job, client, keys, blobs }: Tables, documents: AllDocuments) {
   return {
-    /** Deletes keys but one, and clients, which others may remove at any time, or everything but the blobs. */
-    clear: (what: 'removable' | 'all', keptKey: string): void => {
-      documents.forget()
-      const others = ['jobs', 'occupied_slots', 'nodes', 'events']
-      for (const table of [...(what === 'all' ? others : []), 'clients']) {
-        db.exec(`DELETE FROM ${table}`)
-      }
-      db.prepare('DELETE FROM keys WHERE key <> ?').run(keptKey)
-    },
     prune: (options: Parameters<Store['prune']>[0]): number => {
       documents.forget()
       return job.prune(options) + keys.prune(options) + blobs.prune(options)
@@ -147,12 +130,6 @@ function removing(
 const copying = (tables: Tables) => ({
   /** Stores a record, and replaces a document or key. An event or blob that is there stays. */
   put: (record: StoreRecord): void => put(tables, record),
-  /** Applies a write that another store has accepted, without its condition. */
-  take: (write: Write, writeId: string): void => {
-    if ('base' in write) put(tables, recordBy(write), writeId)
-    else if (write.kind === 'key') put(tables, write)
-    else save(tables, write, writeId)
-  },
   restore: (record: StoreRecord): boolean => {
     if (record.kind === 'event') return tables.addEvent(record)
     if (record.kind === 'key') return tables.keys.restore(record)

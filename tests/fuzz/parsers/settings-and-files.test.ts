@@ -3,8 +3,6 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect } from 'vitest'
 import { describeSettings, parseSettings } from '../../../icl/start/settings.ts'
-import { decodeWrites, encodeWrites } from '../../../icl/store/bridge/pending.ts'
-import type { Write } from '../../../icl/store/store.ts'
 import { parseDeployment } from '../../../lib/deployment.ts'
 import { minScryptN, readKeystore, writeKeystore } from '../../../lib/host/keystore.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
@@ -12,7 +10,6 @@ import { systemRandom } from '../../../lib/system.ts'
 import { parseConfig } from '../../../node/config.ts'
 import { parseLines } from '../../../node/journal/json-lines.ts'
 import { JournalStep } from '../../../node/journal/steps.ts'
-import { sampleJob } from '../../icl/rules/sample-job.ts'
 import { fileFolder } from '../../test-folder.ts'
 import { changedJson, expectTyped, expectUnpolluted, forAll, hostileJson, itHolds } from './runs.ts'
 
@@ -156,39 +153,5 @@ describe('files', () => {
       expect(records.length + skipped).toBe(lines.filter((each) => each !== '').length)
     })
     expectUnpolluted()
-  })
-
-  itHolds("of the ICL's writes: any write comes back, any JSON is refused", async () => {
-    const write = fc.oneof(
-      fc.uint8Array({ maxLength: 60 }).map(
-        (bytes): Write => ({
-          kind: 'blob',
-          cid: 'a',
-          bytes: new Uint8Array(bytes),
-          uploader: 'node',
-          until: 5,
-        }),
-      ),
-      fc.tuple(fc.string(), fc.bigInt({ min: 0n, max: 2n ** 256n })).map(
-        ([text_, handle]): Write => ({
-          kind: 'job',
-          base: 3,
-          job: { ...sampleJob(), kpHighHandle: handle, modelId: text_ },
-        }),
-      ),
-      fc
-        .tuple(fc.string(), fc.string(), fc.nat())
-        .map(([key, value, at]): Write => ({ kind: 'key', key, value, now: at, expiresAt: at })),
-    )
-    await forAll(150, write, (given) => {
-      expect(decodeWrites(encodeWrites([given]))).toEqual([given])
-    })
-    await forAll(200, hostileJson, (value) => {
-      if (Array.isArray(value) && value.length === 0) return
-      expect(() => decodeWrites(JSON.stringify(value))).toThrow()
-    })
-    for (const text of ['[{"kind":"job"', 'no JSON', '']) {
-      expect(() => decodeWrites(text)).toThrow(/holds a save that waits that cannot be read/)
-    }
   })
 })

@@ -62,8 +62,8 @@ async function doctor(changes: Record<string, string | undefined> = {}) {
 describe('admin doctor', () => {
   it('finds nothing wrong with a sound deployment, and looks at all of it', async () => {
     const { code, failed, skipped, checks, find } = await doctor()
-    expect([code, failed, skipped]).toEqual([0, [], ['local copy', 'webhooks', 'public url']])
-    const names = ['settings', 'attestation', 'disk', 'store', 'local copy', 'chain', 'contracts']
+    expect([code, failed, skipped]).toEqual([0, [], ['file', 'webhooks', 'public url']])
+    const names = ['settings', 'attestation', 'disk', 'store', 'file', 'chain', 'contracts']
     names.push('coordinator', 'clock', 'coprocessor', 'blobs', 'webhooks', 'public url')
     expect(checks.map(({ name }) => name)).toEqual(names)
     expect(find('coordinator')[0]?.detail).toMatch(/^0x[0-9a-fA-F]{40} has \d+(\.\d+)? ETH/)
@@ -145,11 +145,11 @@ describe('admin doctor', () => {
     expect([foreign.code, foreign.failed]).toEqual([1, ['store']])
   })
 
-  it('opens the local copy of a MongoDB that is away, or says whether one can be made', async () => {
+  it('opens the file that a MongoDB follows which is away, or says whether one can be made', async () => {
     const withCopy = async (copy: string) => {
       const url = 'mongodb://127.0.0.1:1/svc'
       const found = await doctor({ SVC_ICL_DATABASE_URL: url, SVC_ICL_LOCAL_COPY: copy })
-      return { ...found, copy: found.find('local copy')[0] }
+      return { ...found, copy: found.find('file')[0] }
     }
     const off = await withCopy('off')
     expect([off.failed, off.copy?.status, off.find('disk')[0]?.status]).toEqual([
@@ -172,7 +172,7 @@ describe('admin doctor', () => {
     ])
     const text = join(folder, 'text.db')
     for (const wrong of [text, join(text, 'copy.db')]) {
-      expect((await withCopy(wrong)).failed).toContain('local copy')
+      expect((await withCopy(wrong)).failed).toContain('file')
     }
   })
 

@@ -179,42 +179,53 @@ it('an ICL on a sqlite file heeds at once what its operator says meanwhile', {
 
 const missing = await whyNoWireServer()
 
-describe('a database whose ICL was killed and has lost its local copy', () => {
+describe('a database that follows the file of an ICL', () => {
   if (missing !== undefined) {
     it.skip(missing, () => {})
     return
   }
-  it('is freed by its operator, once nobody uses it', async () => {
+  it('is administered by the file, and freed by its operator once the file is lost', {
+    timeout: 300_000,
+  }, async () => {
     const server = await openWireServer()
     const url = server.freshUrl()
-    const withCopy = (name: string) => ({
+    const withFile = (name: string) => ({
       SVC_ICL_DATABASE_URL: url,
       SVC_ICL_LOCAL_COPY: join(folder, name),
     })
-    const unlock = () => start(['admin', 'unlock'], withCopy('unused.db')).ended()
-    const first = start([], withCopy('first.db'))
-    await first.says('ICL listening')
+    const adminOf = (name: string, ...args: string[]) =>
+      start(['admin', ...args], withFile(name)).ended()
+    const first = start([], withFile('first.db'))
+    await first.says('The database follows')
+    const { address } = walletOf('node')
+    expect(await adminOf('first.db', 'ban', address, '--reason', 'x')).toMatchObject({ code: 0 })
+    const elsewhere = await adminOf('none.db', 'unban', address)
+    expect(elsewhere.text).toMatch(/Another ICL has this database .*first.db/)
+    expect((await adminOf('none.db', 'unlock')).text).toContain('uses the database')
+    // What the command has saved in the file arrives.
+    await systemClock.sleep(3_000)
     first.child.kill('SIGKILL')
     await first.ended()
 
-    const locked = await start([], withCopy('second.db')).ended()
+    const locked = await start([], withFile('second.db')).ended()
     expect(locked.code).not.toBe(0)
-    expect(locked.text).toMatch(/Another ICL has the lock of this database.*admin unlock/s)
-    // The killed one counts as running for 15 s.
-    let freed = await unlock()
-    while (freed.text.includes('uses the database')) freed = await unlock()
+    expect(locked.text).toMatch(/Another ICL has this database .*first.db.*admin unlock/s)
+    const freed = await adminOf('none.db', 'unlock')
     expect(freed).toMatchObject({ code: 0 })
-    expect(freed.text).toMatch(/The lock \(exclusive .*\) is broken/)
+    expect(freed.text).toContain('first.db has the database no more')
 
-    const second = start([], withCopy('second.db'))
-    await second.says('ICL listening')
-    expect((await unlock()).text).toContain('uses the database')
-    const audit = await start(['admin', 'audit'], withCopy('unused.db')).ended()
-    expect(audit.text).toContain('unlock')
+    const second = start([], withFile('second.db'))
+    await second.says('The database follows')
+    const audit = await adminOf('second.db', 'audit')
+    for (const command of ['ban', 'unlock']) expect(audit.text).toContain(command)
     second.child.kill('SIGTERM')
     expect((await second.ended()).code).toBe(0)
-    // It has given the lock back.
-    expect((await unlock()).text).toContain('There is no lock')
+    // It has given the database back.
+    expect((await adminOf('none.db', 'unlock')).text).toContain('No ICL has the database alone')
+    // The first file has another past.
+    const late = await start([], withFile('first.db')).ended()
+    expect(late.code).not.toBe(0)
+    expect(late.text).toContain('move the file away')
     await server.close()
   })
 })
