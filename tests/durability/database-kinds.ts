@@ -34,7 +34,7 @@ async function takeDatabase(stage: Stage): Promise<void> {
   await databaseOf(stage).kill()
   await wait('it is noticed', async () => !(await healthOf(world.iclUrl)).connected)
   const before = load.acknowledged()
-  await wait('the ICL works from its copy', () => load.acknowledged() > before)
+  await wait('the ICL works from its file', () => load.acknowledged() > before)
 }
 
 const away: FaultKind = {
@@ -54,17 +54,17 @@ const iclToo: FaultKind = {
   put: async (stage) => {
     const { icl } = stage.world
     const database = databaseOf(stage)
-    const when = stage.dice.pick(['in the bridge', 'in the replay', 'at once'] as const)
+    const when = stage.dice.pick(['while it is away', 'while it catches up', 'at once'] as const)
     if (when === 'at once') {
       await Promise.all([icl.end(), database.kill()])
       const how = await last(stage, 0, 10)
-      // It is ready only with the database.
-      await Promise.all([startIclAgain(stage), database.start()])
+      await startIclAgain(stage)
+      await database.start()
       return `${when}, both away ${how}`
     }
     await takeDatabase(stage)
-    if (when === 'in the bridge') {
-      const note = await killInBridge(stage)
+    if (when === 'while it is away') {
+      const note = await killAway(stage)
       await startIclAgain(stage)
       await database.start()
       return `${when}${note}`
@@ -78,8 +78,8 @@ const iclToo: FaultKind = {
   },
 }
 
-/** Kills the ICL at random, or around an fsync of its local copy. */
-async function killInBridge({ world, dice }: Stage): Promise<string> {
+/** Kills the ICL at random, or around an fsync of its file. */
+async function killAway({ world, dice }: Stage): Promise<string> {
   const ending = dice.pick(['random', 'before-sync', 'after-sync'] as const)
   if (ending === 'random' || world.icl.control === undefined) {
     await systemClock.sleep(dice.between(0, 1_500))
@@ -87,7 +87,7 @@ async function killInBridge({ world, dice }: Stage): Promise<string> {
     return ', at random'
   }
   controlOf(world.icl).endAt(ending, dice.between(1, 12), 1)
-  return `, ${ending} of the copy${await endItself(world.icl)}`
+  return `, ${ending} of the file${await endItself(world.icl)}`
 }
 
 const bad: FaultKind = {
@@ -107,6 +107,35 @@ const bad: FaultKind = {
     const how = await last(stage, 5, 30)
     proxy.fateOf = () => 'forward'
     return `${what} of ${share * 100} % for ${how}`
+  },
+}
+
+const freeze: FaultKind = {
+  name: 'database-freeze',
+  stores,
+  put: async (stage) => {
+    const thaw = databaseOf(stage).freeze()
+    const how = await last(stage, 5, 60).finally(thaw)
+    return how
+  },
+}
+
+// No room, no primary, no right, and one that nobody knows.
+const refusals = [14_031, 10_107, 13, 99_999] as const
+
+const refuse: FaultKind = {
+  name: 'database-refuse',
+  stores,
+  put: async (stage) => {
+    const { dice } = stage
+    const { proxy } = databaseOf(stage)
+    const code = dice.pick(refusals)
+    const share = dice.pick([0.1, 0.5, 1])
+    proxy.fateOf = (command): Fate =>
+      ['update', 'insert'].includes(command) && dice.chance(share) ? { code } : 'forward'
+    const how = await last(stage, 5, 30)
+    proxy.fateOf = () => 'forward'
+    return `${code} for ${share * 100} % of the writes, ${how}`
   },
 }
 
@@ -147,27 +176,30 @@ const intruder: FaultKind = {
   },
 }
 
-/** Starts an ICL that wants to be alone. One that the database responds to late starts without it, and learns of the lock then. */
+/** Starts an ICL that wants to be alone. One that the database responds to late starts without it, and learns of the other then. */
 async function givesWay(world: Stage['world']): Promise<void> {
   const started = await world.startReplica().catch((error: unknown) => String(error))
   if (typeof started === 'string') {
-    if (!started.includes('has the lock')) throw new Error(`The intruder says ${started}`)
+    if (!started.includes('Another ICL has this database'))
+      throw new Error(`The intruder says ${started}`)
     return
   }
   const isTold = ({ reasons }: Awaited<ReturnType<typeof healthOf>>) =>
-    reasons.some((reason) => reason.includes('has the lock'))
+    reasons.some((reason) => reason.includes('Another ICL has this database'))
   try {
-    await wait('the intruder learns of the lock', async () => isTold(await healthOf(started.url)))
+    await wait('the intruder learns of the other', async () => isTold(await healthOf(started.url)))
   } finally {
     started.process.kill('SIGKILL')
   }
 }
 
 async function restartAs({ world }: Stage, replicas: number): Promise<void> {
-  // One that stops while the database is away keeps its lock.
+  // One that stops while the database is away does not give it back.
   await wait('it is whole', () => isWhole(world.iclUrl))
   await world.icl.end('SIGTERM')
   world.setReplicas(replicas)
+  // What others have saved is not in the file of before.
+  await world.forgetFile()
   await world.icl.start()
 }
 
@@ -185,4 +217,12 @@ async function refuses(stage: Stage, urls: readonly string[]): Promise<string> {
 }
 
 /** Faults of the database server. */
-export const databaseKinds: readonly FaultKind[] = [away, iclToo, bad, ofTwo, intruder]
+export const databaseKinds: readonly FaultKind[] = [
+  away,
+  iclToo,
+  freeze,
+  bad,
+  refuse,
+  ofTwo,
+  intruder,
+]

@@ -29,6 +29,12 @@ export async function startDatabase(folder: string) {
       mutex = createMutex()
       proxy.restore()
     },
+    /** Stops the server's process, which keeps its connections, until the function that this returns is called. */
+    freeze: () => {
+      const { pid } = ferret
+      process.kill(pid, 'SIGSTOP')
+      return () => process.kill(pid, 'SIGCONT')
+    },
     stop: async () => {
       await proxy.close()
       await ferret.kill()

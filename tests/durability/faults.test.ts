@@ -50,7 +50,10 @@ describe('faults under load', () => {
   onMongo(
     `cost nothing that was acknowledged (mongodb)${'missing' in ferret ? `: ${ferret.missing}` : ''}`,
     async () => {
-      const names = ['database-and-icl-kill', 'database-kill-of-two', 'database-kill-with-intruder']
+      const names = [
+        ...['database-and-icl-kill', 'database-freeze', 'database-refuse'],
+        ...['database-kill-of-two', 'database-kill-with-intruder'],
+      ]
       const { totals, acknowledged, problems } = await putAll('mongodb', names)
       expect(problems).toEqual([])
       expect(totals).toEqual({ faults: names.length, ...nothing })

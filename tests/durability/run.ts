@@ -1,9 +1,11 @@
 // Puts faults into a world under load, one at a time, and looks after each for everything that was acknowledged until then.
 import { isSettled, type Job } from '../../icl/rules/job.ts'
+import type { Store } from '../../icl/store/store.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { systemClock } from '../../lib/system.ts'
 import { createDice } from '../simulation/dice.ts'
+import { contentsOf } from '../store/mirror-world.ts'
 import { checkAll, checkTold, type Findings, type Problem } from './check.ts'
 import { type Load, startLoad, type Told } from './load.ts'
 import { comesTo, type FaultKind, isWhole, type Stage } from './stage.ts'
@@ -115,6 +117,7 @@ export async function runFaults(options: RunOptions): Promise<RunReport> {
     const findings = await settle(world, load, isHurried ? hurriedMs : options.cancelAfterMs).catch(
       (error: unknown) => notLookedAt(error),
     )
+    const differences = isHurried ? [] : await compareStores(world)
     const ended = load.told.map((told) => ({ told, job: findings.jobs.get(told.jobId) }))
     if (findings.problems.length > 0 || ended.some(isExpired)) print(`kept in ${world.keep()}`)
     const { statements } = findings
@@ -127,14 +130,20 @@ export async function runFaults(options: RunOptions): Promise<RunReport> {
       print(`of ${found.length} problems found before, ${left.length} are left`)
     }
     const { turnedAway } = load
-    return { faults, ended, statements, turnedAway, problems: fresh(findings.problems) }
+    return {
+      faults,
+      ended,
+      statements,
+      turnedAway,
+      problems: fresh([...findings.problems, ...differences]),
+    }
   } finally {
     await world.stop()
   }
 }
 
 /**
- * Looks for what was told. A database lacks what waits in the ICL's local copy, and it may go away during a look. So what is missing is
+ * Looks for what was told. A database lacks what waits in the ICL's file, and it may go away during a look. So what is missing is
  * looked for again, and a look counts only when the database was there at both its ends. The check in the end looks for everything.
  */
 async function lookWhenWhole(world: World, load: Load): Promise<readonly Problem[]> {
@@ -146,6 +155,25 @@ async function lookWhenWhole(world: World, load: Load): Promise<readonly Problem
     if (looks === mostLooks || all === mostLooksInAll) return problems
     await systemClock.sleep(lookPauseMs)
   }
+}
+
+/** Compares a database with the file that it follows, record by record, once the ICL has stopped in order. */
+async function compareStores(world: World): Promise<readonly Problem[]> {
+  if (world.store === 'sqlite') return []
+  await comesTo(() => isWhole(world.iclUrl), settleMs)
+  await world.icl.end('SIGTERM')
+  const contents = async (opening: Promise<Store>) => {
+    const store = await opening
+    return contentsOf(store.scan()).finally(() => store.close())
+  }
+  const here = await contents(world.lookIntoFile())
+  const there = await patiently(() => contents(world.look()))
+  const names = [...new Set([...here.keys(), ...there.keys()])]
+  return names.flatMap((about): Problem[] => {
+    if (here.get(about) === there.get(about)) return []
+    const how = here.has(about) ? (there.has(about) ? 'differs' : 'is missing') : 'is left'
+    return [{ kind: 'lost', about, what: `${how} in the database` }]
+  })
 }
 
 /** What is known when the store cannot be looked into. */

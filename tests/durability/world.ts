@@ -67,10 +67,14 @@ export type World = {
   readonly setReplicas: (count: number) => void
   /** Looks into the store beside the ICL. */
   readonly look: () => Promise<Store>
+  /** Looks into the file that the database follows, beside the ICL. */
+  readonly lookIntoFile: () => Promise<Store>
+  /** Takes away the file that the database follows, of an ICL that has ended. */
+  readonly forgetFile: () => Promise<void>
   /** What is wrong with the files that an ICL left behind; undefined when nothing is. */
   readonly damage: () => Promise<string | undefined>
   readonly lastLogs: () => Promise<string>
-  /** Leaves the logs, the store and the local copies when the world stops; returns their folder. */
+  /** Leaves the logs, the store and the files when the world stops; returns their folder. */
   readonly keep: () => string
   readonly stop: () => Promise<void>
 }
@@ -122,6 +126,7 @@ async function build(
       ? undefined
       : createControl(preload, join(folder, `${name}.control`), prefix)
   const iclControl = control('icl', `${state}/`)
+  const mirrorFile = (name: string) => join(state, `copy-${name}`, 'copy.db')
   let replicas = 1
   const startOne = (name: string) =>
     startIcl({
@@ -129,7 +134,7 @@ async function build(
       env: {
         ...iclEnv,
         SVC_ICL_REPLICAS: String(replicas),
-        SVC_ICL_LOCAL_COPY: join(state, `copy-${name}`, 'copy.db'),
+        SVC_ICL_LOCAL_COPY: mirrorFile(name),
         ...(name === 'icl' && iclControl?.env),
       },
     })
@@ -183,6 +188,8 @@ async function build(
       replicas = count
     },
     look: () => lookInto(databaseUrl),
+    lookIntoFile: () => lookInto(`sqlite:${mirrorFile('icl')}`),
+    forgetFile: () => rm(join(mirrorFile('icl'), '..'), { recursive: true, force: true }),
     damage: async () => (store === 'sqlite' ? await damageOf(file, folder) : undefined),
     lastLogs: () => lastLogs([icl, ...nodes]),
     keep: () => {

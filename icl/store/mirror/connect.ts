@@ -34,14 +34,14 @@ export const callerOf =
   }
 
 /**
- * Makes this process the owner of the database, and fills the file or prepares to send everything where that is needed. Calls `onJudged`
- * once it is known whether this file may use the database. Throws SvcError when it may not, ProblemError while the database is away.
+ * Makes this process the owner of the database, and fills the file or prepares to send everything where that is needed. Calls
+ * `onWatching` when it has to see first whether another owner runs. Throws SvcError when it may not, ProblemError while the database is away.
  */
 export async function connect(
   options: Connecting,
   ledger: Ledger,
   signal: AbortSignal,
-  onJudged: (waitsFor?: Owner) => void,
+  onWatching: (other: Owner) => void,
 ): Promise<Owner> {
   const { follower, log } = options
   const call = callerOf(options, signal)
@@ -62,7 +62,7 @@ export async function connect(
   const decide = async (found: Owner | undefined): Promise<Plan> => {
     const plan = planFor(ledger.facts(), found, found === undefined && (await isEmpty()))
     if (plan !== 'watch' || !found) return plan
-    onJudged(found)
+    onWatching(found)
     await options.clock.sleep(watchMs, signal)
     if ((await call(() => follower.owner()))?.beats !== found.beats) throw lockedBy(found)
     return planFor(ledger.facts(), { ...found, isFree: true }, false)
@@ -77,7 +77,6 @@ export async function connect(
   }
   const mine = ownerBy(options, ledger, found)
   if (!(await call(() => follower.claim(found, mine)))) throw unavailable('it changes hands')
-  onJudged()
   if (!ledger.isFilled()) {
     log.info('The file is filled from the database')
     await ledger.fill(scanned())

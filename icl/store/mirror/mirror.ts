@@ -30,6 +30,7 @@ import { toBase64Url } from '../../../lib/digest.ts'
 import { errorMessage } from '../../../lib/error-message.ts'
 import type { Random } from '../../../lib/random.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
+import { atMost } from '../../async/at-most.ts'
 import type { SqliteStore } from '../sqlite/store.ts'
 import type { Store, StoreStatus } from '../store.ts'
 import { type Connecting, unavailable } from './connect.ts'
@@ -48,6 +49,8 @@ export type MirrorOptions = Connecting & {
 /** How long a barrier waits for the database before the file goes on without it. */
 const barrierMs = 5_000
 const flushMs = 5_000
+/** How long a start waits for the database. */
+const startMs = 15_000
 /** How soon a change that no barrier waits for is sent, such as that of a command of the operator. */
 const lookMs = 1_000
 const firstPauseMs = 250
@@ -59,7 +62,8 @@ export async function openMirror(options: MirrorOptions): Promise<Store> {
   const ledger = openLedger(store, newId(random), newId(random))
   const worker = startWorker(options, ledger)
   try {
-    await worker.judged
+    // A large database takes longer to be read. Until the file is filled, callers are told so.
+    await atMost(options.clock, startMs, worker.judged)
   } catch (error) {
     await worker.stop()
     await follower.close()
@@ -167,8 +171,8 @@ function startWorker(options: MirrorOptions, ledger: Ledger) {
   }
   const sender = createSender(options, ledger, {
     signal: stop.signal,
-    onJudged: (waitsFor) => {
-      if (waitsFor) noteAway(`${waitsFor.name} may have it: watched for ${watchMs / 1000} s`)
+    onWatching: ({ name }) => {
+      noteAway(`${name} may have it: watched for ${watchMs / 1000} s`)
       judged.resolve()
     },
     onSent: waiters.release,
@@ -176,9 +180,11 @@ function startWorker(options: MirrorOptions, ledger: Ledger) {
   const run = async () => {
     for (let pauseMs = firstPauseMs; !stop.signal.aborted; ) {
       try {
-        await sender.sendAll()
+        await sender.connect()
         state.refusal = undefined
         state.isFilled = true
+        judged.resolve()
+        await sender.sendAll()
         if (!state.isFollowing) log.info('The database follows')
         state.isFollowing = true
         state.trouble = ''
@@ -205,7 +211,7 @@ function startWorker(options: MirrorOptions, ledger: Ledger) {
   const ended = run()
   return {
     state,
-    /** Resolves once the database has said whose it is, or did not respond. Throws why this file may not use it. */
+    /** Resolves once the file is filled, or the database did not respond. Throws why this file may not use it. */
     judged: judged.promise,
     sentTo: sender.sentTo,
     /** Resolves once the database has everything up to a number, or the file goes on without it. */

@@ -21,11 +21,11 @@ export function createSender(
   ledger: Ledger,
   {
     signal,
-    onJudged,
+    onWatching,
     onSent,
   }: {
     readonly signal: AbortSignal
-    readonly onJudged: (waitsFor?: Owner) => void
+    readonly onWatching: (other: Owner) => void
     readonly onSent: (upTo: number) => void
   },
 ) {
@@ -72,13 +72,15 @@ export function createSender(
     return isLast
   }
   return {
-    /** Connects if needed, and sends what waits. Throws ProblemError while the database is away, SvcError when it is another's. */
+    /** Connects if needed, and fills the file. Throws ProblemError while the database is away, SvcError when it is another's. */
+    connect: async (): Promise<void> => {
+      if (owner) return
+      const mine = await connect(options, ledger, signal, onWatching)
+      ;[owner, sentTo, announced] = [mine, 0, mine.head]
+    },
+    /** Sends what waits, once connected. Throws as `connect`. */
     sendAll: async (): Promise<void> => {
-      if (!owner) {
-        const mine = await connect(options, ledger, signal, onJudged)
-        ;[owner, sentTo, announced] = [mine, 0, mine.head]
-      }
-      for (let isLast = false; !isLast && !signal.aborted; ) {
+      for (let isLast = false; owner && !isLast && !signal.aborted; ) {
         isLast = await sendBatch(owner)
         await notes.write(sentTo)
       }

@@ -1,4 +1,5 @@
 import { connect, createServer, type Socket } from 'node:net'
+import { BSON } from 'mongodb'
 import { createFrames } from './frames.ts'
 import { createMutex, type Mutex } from './mutex.ts'
 
@@ -7,9 +8,9 @@ export type Upstream = { readonly host: string; readonly port: number }
 
 /**
  * What becomes of a command: it goes through; it is carried out, but the connection breaks before its answer; the connection breaks
- * before it; or nothing ever comes back.
+ * before it; nothing ever comes back; or the server answers with an error of this code.
  */
-export type Fate = 'forward' | 'lose-answer' | 'cut' | 'swallow'
+export type Fate = 'forward' | 'lose-answer' | 'cut' | 'swallow' | { readonly code: number }
 
 /** A proxy before a server that speaks MongoDB's protocol. */
 export type WireProxy = {
@@ -47,6 +48,10 @@ export async function startProxy(
       const command = commandOf(frame)
       const fate = await proxy.fateOf(command)
       if (fate === 'swallow') return
+      if (typeof fate === 'object') {
+        client.write(refusalOf(frame, fate.code))
+        return
+      }
       if (fate === 'cut') {
         client.destroy()
         return
@@ -130,6 +135,16 @@ const reads = new Set(['hello', 'ping', 'find', 'aggregate', 'getMore', 'endSess
 const isRead = (command: string): boolean => reads.has(command)
 
 const opMsg = 2013
+
+/** The answer to a message of a server that refuses it. */
+function refusalOf(frame: Buffer, code: number): Buffer {
+  const document = BSON.serialize({ ok: 0, code, errmsg: 'refused by a test', codeName: 'Refused' })
+  const header = Buffer.alloc(21)
+  header.writeInt32LE(header.length + document.length, 0)
+  header.writeInt32LE(frame.readInt32LE(4), 8)
+  header.writeInt32LE(opMsg, 12)
+  return Buffer.concat([header, document])
+}
 
 /** The name of the command in a message: the first element of its document. */
 function commandOf(frame: Buffer): string {
