@@ -21,7 +21,7 @@ import {
 export type Row = Readonly<Record<string, unknown>>
 
 /** Returns the error for a record that this store did not write. */
-export const corrupt = (what: string, cause?: unknown): SvcError =>
+const corrupt = (what: string, cause?: unknown): SvcError =>
   new SvcError('store-corrupt', `The database holds ${what} that cannot be read`, {
     hint: 'Another program wrote to it, or it is damaged. Stop the ICL, keep a copy of its database, and restore the last backup.',
     cause,

@@ -5,7 +5,7 @@ import type { StoreRecord } from '../store.ts'
 export type Kind = StoreRecord['kind']
 
 /** A record by its kind and id. */
-export type Named = { readonly kind: Kind; readonly id: string }
+type Named = { readonly kind: Kind; readonly id: string }
 
 /** The present state of a record with the number of its last change; undefined for a record that is gone. */
 export type Mirrored = Named & {

@@ -63,7 +63,7 @@ const recordsAtOnce = 200
 const mostForgotten = 1_000
 
 /** States to send; `upTo` is the number up to which the database has everything once it has them. */
-export type Batch = {
+type Batch = {
   readonly states: readonly Mirrored[]
   readonly upTo: number
   /** True when nothing more waits. */

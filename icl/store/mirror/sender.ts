@@ -12,9 +12,6 @@ const buriedMs = 3_600_000
 /** How often what was sent is noted in the file: a repeat does no harm, and each note is a commit. */
 const noteEveryMs = 1_000
 
-/** Sends what changed to the database. */
-export type Sender = ReturnType<typeof createSender>
-
 /** Makes a sender. Calls `onSent` with each number up to which the database has everything. */
 export function createSender(
   options: Connecting,
