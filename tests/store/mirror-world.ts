@@ -55,10 +55,9 @@ export function createMemoryDatabase(): MemoryDatabase {
         }
         return true
       },
-      forget: async (gone) => {
-        for (const { kind, id, seq } of gone) {
-          const row = rows.get(`${kind}:${id}`)
-          if (row && !row.record && row.seq <= seq) rows.delete(`${kind}:${id}`)
+      sweep: async (upTo, which) => {
+        for (const [name, row] of rows) {
+          if (row.seq <= upTo && (which === 'all' || !row.record)) rows.delete(name)
         }
       },
       scan: async function* () {

@@ -134,7 +134,25 @@ describe('a store whose database follows', () => {
     expect(numbers).toEqual(numbers.toSorted((a, b) => a - b))
   })
 
-  it('sets aside what the database refuses, says so, and tries it again', async () => {
+  it('sends fewer records at once to a database that takes too long for many', async () => {
+    const world = createMirrorWorld()
+    const { put } = world.database.follower
+    world.database.follower.put = async (...args) => {
+      await world.clock.sleep(args[2].length * 100)
+      return put(...args)
+    }
+    world.connection.cut = 'before'
+    const store = await world.start({ startEmpty: true })
+    for (let count = 0; count < 300; count++) {
+      await store.save({ kind: 'event', event: eventOf(`e${count}`, 1) })
+    }
+    world.connection.cut = 'none'
+    await world.clock.advance(120_000)
+    expect(world.database.rows.size).toBe(300)
+    expect(store.status()).toEqual(follows)
+  })
+
+  it('puts what the database refuses behind the rest, says so, and tries it again', async () => {
     const { world, store } = await started()
     world.database.refuses = ({ id }) =>
       id === jobOf('1').id ? new TypeError('too large') : undefined
@@ -145,7 +163,7 @@ describe('a store whose database follows', () => {
     expect(store.status().reasons).toEqual([expect.stringContaining('refuses 1 records')])
     expect(world.logged.join()).toContain('too large')
     world.database.refuses = () => undefined
-    await world.clock.advance(70_000)
+    await world.clock.advance(2_000)
     expect(tierIn(world, '1')).toBe(0)
     expect(store.status()).toEqual(follows)
   })

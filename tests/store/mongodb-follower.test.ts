@@ -82,10 +82,10 @@ describe('a MongoDB that follows a file', () => {
     expect(await direct.findKey('k', 0)).toBe('five')
     // The number of one that is there again stays.
     await put(state(6))
-    await follower.forget([state(5)])
+    await follower.sweep(5, 'gone')
     await put(state(5, key('five')))
     expect(await direct.findKey('k', 0)).toBeUndefined()
-    await follower.forget([state(6)])
+    await follower.sweep(6, 'gone')
     const client = opening(new MongoClient(url))
     expect(await client.db().collection('keys').countDocuments()).toBe(0)
   })
@@ -133,6 +133,7 @@ describe('a MongoDB that follows a file', () => {
     timeout: 300_000,
   }, async () => {
     const store = await mirrorOf(proxied(), 1_000)
+    await eventually('the database follows', async () => store.status().connected)
     const fates: readonly Fate[] = ['forward', 'lose-answer', 'cut', 'swallow']
     let count = 0
     const late: (() => void)[] = []
@@ -155,7 +156,8 @@ describe('a MongoDB that follows a file', () => {
     }
     proxy.fateOf = () => 'forward'
     for (const go of late.splice(0)) go()
-    await eventually('the database follows', async () => store.status().connected)
+    await eventually('the database is back', async () => store.status().connected)
+    await store.commits.barrier()()
     const direct = opening(createMongoStore({ url, clock, random }))
     const here = await contentsOf(store.scan())
     expect(here.size).toBe(5)

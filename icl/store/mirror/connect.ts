@@ -81,7 +81,6 @@ export async function connect(
     log.info('The file is filled from the database')
     await ledger.fill(scanned())
   }
-  if (ledger.hasStrangers()) await ledger.noteStrangers(scanned())
   return mine
 }
 

@@ -4,11 +4,10 @@ import type { StoreRecord } from '../store.ts'
 /** The kind of a record. */
 export type Kind = StoreRecord['kind']
 
-/** A record by its kind and id. */
-type Named = { readonly kind: Kind; readonly id: string }
-
 /** The present state of a record with the number of its last change; undefined for a record that is gone. */
-export type Mirrored = Named & {
+export type Mirrored = {
+  readonly kind: Kind
+  readonly id: string
   readonly seq: number
   readonly record: StoreRecord | undefined
   /** Why the record cannot be read. */
@@ -46,8 +45,8 @@ export interface Follower {
     heads: { readonly from: number; readonly to: number },
     states: readonly Mirrored[],
   ): Promise<boolean>
-  /** Forgets the numbers of records that are gone, up to the given ones. */
-  forget(gone: readonly Omit<Mirrored, 'record'>[]): Promise<void>
+  /** Deletes rows with numbers up to one, or without: all of them, or those of records that are gone. */
+  sweep(upTo: number, which: 'all' | 'gone'): Promise<void>
   scan(): AsyncIterable<StoreRecord>
   /** Ends the calls under way, and connects anew for the next one. */
   drop(): void

@@ -21,7 +21,7 @@
  * - The file is new: it is filled from the database first. Until then every call throws `unavailable`, unless `startEmpty`.
  * - The store is in memory, as there is no disk: a crash loses what the database does not have. Another one may take over from an
  *   owner that has been silent for 20 s by this process's clock, since that one has no file to come back with.
- * - The database refuses a record and takes others: that one is set aside, named in the log, and tried again a minute later.
+ * - The database refuses a record and takes others: that one is put behind them, named in the log, and tried again.
  */
 
 import type { Clock } from '../../../lib/clock.ts'
@@ -84,7 +84,8 @@ export async function openMirror(options: MirrorOptions): Promise<Store> {
   const statusOf = (): StoreStatus => {
     const own = store.status()
     const why = whyNot()
-    const { waiting, refused } = ledger.countWaiting(worker.sentTo())
+    const waiting = ledger.countWaiting(worker.sentTo())
+    const refused = worker.countRefused()
     const isAway = !state.isFollowing
     const reasons = [
       ...own.reasons,
@@ -185,11 +186,13 @@ function startWorker(options: MirrorOptions, ledger: Ledger) {
         state.isFilled = true
         judged.resolve()
         await sender.sendAll()
-        if (!state.isFollowing) log.info('The database follows')
+        const isBack = !state.isFollowing
+        if (isBack) log.info('The database follows')
         state.isFollowing = true
         state.trouble = ''
         pauseMs = firstPauseMs
-        await waiters.idle(clock, lookMs, stop.signal)
+        // No barrier waits for what came in before it was back.
+        if (!isBack) await waiters.idle(clock, lookMs, stop.signal)
       } catch (error) {
         if (stop.signal.aborted) break
         if (error instanceof SvcError) {
@@ -225,6 +228,7 @@ function startWorker(options: MirrorOptions, ledger: Ledger) {
       stop.abort()
       await ended
     },
+    countRefused: sender.countRefused,
     release: sender.release,
   }
 }
@@ -237,7 +241,7 @@ async function leave(worker: Worker, ledger: Ledger, { log, whyInMemory }: Mirro
   const isDone = worker.state.isFollowing && worker.sentTo() >= ledger.seq()
   await worker.stop()
   if (isDone) return worker.release().catch(() => {})
-  const { waiting } = ledger.countWaiting(worker.sentTo())
+  const waiting = ledger.countWaiting(worker.sentTo())
   if (waiting === 0) return
   const end = whyInMemory === undefined ? 'wait in the file for the next start' : 'are lost'
   log.warn(`The database lacks records, which ${end}`, { records: waiting })

@@ -6,11 +6,12 @@ import type { Mirrored, Owner } from './follower.ts'
 import type { Ledger } from './ledger.ts'
 
 const beatMs = 5_000
-const retryRefusedMs = 60_000
 /** How long the database keeps the numbers of records that are gone: longer than any call can be under way. */
 const buriedMs = 3_600_000
 /** How often what was sent is noted in the file: a repeat does no harm, and each note is a commit. */
 const noteEveryMs = 1_000
+/** The records of one call. It halves with each call that fails, so that a slow database can do one within its time limit. */
+const mostAtOnce = 200
 
 /** Makes a sender. Calls `onSent` with each number up to which the database has everything. */
 export function createSender(
@@ -26,16 +27,18 @@ export function createSender(
     readonly onSent: (upTo: number) => void
   },
 ) {
-  const { follower, clock } = options
+  const { follower, clock, log } = options
   const call = callerOf(options, signal)
   let owner: Owner | undefined
   /** Up to here the database has everything, as far as this process knows. */
   let sentTo = 0
   /** The highest number that `put` has announced, in whatever way it ended. */
   let announced = 0
-  let beatAt: MonotonicMs | undefined
-  const refuse = refusing(options, ledger)
-  const notes = createNotes(options, ledger)
+  let [beatAt, notedAt]: (MonotonicMs | undefined)[] = []
+  let notedTo = 0
+  let most = mostAtOnce
+  const refused = new Set<string>()
+  let buried = { at: clock.monotonic(), upTo: 0, next: ledger.seq() }
   const put = async (mine: Owner, to: number, states: readonly Mirrored[]): Promise<void> => {
     announced = Math.max(announced, mine.head, to)
     const heads = { from: mine.head, to: announced }
@@ -43,17 +46,27 @@ export function createSender(
       owner = undefined
       throw unavailable('it has another owner, or has gone back')
     }
+    for (const { kind, id } of states) refused.delete(`${kind} ${id}`)
     beatAt = clock.monotonic()
     owner = { ...mine, head: heads.to }
   }
+  /** Puts a record that the database cannot have behind all others. */
+  const refuse = async (one: Mirrored, error: unknown): Promise<void> => {
+    const name = `${one.kind} ${one.id}`
+    if (!refused.has(name))
+      log.error('The database lacks a record', { name, error: errorMessage(error) })
+    refused.add(name)
+    await ledger.postpone(one)
+  }
   const sendBatch = async (mine: Owner) => {
-    const { states, upTo, isLast } = ledger.take(sentTo)
+    const { states, upTo, isLast } = ledger.take(sentTo, most)
     const readable = states.filter(({ error }) => error === undefined)
     for (const one of states) if (one.error !== undefined) await refuse(one, one.error)
-    if (readable.length > 0 || elapsedSince(clock, beatAt) >= beatMs) {
+    if (upTo > mine.head || readable.length > 0 || elapsedSince(clock, beatAt) >= beatMs) {
       try {
         await put(mine, upTo, readable)
       } catch (error) {
+        most = Math.ceil(most / 2)
         if (isAway(error) || readable.length === 0) throw error
         for (const one of readable) {
           await put(owner ?? mine, upTo, [one]).catch((reason: unknown) => {
@@ -63,32 +76,48 @@ export function createSender(
         }
       }
     }
-    notes.add(readable)
+    most = Math.min(2 * most, mostAtOnce)
     sentTo = upTo
     onSent(sentTo)
     return isLast
+  }
+  const note = async () => {
+    ;[notedTo, notedAt] = [sentTo, clock.monotonic()]
+    await ledger.noteSent(sentTo)
+  }
+  /** Deletes in the database what is gone, once it was sent. */
+  const sweep = async () => {
+    const below = ledger.sweepsBelow()
+    if (below !== undefined) {
+      await call(() => follower.sweep(below, 'all'))
+      await ledger.noteSwept()
+    }
+    if (elapsedSince(clock, buried.at) < buriedMs) return
+    await call(() => follower.sweep(buried.upTo, 'gone'))
+    buried = { at: clock.monotonic(), upTo: buried.next, next: sentTo }
   }
   return {
     /** Connects if needed, and fills the file. Throws ProblemError while the database is away, SvcError when it is another's. */
     connect: async (): Promise<void> => {
       if (owner) return
       const mine = await connect(options, ledger, signal, onWatching)
-      ;[owner, sentTo, announced] = [mine, 0, mine.head]
+      ;[owner, sentTo, notedTo, announced] = [mine, 0, 0, mine.head]
     },
     /** Sends what waits, once connected. Throws as `connect`. */
     sendAll: async (): Promise<void> => {
       for (let isLast = false; owner && !isLast && !signal.aborted; ) {
         isLast = await sendBatch(owner)
-        await notes.write(sentTo)
+        if (sentTo > notedTo && elapsedSince(clock, notedAt) >= noteEveryMs) await note()
       }
-      if (await notes.retriesRefused(sentTo)) sentTo = 0
-      await notes.forgetGone(sentTo)
+      if (!signal.aborted) await sweep()
     },
     /** The number up to which the database has everything. */
     sentTo: (): number => sentTo,
+    /** How many records the database refuses. */
+    countRefused: (): number => refused.size,
     /** Gives the database back, once it has everything. */
     release: async (): Promise<void> => {
-      await notes.write(sentTo, true)
+      await note()
       const mine = owner
       if (mine) await callerOf(options)(() => follower.claim(mine, { ...mine, isFree: true }))
     },
@@ -97,51 +126,3 @@ export function createSender(
 
 const isAway = (error: unknown): boolean =>
   error instanceof ProblemError && error.code === 'unavailable'
-
-/** Returns a function that sets aside a record which the database cannot have. */
-const refusing =
-  ({ log }: Connecting, ledger: Ledger) =>
-  async (one: Mirrored, error: unknown): Promise<void> => {
-    const { kind, id } = one
-    log.error('The database lacks a record', { kind, id, error: errorMessage(error) })
-    await ledger.setAside(one)
-  }
-
-/** What is written to the file after the fact, and what follows from its age. */
-function createNotes({ clock, follower, ...options }: Connecting, ledger: Ledger) {
-  const call = callerOf({ clock, follower, ...options })
-  let gone: readonly Mirrored[] = []
-  let noted = { to: 0, at: undefined as MonotonicMs | undefined }
-  let retriedAt = clock.monotonic()
-  let buried = { at: clock.monotonic(), upTo: 0, next: ledger.seq() }
-  return {
-    add: (sent: readonly Mirrored[]): void => {
-      gone = [...gone, ...sent.filter(({ record }) => record === undefined)]
-    },
-    /** Notes what was sent, unless it did so a moment ago. */
-    write: async (sentTo: number, isUrgent = false): Promise<void> => {
-      if (sentTo <= noted.to || (!isUrgent && elapsedSince(clock, noted.at) < noteEveryMs)) return
-      const known = gone
-      gone = []
-      noted = { to: sentTo, at: clock.monotonic() }
-      await ledger.noteSent(sentTo, known)
-    },
-    /** Has records sent again that the database refused a while ago; true when there are any. */
-    retriesRefused: async (sentTo: number): Promise<boolean> => {
-      if (elapsedSince(clock, retriedAt) < retryRefusedMs) return false
-      retriedAt = clock.monotonic()
-      if (ledger.countWaiting(sentTo).refused === 0) return false
-      await ledger.retryRefused()
-      return true
-    },
-    /** Has the database forget the numbers of records that were gone an hour ago. */
-    forgetGone: async (sentTo: number): Promise<void> => {
-      if (elapsedSince(clock, buried.at) < buriedMs) return
-      const old = ledger.listGone(buried.upTo)
-      if (old.length > 0) {
-        await call(() => follower.forget(old))
-        await ledger.forgetGone(old)
-      } else buried = { at: clock.monotonic(), upTo: buried.next, next: sentTo }
-    },
-  }
-}

@@ -75,18 +75,7 @@ export function createMongoFollower({ url, clock, timeouts, log }: MongoOptions)
       }
       return true
     },
-    forget: async (gone) => {
-      for (const kind of stages.flat()) {
-        const some = gone.filter((one) => one.kind === kind)
-        if (some.length === 0) continue
-        const where = {
-          _id: { $in: some.map(({ id }) => id) },
-          gone: true as const,
-          seq: { $lte: Math.max(...some.map(({ seq }) => seq)) },
-        }
-        await run((all) => collectionOf(all, kind).deleteMany(where))
-      }
-    },
+    sweep: (upTo, which) => sweep(connection, upTo, which),
     scan: () =>
       scanAll(connection, (error) =>
         log?.error('A record of the database cannot be read: the file lacks it', {
@@ -98,11 +87,15 @@ export function createMongoFollower({ url, clock, timeouts, log }: MongoOptions)
   }
 }
 
-/** Deletes what is left of records that are gone, before several ICLs use the database: they know no such rows. */
-export async function forgetAllGone({ run }: MongoConnection): Promise<void> {
-  for (const kind of stages.flat()) {
-    await run((all) => collectionOf(all, kind).deleteMany({ gone: true as const }))
-  }
+/** Deletes rows with numbers up to one, or without: all of them, or those of records that are gone. */
+export async function sweep(
+  { run }: MongoConnection,
+  upTo: number,
+  which: 'all' | 'gone',
+): Promise<void> {
+  const old = { seq: { $not: { $gt: upTo } } }
+  const where = which === 'gone' ? { ...old, gone: true as const } : old
+  for (const kind of stages.flat()) await run((all) => collectionOf(all, kind).deleteMany(where))
 }
 
 /** Puts states of one kind by one command. A row with a higher number refuses the insert, as its id is taken. */

@@ -14,7 +14,7 @@ import { SvcError } from '../../../lib/svc-error.ts'
 import { lockedBy, type Owner, watchMs } from '../mirror/follower.ts'
 import type { Store } from '../store.ts'
 import { createMongoConnection, defaultMongoTimeouts, type MongoConnection } from './connection.ts'
-import { forgetAllGone, ownersOf } from './follower.ts'
+import { ownersOf, sweep } from './follower.ts'
 import { createMongoStore, type MongoOptions } from './store.ts'
 
 const lookAgainMs = 4_000
@@ -43,7 +43,7 @@ function lookAfter(connection: MongoConnection, isGuest: boolean): () => Promise
     if (owner && !owner.isFree && owner.kind !== 'shared') throw lockedBy(owner)
     if (isGuest) return
     // Those who share it know no rows of records that are gone.
-    await forgetAllGone(connection)
+    await sweep(connection, Number.MAX_SAFE_INTEGER, 'gone')
     const next = { ...shared, head: owner?.head ?? 0, beats: (owner?.beats ?? 0) + 1 }
     const isMine = (await claim(owner, next)) || (await beat(shared))
     if (!isMine) throw lockedBy((await find()) ?? shared)
