@@ -15,10 +15,8 @@ export type OccupiedSlots = { readonly offered: number; readonly claimed: number
 export type Uploader = 'wallet' | 'node' | 'icl'
 
 type Versions = {
-  /** The version at which the document was read; 0 for a new document. */
+  /** The version at which the document was read; 0 for a new document. The save makes it the next one. */
   readonly base: number
-  /** The version that the save gives the document, greater than `base`; `base` + 1 when left out. */
-  readonly version?: number | undefined
 }
 
 /** A job, node or client: the documents that have versions. */
@@ -112,8 +110,8 @@ export const recordOfDocument = (
 ) => ({ kind, [kind]: document, version }) as unknown as DocumentRecord
 
 /** Returns the record that a write leaves. */
-export const recordBy = ({ base, version = base + 1, ...document }: VersionedWrite) =>
-  ({ ...document, version }) as DocumentRecord
+export const recordBy = ({ base, ...document }: VersionedWrite) =>
+  ({ ...document, version: base + 1 }) as DocumentRecord
 
 /** Returns the job, node or client among some writes. Throws TypeError for two: not every store can save two atomically. */
 export function documentIn(writes: readonly Write[]): VersionedWrite | undefined {
@@ -237,16 +235,13 @@ export interface Store {
   ping(): Promise<void>
   close(): Promise<void>
 
-  /**
-   * Saves unless the condition of the write fails. With a `writeId`, a save of a job, node or client is idempotent: a repeat changes
-   * nothing and returns true, unless another save came in between. The other kinds of write can be repeated as they are.
-   */
-  save(write: Write, writeId?: string): Promise<boolean>
+  /** Saves unless the condition of the write fails. */
+  save(write: Write): Promise<boolean>
   /**
    * Saves all writes, or none when the condition of one fails, and returns that write. At most one write is a job, node or client. No
-   * two writes are of the same document, key, event or blob. When the document already has this `writeId`, everything counts as done.
+   * two writes are of the same document, key, event or blob.
    */
-  saveAll(writes: readonly Write[], writeId?: string): Promise<Write | undefined>
+  saveAll(writes: readonly Write[]): Promise<Write | undefined>
 
   findJob(id: JobId): Promise<Versioned<Job> | undefined>
   /** Unsettled jobs whose `tickAt` has come at `now`, or jobs with an effect due at `now`, the longest overdue first. */

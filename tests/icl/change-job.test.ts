@@ -16,7 +16,7 @@ async function withRival(times: number) {
   const rival = { left: 0, saves: 0 }
   const store: Store = {
     ...memory,
-    saveAll: async (writes, writeId) => {
+    saveAll: async (writes) => {
       const write = writes.find((one) => one.kind === 'job')
       if (write && write.base > 0 && rival.left-- > 0) {
         const found = await memory.findJob(write.job.id)
@@ -28,7 +28,7 @@ async function withRival(times: number) {
           base: found.version,
         })
       }
-      return memory.saveAll(writes, writeId)
+      return memory.saveAll(writes)
     },
   }
   const icl = await createTestIcl({ store })
@@ -74,10 +74,10 @@ describe('changes of a job that come together', () => {
     const saved: number[] = []
     const store: Store = {
       ...memory,
-      saveAll: (writes, writeId) => {
+      saveAll: (writes) => {
         const job = writes.find((one) => one.kind === 'job')
         if (job) saved.push(job.base)
-        return (saves.shift() ?? memory.saveAll)(writes, writeId)
+        return (saves.shift() ?? memory.saveAll)(writes)
       },
     }
     const icl = await createTestIcl({ store })

@@ -99,8 +99,8 @@ describe('a held poll', () => {
 function losingClaim(): Store {
   const store = createMemoryStore()
   let isLost = false
-  const saveAll: Store['saveAll'] = async (writes, id) => {
-    const refused = await store.saveAll(writes, id)
+  const saveAll: Store['saveAll'] = async (writes) => {
+    const refused = await store.saveAll(writes)
     const isClaim = writes.some(
       (write) =>
         write.kind === 'job' && write.job.assignments.some(({ status }) => status === 'claimed'),
@@ -109,7 +109,7 @@ function losingClaim(): Store {
     isLost = true
     throw new ProblemError('unavailable', 'No answer of the database')
   }
-  const save: Store['save'] = async (write, id) => (await saveAll([write], id)) === undefined
+  const save: Store['save'] = async (write) => (await saveAll([write])) === undefined
   return { ...store, save, saveAll }
 }
 

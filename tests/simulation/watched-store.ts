@@ -50,7 +50,7 @@ export function createWatchedStore(
     )
     return Math.max(node.capacity, ...since.map(({ capacity }) => capacity))
   }
-  const saveAll = async (writes: readonly Write[], writeId?: string) => {
+  const saveAll = async (writes: readonly Write[]) => {
     const job = writes.find((write) => write.kind === 'job')?.job
     const node = writes.find((write) => write.kind === 'node')?.node
     const before = job && (await base.findJob(job.id))?.document
@@ -58,7 +58,7 @@ export function createWatchedStore(
     // Known before it is done: what is committed with it may be looked at first.
     const replaced = { capacity: known?.capacity ?? 0, replacedAt: Number.POSITIVE_INFINITY }
     if (known) reports.set(known.address, [...(reports.get(known.address) ?? []), replaced])
-    const refused = await base.saveAll(writes, writeId).finally(() => {
+    const refused = await base.saveAll(writes).finally(() => {
       replaced.replacedAt = clock.now()
     })
     if (!refused) for (const write of writes) watched.onSaved(write)
@@ -75,7 +75,7 @@ export function createWatchedStore(
     return refused
   }
   const saving: Pick<Store, 'save' | 'saveAll'> = {
-    save: async (write, writeId) => (await saveAll([write], writeId)) === undefined,
+    save: async (write) => (await saveAll([write])) === undefined,
     saveAll,
   }
   const watched: WatchedStore = new Proxy(

@@ -111,7 +111,7 @@ describe('the mongodb store, when things go wrong', () => {
       return 'forward'
     }
     const writes: Write[] = [{ kind: 'job', job: jobOf('1'), base: 0 }, key, event('a'), event('b')]
-    expect(await store.saveAll([...writes, { ...blob, until: 5 }], 'w1')).toBeUndefined()
+    expect(await store.saveAll([...writes, { ...blob, until: 5 }])).toBeUndefined()
     expect(sent).toEqual(['findAndModify', 'update', 'insert', 'update'])
   })
 

@@ -133,7 +133,7 @@ describe('a sqlite file', () => {
     }
     expect(await codeOf(openSqliteStore(join(folder, 'no', 'x.db')))).toBe('store-out-of-reach')
     // None of them is left locked.
-    change(newer, 'PRAGMA user_version = 8')
+    change(newer, 'PRAGMA user_version = 9')
     await (await openSqliteStore(newer)).close()
   })
 

@@ -44,15 +44,8 @@ const effect = (dueAt: number) => ({
 })
 const bytes = (...values: number[]) => new Uint8Array(values)
 
-/**
- * Every promise of the store port, for one adapter; `open` makes an empty store. While its database `isAway`, a store forgets
- * nothing, and what only the database can answer is `unavailable`.
- */
-export function describeStore(
-  name: string,
-  open: () => Promise<Store>,
-  { isAway = false }: { isAway?: boolean } = {},
-): void {
+/** Every promise of the store port, for one adapter; `open` makes an empty store. */
+export function describeStore(name: string, open: () => Promise<Store>): void {
   describe(`the ${name} store`, () => {
     let store: Store
     beforeEach(async () => {
@@ -60,10 +53,7 @@ export function describeStore(
     })
     afterEach(() => store.close())
     const insert = (job: Job) => store.save({ kind: 'job', job, base: 0 })
-    const expectNoBlob = (cid: string) =>
-      isAway
-        ? expect(store.findBlob(cid)).rejects.toMatchObject({ code: 'unavailable' })
-        : expect(store.findBlob(cid)).resolves.toBeUndefined()
+    const expectNoBlob = (cid: string) => expect(store.findBlob(cid)).resolves.toBeUndefined()
 
     it('answers a ping, and takes saves', async () => {
       await store.ping()
@@ -98,29 +88,6 @@ export function describeStore(
         expect(await store.save({ kind: 'job', job: jobOf('9'), base: 1 })).toBe(false)
         expect(await store.findJob(jobOf('9').id)).toBeUndefined()
         expect((await store.findJob(job.id))?.version).toBe(base + 1)
-      })
-
-      it('are not saved twice by a save that is repeated, unless others saved since', async () => {
-        const job = jobOf('1')
-        expect(await store.save({ kind: 'job', job, base: 0 }, 'w1')).toBe(true)
-        expect(await store.save({ kind: 'job', job, base: 0 }, 'w1')).toBe(true)
-        const { version: base } = (await store.findJob(job.id))!
-        const next: Job = { ...job, minTier: 7 }
-        expect(await store.save({ kind: 'job', job: next, base }, 'w2')).toBe(true)
-        expect(await store.save({ kind: 'job', job: next, base }, 'w2')).toBe(true)
-        expect((await store.findJob(job.id))?.version).toBe(base + 1)
-        expect(await store.save({ kind: 'job', job, base: base + 1 }, 'w3')).toBe(true)
-        expect(await store.save({ kind: 'job', job: next, base }, 'w2')).toBe(false)
-      })
-
-      it('get the version that a save names', async () => {
-        const job = jobOf('1')
-        expect(await store.save({ kind: 'job', job, base: 0, version: 5 }, 'w1')).toBe(true)
-        expect(await store.save({ kind: 'job', job, base: 0, version: 5 }, 'w1')).toBe(true)
-        expect((await store.findJob(job.id))?.version).toBe(5)
-        expect(await store.save({ kind: 'job', job, base: 1 }, 'w2')).toBe(false)
-        expect(await store.save({ kind: 'job', job, base: 5, version: 7 }, 'w3')).toBe(true)
-        expect((await store.findJob(job.id))?.version).toBe(7)
       })
 
       it('are due by the time of their tick, unless they have settled', async () => {
@@ -271,8 +238,8 @@ export function describeStore(
     })
 
     describe('clients', () => {
-      const save = (address: Node['address'], firstAcceptedAt: number, base = 0, id?: string) =>
-        store.save({ kind: 'client', client: { address, firstAcceptedAt }, base }, id)
+      const save = (address: Node['address'], firstAcceptedAt: number, base = 0) =>
+        store.save({ kind: 'client', client: { address, firstAcceptedAt }, base })
 
       it('are replaced only at the version that was read', async () => {
         expect(await store.findClient(nodeA)).toBeUndefined()
@@ -286,12 +253,6 @@ export function describeStore(
           expect.objectContaining({ document: { address: nodeA, firstAcceptedAt: 4 } }),
         )
         expect(await store.findClient(nodeB)).toBeUndefined()
-      })
-
-      it('are not saved twice by a save that is repeated', async () => {
-        expect(await save(nodeA, 5, 0, 'w1')).toBe(true)
-        expect(await save(nodeA, 5, 0, 'w1')).toBe(true)
-        expect((await store.findClient(nodeA))?.version).toBe(1)
       })
     })
 
@@ -420,15 +381,6 @@ export function describeStore(
         expect(await store.findKey('a', 0)).toBe('v')
       })
 
-      it('are not saved twice when they are repeated', async () => {
-        await store.save(key('b'))
-        expect(await store.saveAll(writes, 'w1')).toBeUndefined()
-        expect(await store.saveAll(writes, 'w1')).toBeUndefined()
-        expect((await store.findJob(job.id))?.version).toBe(1)
-        expect(await store.saveAll(writes, 'w2')).toBeDefined()
-        expect(await store.findKey('a', 0)).toBe('v')
-      })
-
       it('go to one of those who save at once', async () => {
         const values = Array.from({ length: 8 }, (_, index) => `v${index}`)
         const refused = await Promise.all(
@@ -474,7 +426,6 @@ export function describeStore(
       ])
       expect(await store.save({ kind: 'keep-blob', cid: 'c2', until: 30 })).toBe(true)
       expect(await store.save({ kind: 'keep-blob', cid: 'c2', until: 20 })).toBe(true)
-      if (isAway) return
       await store.prune({ now: 10, settledBefore: 0, limit: 9 })
       expect(await store.findBlob('c1')).toBeUndefined()
       expect(await store.findBlob('c2')).toEqual(bytes(0, 255, 10))
@@ -500,10 +451,6 @@ export function describeStore(
       await store.save({ kind: 'blob', cid: 'x', bytes: bytes(1), uploader: 'node', until: 100 })
       expect(await store.countBlobBytes('wallet')).toBe(50)
       expect(await store.countBlobBytes('wallet', 4)).toBe(10)
-      if (isAway) {
-        expect(await store.dropBlobs('wallet', 100, 5)).toEqual([])
-        return
-      }
       expect(await store.dropBlobs('wallet', 1, 3)).toEqual([{ cid: 'older', size: 10 }])
       const dropped = await store.dropBlobs('wallet', 15, 5)
       expect(dropped.map(({ cid }) => cid)).toEqual([
@@ -515,23 +462,6 @@ export function describeStore(
       expect(await store.countBlobBytes('wallet')).toBe(10)
       expect(await store.findBlob('x')).toEqual(bytes(1))
     })
-
-    if (isAway) {
-      it('forgets nothing, and gives no backup', async () => {
-        await insert(jobOf('1', { phase: 'accepted', settledAt: 1, outbox: [] }))
-        await store.save({ kind: 'key', key: 'old', value: 'v', now: 0, expiresAt: 5 })
-        expect(await store.prune({ now: 9, settledBefore: 9, limit: 9 })).toBe(0)
-        expect(await store.findJob(jobOf('1').id)).toBeDefined()
-        await expect(recordsOf(store)).rejects.toMatchObject({ code: 'unavailable' })
-        const record: StoreRecord = { kind: 'key', key: 'k', value: 'v', expiresAt: 5 }
-        await expect(store.restore(record)).rejects.toMatchObject({ code: 'unavailable' })
-        const { id } = jobOf('1')
-        await expect(store.erase({ kind: 'job', id })).rejects.toMatchObject({
-          code: 'unavailable',
-        })
-      })
-      return
-    }
 
     it('forgets what is over, and nothing else', async () => {
       const settled = (digit: string, settledAt: number, change: Partial<Job> = {}) =>

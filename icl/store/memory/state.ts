@@ -25,8 +25,6 @@ export const emptyState = () => ({
   keysByKind: new Map<string, RecordsOf<'key'>>(),
   /** In order of time, then of id. */
   eventsByNode: new Map<Address, ReputationEvent[]>(),
-  /** The ids of the saves that made the records. */
-  writeIds: new WeakMap<StoreRecord, string>(),
   changes: createChanges(),
 })
 
@@ -38,8 +36,8 @@ export const byTime = (a: Position, b: Position): number =>
   a.at - b.at || (a.id < b.id ? -1 : Number(a.id > b.id))
 
 /** Stores a record, and replaces the one with its id. */
-export function put(state: MemoryState, record: StoreRecord, writeId?: string): void {
-  const { records, active, eventsByNode, writeIds, changes } = state
+export function put(state: MemoryState, record: StoreRecord): void {
+  const { records, active, eventsByNode, changes } = state
   if (record.kind === 'job') occupy(state, record.job)
   const ofKind: Map<string, StoreRecord> = records[record.kind]
   ofKind.set(idOf(record), record)
@@ -48,7 +46,6 @@ export function put(state: MemoryState, record: StoreRecord, writeId?: string): 
     const keys = state.keysByKind.get(kind) ?? new Map()
     state.keysByKind.set(kind, keys.set(record.key, record))
   }
-  if (writeId !== undefined) writeIds.set(record, writeId)
   if (record.kind === 'event') {
     const { event } = record
     const known = eventsByNode.get(event.node) ?? []

@@ -33,8 +33,8 @@ export function createMemoryStore(why?: string): Store {
     }),
     ping: async () => {},
     close: async () => {},
-    save: async (write, writeId) => saveAll(state, [write], writeId) === undefined,
-    saveAll: async (writes, writeId) => saveAll(state, writes, writeId),
+    save: async (write) => saveAll(state, [write]) === undefined,
+    saveAll: async (writes) => saveAll(state, writes),
     ...createMemoryReads(state),
     prune: async (options) => prune(state, options),
     dropBlobs: async (uploader, bytes, now) => {
@@ -64,17 +64,12 @@ export function createMemoryStore(why?: string): Store {
   }
 }
 
-function saveAll(
-  state: MemoryState,
-  writes: readonly Write[],
-  writeId: string | undefined,
-): Write | undefined {
-  const document = documentIn(writes)
-  const known = document && state.records[document.kind].get(idOf(document))
-  if (known && writeId !== undefined && state.writeIds.get(known) === writeId) return undefined
+function saveAll(state: MemoryState, writes: readonly Write[]): Write | undefined {
+  // Throws for two.
+  documentIn(writes)
   const refused = writes.find((write) => !isAcceptable(state, write))
   if (refused) return refused
-  for (const write of writes) apply(state, write, writeId)
+  for (const write of writes) apply(state, write)
   return undefined
 }
 
@@ -100,9 +95,9 @@ function isAcceptable({ records }: MemoryState, write: Write): boolean {
   }
 }
 
-function apply(state: MemoryState, write: Write, writeId: string | undefined): void {
+function apply(state: MemoryState, write: Write): void {
   const { blob: blobs } = state.records
-  if ('base' in write) put(state, recordBy(write), writeId)
+  if ('base' in write) put(state, recordBy(write))
   else if (write.kind === 'event') put(state, write)
   else if (write.kind === 'release-key') removeKey(state, write.key)
   else if (write.kind === 'key') {

@@ -49,6 +49,8 @@ export type MirrorOptions = Connecting & {
 /** How long a barrier waits for the database before the file goes on without it. */
 const barrierMs = 5_000
 const flushMs = 5_000
+/** How long a barrier waits for a database that catches up: without it, saves could come faster than the database takes them. */
+const paceMs = 500
 /** How long a start waits for the database. */
 const startMs = 15_000
 /** How soon a change that no barrier waits for is sent, such as that of a command of the operator. */
@@ -148,6 +150,8 @@ type State = {
   isFilled: boolean
   /** True while the database has everything but what came in just now. */
   isFollowing: boolean
+  /** True while it takes what it lacks. */
+  catchesUp: boolean
   trouble: string
   /** Why nothing may be served: the database is another's. */
   refusal: string | undefined
@@ -158,6 +162,7 @@ function startWorker(options: MirrorOptions, ledger: Ledger) {
   const state: State = {
     isFilled: ledger.isFilled(),
     isFollowing: false,
+    catchesUp: false,
     trouble: 'the database does not respond yet',
     refusal: undefined,
   }
@@ -167,6 +172,7 @@ function startWorker(options: MirrorOptions, ledger: Ledger) {
   const noteAway = (trouble: string) => {
     if (trouble !== state.trouble) log.warn('The file goes on without the database', { trouble })
     state.isFollowing = false
+    state.catchesUp = false
     state.trouble = trouble
     waiters.release(Number.POSITIVE_INFINITY)
   }
@@ -176,7 +182,10 @@ function startWorker(options: MirrorOptions, ledger: Ledger) {
       noteAway(`${name} may have it: watched for ${watchMs / 1000} s`)
       judged.resolve()
     },
-    onSent: waiters.release,
+    onSent: (upTo) => {
+      state.catchesUp = !state.isFollowing
+      waiters.release(upTo)
+    },
   })
   const run = async () => {
     for (let pauseMs = firstPauseMs; !stop.signal.aborted; ) {
@@ -219,8 +228,9 @@ function startWorker(options: MirrorOptions, ledger: Ledger) {
     sentTo: sender.sentTo,
     /** Resolves once the database has everything up to a number, or the file goes on without it. */
     reached: async (seq: number, ms = barrierMs): Promise<void> => {
-      if (!state.isFollowing || sender.sentTo() >= seq) return
-      await within(clock, ms, () => unavailable('late'), waiters.wait(seq)).catch(() => {
+      if (!(state.isFollowing || state.catchesUp) || sender.sentTo() >= seq) return
+      const atMostMs = state.isFollowing ? ms : paceMs
+      await within(clock, atMostMs, () => unavailable('late'), waiters.wait(seq)).catch(() => {
         if (state.isFollowing) noteAway('the database is slow')
       })
     },

@@ -10,8 +10,9 @@ const beatMs = 5_000
 const buriedMs = 3_600_000
 /** How often what was sent is noted in the file: a repeat does no harm, and each note is a commit. */
 const noteEveryMs = 1_000
-/** The records of one call. It halves with each call that fails, so that a slow database can do one within its time limit. */
+/** The records of one call: so many at most, and as many as the database does in about a second, so that none is given up. */
 const mostAtOnce = 200
+const callTakesMs = 1_000
 
 /** Makes a sender. Calls `onSent` with each number up to which the database has everything. */
 export function createSender(
@@ -36,17 +37,19 @@ export function createSender(
   let announced = 0
   let [beatAt, notedAt]: (MonotonicMs | undefined)[] = []
   let notedTo = 0
-  let most = mostAtOnce
+  const size = createSize(options)
   const refused = new Set<string>()
   let buried = { at: clock.monotonic(), upTo: 0, next: ledger.seq() }
   const put = async (mine: Owner, to: number, states: readonly Mirrored[]): Promise<void> => {
     announced = Math.max(announced, mine.head, to)
     const heads = { from: mine.head, to: announced }
+    const at = clock.monotonic()
     if (!(await call(() => follower.put(mine, heads, states)))) {
       owner = undefined
       throw unavailable('it has another owner, or has gone back')
     }
     for (const { kind, id } of states) refused.delete(`${kind} ${id}`)
+    size.fit(states.length, at)
     beatAt = clock.monotonic()
     owner = { ...mine, head: heads.to }
   }
@@ -59,14 +62,14 @@ export function createSender(
     await ledger.postpone(one)
   }
   const sendBatch = async (mine: Owner) => {
-    const { states, upTo, isLast } = ledger.take(sentTo, most)
+    const { states, upTo, isLast } = ledger.take(sentTo, size.most())
     const readable = states.filter(({ error }) => error === undefined)
     for (const one of states) if (one.error !== undefined) await refuse(one, one.error)
     if (upTo > mine.head || readable.length > 0 || elapsedSince(clock, beatAt) >= beatMs) {
       try {
         await put(mine, upTo, readable)
       } catch (error) {
-        most = Math.ceil(most / 2)
+        size.halve()
         if (isAway(error) || readable.length === 0) throw error
         for (const one of readable) {
           await put(owner ?? mine, upTo, [one]).catch((reason: unknown) => {
@@ -76,7 +79,6 @@ export function createSender(
         }
       }
     }
-    most = Math.min(2 * most, mostAtOnce)
     sentTo = upTo
     onSent(sentTo)
     return isLast
@@ -120,6 +122,22 @@ export function createSender(
       await note()
       const mine = owner
       if (mine) await callerOf(options)(() => follower.claim(mine, { ...mine, isFree: true }))
+    },
+  }
+}
+
+/** How many records a call has: it follows what the database does in about a second. */
+function createSize({ clock }: Connecting) {
+  let most = mostAtOnce
+  return {
+    most: () => most,
+    halve: (): void => {
+      most = Math.ceil(most / 2)
+    },
+    fit: (records: number, since: MonotonicMs): void => {
+      if (records === 0) return
+      const fitting = Math.floor((records * callTakesMs) / Math.max(1, elapsedSince(clock, since)))
+      most = Math.max(1, Math.min(fitting, 2 * most, mostAtOnce))
     },
   }
 }

@@ -39,12 +39,8 @@ import {
 } from './collections.ts'
 import { unlessTaken } from './taken.ts'
 
-/** One attempt at a save; `mayBeDone` when an earlier attempt may have succeeded without an answer. */
-export type Attempt = {
-  readonly writeId: string
-  readonly mayBeDone: boolean
-  readonly retried: boolean
-}
+/** One attempt at a save; `retried` when an earlier attempt may have succeeded without an answer. */
+export type Attempt = { readonly writeId: string; readonly retried: boolean }
 
 /** Makes one write, usually with one command. A refused write that may be done already is looked up afterwards. */
 export async function saveOnce(
@@ -100,7 +96,7 @@ async function saveBeforeReleases(
   const taken: Taken[] = []
   const refuse = async (write: Write): Promise<Write | undefined> => {
     // An earlier attempt may have saved everything before the connection broke.
-    if (document && attempt.mayBeDone && (await isSaved(collections, document, attempt))) return
+    if (document && attempt.retried && (await isSaved(collections, document, attempt))) return
     await takeBack(collections, taken, attempt)
     return write
   }
@@ -155,18 +151,18 @@ async function takeBack(
 async function saveDocument(
   collections: MongoCollections,
   write: VersionedWrite,
-  { writeId, mayBeDone, retried }: Attempt,
+  { writeId, retried }: Attempt,
 ): Promise<boolean> {
   const _id = idOf(write)
   const { base } = write
   const record = recordBy(write)
   // No document has version 0, so a new one is inserted, and the unique id refuses it when there is one already.
   const saved = await putRow(collections, record, writeId, { _id, version: base }, base === 0)
-  if (saved || !mayBeDone) return saved
+  if (saved || !retried) return saved
   const held = await collectionOf(collections, write.kind).findOne({ _id })
   if (held?.writeId === writeId) return true
   // This save may have succeeded without an answer before another one: neither true nor false is certain.
-  if (retried && (held?.version ?? 0) > record.version) throw unknownOutcome()
+  if ((held?.version ?? 0) > record.version) throw unknownOutcome()
   return false
 }
 
@@ -219,14 +215,14 @@ async function takeKey(
 async function releaseKey(
   { keys }: MongoCollections,
   { key, value }: WriteOf<'release-key'>,
-  { writeId, mayBeDone }: Attempt,
+  { writeId, retried }: Attempt,
 ): Promise<boolean> {
   const { matchedCount } = await keys.updateOne(
     { _id: key, value },
     { $set: { value: null, expiresAt: never, writeId } },
   )
   if (matchedCount === 1) return true
-  return mayBeDone && (await keys.findOne({ _id: key, value: null, writeId })) !== null
+  return retried && (await keys.findOne({ _id: key, value: null, writeId })) !== null
 }
 
 async function saveBlob(

@@ -40,14 +40,12 @@ export function createMongoStore(
   const unreadable = createUnreadable(log)
   const queries = createQueries(connection)
   const saving = <T>(
-    given: string | undefined,
     once: (collections: MongoCollections, attempt: Attempt) => Promise<T>,
   ): Promise<T> => {
-    const writeId = given ?? toBase64Url(random.bytes(12))
-    return connection.run((collections, attempt) => {
-      const retried = attempt > 1
-      return once(collections, { writeId, retried, mayBeDone: retried || given !== undefined })
-    })
+    const writeId = toBase64Url(random.bytes(12))
+    return connection.run((collections, attempt) =>
+      once(collections, { writeId, retried: attempt > 1 }),
+    )
   }
   return {
     durable: true,
@@ -61,15 +59,15 @@ export function createMongoStore(
     },
     ping: () => connection.ping(),
     close: () => connection.close(),
-    save: (write, given) => saving(given, (all, attempt) => saveOnce(all, write, attempt)),
-    saveAll: (writes, given) => saving(given, (all, attempt) => saveAllOnce(all, writes, attempt)),
+    save: (write) => saving((all, attempt) => saveOnce(all, write, attempt)),
+    saveAll: (writes) => saving((all, attempt) => saveAllOnce(all, writes, attempt)),
     ...jobReads(queries, unreadable),
     ...jobFigures(queries),
     ...otherReads(queries, unreadable),
     ...changeReads(queries, clock),
     ...pruning(connection),
     scan: () => scanAll(connection),
-    restore: (record) => saving(undefined, (all, { writeId }) => restoreOnce(all, record, writeId)),
+    restore: (record) => saving((all, { writeId }) => restoreOnce(all, record, writeId)),
   }
 }
 

@@ -6,7 +6,7 @@ import type { Documents } from './documents.ts'
 import { changingPart, newSubmission } from './job-parts.ts'
 
 /** The columns of `jobs` that every save writes, besides the number of the change. */
-const headColumns = ['version', 'write_id', 'document'] as const
+const headColumns = ['version', 'document'] as const
 const nextChange = `1 + max(
   coalesce((SELECT max(change) FROM jobs), 0), (SELECT value FROM counters WHERE name = 'changes'))`
 
@@ -54,16 +54,16 @@ export function createJobWrites(db: SqliteDatabase, documents: Documents<Job>) {
       WHERE settled_at IS NOT NULL AND effects_due_at IS NULL AND settled_at < ?
       ORDER BY settled_at LIMIT ?)`)
   return {
-    find: db.prepare('SELECT version, write_id FROM jobs WHERE id = ?'),
+    find: db.prepare('SELECT version FROM jobs WHERE id = ?'),
     documents,
     erase: db.prepare(
       'DELETE FROM jobs WHERE id = ? AND settled_at IS NOT NULL AND effects_due_at IS NULL',
     ),
-    put: (job: Job, version: number, writeId: string | undefined): void => {
+    put: (job: Job, version: number): void => {
       const before = documents.known(job.id)?.document
       const known = before && indexOfJob(before)
       const index = indexOfJob(job)
-      const head = [version, writeId ?? null, documents.encode(job, version, changingPart(job))]
+      const head = [version, documents.encode(job, version, changingPart(job))]
       const written = jobColumns.filter(([, read]) => !known || read(known) !== read(index))
       const values = written.map(([, read]) => read(index))
       if (known) updateOf(written.map(([name]) => name)).run(...head, ...values, job.id)

@@ -6,7 +6,7 @@ import type { SqliteDatabase } from './database.ts'
 const applicationId = 0x53_56_43_69
 
 /** A file's `user_version`: increased with each change of the tables or of the documents in them. */
-const schemaVersion = 8
+const schemaVersion = 9
 
 const tables = `
   -- The last change of a job that was removed: a number is given once.
@@ -16,7 +16,6 @@ const tables = `
   CREATE TABLE jobs (
     id TEXT PRIMARY KEY NOT NULL,
     version INTEGER NOT NULL,
-    write_id TEXT,
     change INTEGER NOT NULL,
     client TEXT NOT NULL,
     phase TEXT NOT NULL,
@@ -59,14 +58,13 @@ const tables = `
   CREATE TABLE nodes (
     address TEXT PRIMARY KEY NOT NULL,
     version INTEGER NOT NULL,
-    write_id TEXT,
     expires_at REAL NOT NULL,
     document TEXT NOT NULL
   ) STRICT;
   CREATE INDEX nodes_by_expiry ON nodes (expires_at);
 
   CREATE TABLE clients (
-    address TEXT PRIMARY KEY NOT NULL, version INTEGER NOT NULL, write_id TEXT, document TEXT NOT NULL
+    address TEXT PRIMARY KEY NOT NULL, version INTEGER NOT NULL, document TEXT NOT NULL
   ) STRICT;
 
   -- The document is the rest.

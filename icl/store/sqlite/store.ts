@@ -61,8 +61,8 @@ export function createSqliteStore(
     ahead: () => ({
       ...store,
       commits: { barrier, onLost: commits.onLost },
-      save: async (write, writeId) => commits.apply(() => writes.save(write, writeId)),
-      saveAll: async (all, writeId) => commits.apply(() => writes.saveAll(all, writeId)),
+      save: async (write) => commits.apply(() => writes.save(write)),
+      saveAll: async (all) => commits.apply(() => writes.saveAll(all)),
     }),
     durable: true,
     shared: false,
@@ -82,8 +82,8 @@ export function createSqliteStore(
         host.close()
       }
     },
-    save: (write, writeId) => commits.run(() => writes.save(write, writeId)),
-    saveAll: (all, writeId) => commits.run(() => writes.saveAll(all, writeId)),
+    save: (write) => commits.run(() => writes.save(write)),
+    saveAll: (all) => commits.run(() => writes.saveAll(all)),
     ...reads,
     prune: (options) => commits.run(() => writes.prune(options)),
     dropBlobs: (uploader, bytes, now) => commits.run(() => writes.dropBlobs(uploader, bytes, now)),

@@ -46,12 +46,12 @@ function createTables(db: SqliteDatabase, documents: AllDocuments) {
   }
 }
 
-function save(tables: Tables, write: Write, writeId: string | undefined): boolean {
+function save(tables: Tables, write: Write): boolean {
   switch (write.kind) {
     case 'job':
     case 'node':
     case 'client':
-      return saveVersioned(tables, write, writeId)
+      return saveVersioned(tables, write)
     case 'event':
       return tables.addEvent(write)
     case 'key':
@@ -63,28 +63,24 @@ function save(tables: Tables, write: Write, writeId: string | undefined): boolea
   }
 }
 
-/** Returns the version of a document and the id of its last save. */
+/** Returns the version of a document. */
 const findRow = (tables: Tables, one: VersionedWrite | DocumentRecord): Row | undefined =>
   tables[one.kind].find.get(idOf(one))
-
-const isDone = (tables: Tables, write: VersionedWrite, writeId: string | undefined): boolean =>
-  writeId !== undefined && findRow(tables, write)?.write_id === writeId
 
 const versionIn = (tables: Tables, write: VersionedWrite): number =>
   numberOf(findRow(tables, write) ?? { version: 0 }, 'version')
 
-function saveVersioned(tables: Tables, write: VersionedWrite, writeId: string | undefined) {
-  if (isDone(tables, write, writeId)) return true
+function saveVersioned(tables: Tables, write: VersionedWrite): boolean {
   const known = tables[write.kind].documents.known(idOf(write))
   if ((known?.version ?? versionIn(tables, write)) !== write.base) return false
-  put(tables, recordBy(write), writeId)
+  put(tables, recordBy(write))
   return true
 }
 
-function put(tables: Tables, record: StoreRecord, writeId?: string): void {
-  if (record.kind === 'job') tables.job.put(record.job, record.version, writeId)
-  else if (record.kind === 'node') tables.node.put(record.node, record.version, writeId)
-  else if (record.kind === 'client') tables.client.put(record.client, record.version, writeId)
+function put(tables: Tables, record: StoreRecord): void {
+  if (record.kind === 'job') tables.job.put(record.job, record.version)
+  else if (record.kind === 'node') tables.node.put(record.node, record.version)
+  else if (record.kind === 'client') tables.client.put(record.client, record.version)
   else if (record.kind === 'key') tables.keys.put(record)
   else if (record.kind === 'event') tables.addEvent(record)
   else tables.blobs.save(record)
@@ -95,11 +91,10 @@ function saving(db: SqliteDatabase, tables: Tables) {
   const undo = db.prepare('ROLLBACK TO writes')
   const release = db.prepare('RELEASE writes')
   return {
-    save: (write: Write, writeId: string | undefined): boolean => save(tables, write, writeId),
-    saveAll: (writes: readonly Write[], writeId: string | undefined): Write | undefined => {
+    save: (write: Write): boolean => save(tables, write),
+    saveAll: (writes: readonly Write[]): Write | undefined => {
       const document = documentIn(writes)
-      if (document && isDone(tables, document, writeId)) return undefined
-      const findRefused = () => writes.find((write) => !save(tables, write, writeId))
+      const findRefused = () => writes.find((write) => !save(tables, write))
       if (writes.length < 2) return findRefused()
       savepoint.run()
       const refused = findRefused()
@@ -143,35 +138,31 @@ const copying = (tables: Tables) => ({
 export type SqliteWrites = ReturnType<typeof createSqliteWrites>
 
 function createNodeWrites(db: SqliteDatabase, documents: Documents<Node>) {
-  const find = db.prepare('SELECT version, write_id FROM nodes WHERE address = ?')
+  const find = db.prepare('SELECT version FROM nodes WHERE address = ?')
   const update = db.prepare(
-    'UPDATE nodes SET version = ?, write_id = ?, document = ? WHERE address = ? AND expires_at = ?',
+    'UPDATE nodes SET version = ?, document = ? WHERE address = ? AND expires_at = ?',
   )
-  const put = db.prepare('INSERT OR REPLACE INTO nodes VALUES (?, ?, ?, ?, ?)')
+  const put = db.prepare('INSERT OR REPLACE INTO nodes VALUES (?, ?, ?, ?)')
   return {
     find,
     documents,
-    put: (node: Node, version: number, writeId: string | undefined): void => {
+    put: (node: Node, version: number): void => {
       const { address, certificate } = node
-      const [id, end, document] = [
-        writeId ?? null,
-        certificate.expiresAt,
-        documents.encode(node, version),
-      ]
-      if (didChange(update.run(version, id, document, address, end))) return
-      put.run(address, version, id, end, document)
+      const [end, document] = [certificate.expiresAt, documents.encode(node, version)]
+      if (didChange(update.run(version, document, address, end))) return
+      put.run(address, version, end, document)
     },
   }
 }
 
 function createClientWrites(db: SqliteDatabase, documents: Documents<Client>) {
-  const put = db.prepare('INSERT OR REPLACE INTO clients VALUES (?, ?, ?, ?)')
+  const put = db.prepare('INSERT OR REPLACE INTO clients VALUES (?, ?, ?)')
   return {
-    find: db.prepare('SELECT version, write_id FROM clients WHERE address = ?'),
+    find: db.prepare('SELECT version FROM clients WHERE address = ?'),
     documents,
     erase: db.prepare('DELETE FROM clients WHERE address = ?'),
-    put: (client: Client, version: number, writeId: string | undefined): void => {
-      put.run(client.address, version, writeId ?? null, documents.encode(client, version))
+    put: (client: Client, version: number): void => {
+      put.run(client.address, version, documents.encode(client, version))
     },
   }
 }

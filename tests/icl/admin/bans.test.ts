@@ -61,14 +61,14 @@ it('a node that attests at the very moment of its ban is banned', async () => {
   let isBanned = false
   const slow: Store = {
     ...store,
-    saveAll: async (writes, writeId) => {
+    saveAll: async (writes) => {
       const node = writes.find((write) => write.kind === 'node')?.node
       if (node && !isBanned) {
         isBanned = true
         // Another process: it does not wait for this one's turn.
         await banNode({ store, pool: noPool, clock: icl.clock }, node.address, 'it lies')
       }
-      return store.saveAll(writes, writeId)
+      return store.saveAll(writes)
     },
   }
   await startIcl({ store: slow })

@@ -123,8 +123,8 @@ describe('a release', () => {
     const store = createMemoryStore()
     let away: 'node' | undefined
     // Over MongoDB the keys come first, and the node may never come.
-    const saveAll: typeof store.saveAll = async (writes, id) => {
-      if (!writes.some(({ kind }) => kind === away)) return store.saveAll(writes, id)
+    const saveAll: typeof store.saveAll = async (writes) => {
+      if (!writes.some(({ kind }) => kind === away)) return store.saveAll(writes)
       await store.saveAll(writes.filter(({ kind }) => kind === 'key'))
       throw new ProblemError('unavailable', 'away')
     }
@@ -145,11 +145,11 @@ describe('a release', () => {
     async (what) => {
       const store = createMemoryStore()
       let meanwhile: (() => Promise<unknown>) | undefined
-      const saveAll: typeof store.saveAll = async (writes, id) => {
+      const saveAll: typeof store.saveAll = async (writes) => {
         const run = writes.some(({ kind }) => kind === 'release-key') ? meanwhile : undefined
         meanwhile = run ? undefined : meanwhile
         await run?.()
-        return store.saveAll(writes, id)
+        return store.saveAll(writes)
       }
       const own = await createTestIcl({
         ...{ tpm: trustIn(vendor), store: { ...store, saveAll }, turns: manyProcesses },
@@ -178,11 +178,11 @@ describe('a release', () => {
   it('that comes while a quote is looked at refuses it, and no other wallet sees two', async () => {
     const store = createMemoryStore()
     let meanwhile: (() => Promise<unknown>) | undefined
-    const saveAll: typeof store.saveAll = async (writes, id) => {
+    const saveAll: typeof store.saveAll = async (writes) => {
       const run = writes.some(({ kind }) => kind === 'node') ? meanwhile : undefined
       meanwhile = run ? undefined : meanwhile
       await run?.()
-      return store.saveAll(writes, id)
+      return store.saveAll(writes)
     }
     const own = await createTestIcl({
       ...{ tpm: trustIn(vendor), store: { ...store, saveAll }, turns: manyProcesses },

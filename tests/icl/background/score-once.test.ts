@@ -35,9 +35,9 @@ it('of many events those are read that came since the fold, also by replicas and
         reads.push(page.since ?? 0)
         return shared.store.listReputationEvents(address, page)
       },
-      saveAll: async (writes, id) => {
+      saveAll: async (writes) => {
         const node = writes.find((write) => write.kind === 'node')
-        if (!node || !conflicts.delete(node.kind)) return shared.store.saveAll(writes, id)
+        if (!node || !conflicts.delete(node.kind)) return shared.store.saveAll(writes)
         return node
       },
     },

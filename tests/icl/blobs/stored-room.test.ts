@@ -25,9 +25,9 @@ function world() {
       seen.counts += 1
       return real.countBlobBytes(...which)
     },
-    save: async (write, id) => {
+    save: async (write) => {
       if (write.kind === 'blob' && seen.failures-- > 0) throw new Error('the store is away')
-      return real.save(write, id)
+      return real.save(write)
     },
   }
   const blobs = createStoredBlobs(store, 20 * blobBytes, clock)

@@ -13,9 +13,9 @@ describe('a replica that freezes while it says that it is there', () => {
       const clock = createVirtualClock()
       const real = createMemoryStore()
       let gate: Promise<void> | undefined
-      const save: Store['save'] = async (write, id) => {
+      const save: Store['save'] = async (write) => {
         await gate
-        return real.save(write, id)
+        return real.save(write)
       }
       const outages = createOutages({ store: { ...real, save }, clock, log })
       const ended = new AbortController()
