@@ -410,6 +410,15 @@ describe('two ICLs on one database', () => {
     expect(world.database.rows.size).toBe(0)
   })
 
+  it('one in memory that another replaced acknowledges nothing more, also not by the file alone', async () => {
+    const { world, store } = await started({ whyInMemory: 'there is no disk' })
+    world.database.owner = owner({ kind: 'memory' })
+    const saved = codeOf(save(store, '1'))
+    await world.clock.advance(1_000)
+    expect(await saved).toBe('unavailable')
+    expect(store.status()).toMatchObject({ writable: false })
+  })
+
   for (const kind of ['memory', 'shared'] as const) {
     it(`one that is silent for 20 s has no file to come back with (${kind}): the next takes over`, async () => {
       const world = worldOf({ kind })

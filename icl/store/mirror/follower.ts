@@ -77,11 +77,8 @@ export function planFor(facts: Facts, owner: Owner | undefined, isEmpty: boolean
     if (!isPrefix(facts, owner)) throw behind()
     return owner.head < facts.sent ? 'resend' : 'follow'
   }
-  if (owner && !owner.isFree) {
-    if (owner.kind === 'file') throw lockedBy(owner)
-    return 'watch'
-  }
-  if (!facts.isFilled) return 'fill'
+  if (owner?.kind === 'file' && !owner.isFree) throw lockedBy(owner)
+  if (!facts.isFilled) return owner && !owner.isFree ? 'watch' : 'fill'
   if (owner || !isEmpty) throw foreign(owner)
   return facts.sent > 0 ? 'resend' : 'follow'
 }

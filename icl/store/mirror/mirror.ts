@@ -194,7 +194,8 @@ function startWorker(options: MirrorOptions, ledger: Ledger) {
         state.refusal = undefined
         state.isFilled = true
         judged.resolve()
-        await sender.sendAll()
+        // Another owner may have it by now: barriers wait until that is known.
+        if (!(await sender.sendAll())) continue
         const isBack = !state.isFollowing
         if (isBack) log.info('The database follows')
         state.isFollowing = true

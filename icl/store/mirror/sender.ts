@@ -1,7 +1,7 @@
 import { elapsedSince, type MonotonicMs } from '../../../lib/clock.ts'
 import { errorMessage } from '../../../lib/error-message.ts'
 import { ProblemError } from '../../../lib/problem.ts'
-import { type Connecting, callerOf, connect, unavailable } from './connect.ts'
+import { type Connecting, callerOf, connect } from './connect.ts'
 import type { Mirrored, Owner } from './follower.ts'
 import type { Ledger } from './ledger.ts'
 
@@ -28,7 +28,7 @@ export function createSender(
     readonly onSent: (upTo: number) => void
   },
 ) {
-  const { follower, clock, log } = options
+  const { follower, clock } = options
   const call = callerOf(options, signal)
   let owner: Owner | undefined
   /** Up to here the database has everything, as far as this process knows. */
@@ -38,44 +38,40 @@ export function createSender(
   let [beatAt, notedAt]: (MonotonicMs | undefined)[] = []
   let notedTo = 0
   const size = createSize(options)
-  const refused = new Set<string>()
+  const refusals = createRefusals(options, ledger)
   let buried = { at: clock.monotonic(), upTo: 0, next: ledger.seq() }
-  const put = async (mine: Owner, to: number, states: readonly Mirrored[]): Promise<void> => {
+  /** False when the database has another owner, or has gone back. */
+  const put = async (mine: Owner, to: number, states: readonly Mirrored[]): Promise<boolean> => {
     announced = Math.max(announced, mine.head, to)
     const heads = { from: mine.head, to: announced }
     const at = clock.monotonic()
     if (!(await call(() => follower.put(mine, heads, states)))) {
       owner = undefined
-      throw unavailable('it has another owner, or has gone back')
+      return false
     }
-    for (const { kind, id } of states) refused.delete(`${kind} ${id}`)
+    refusals.end(states)
     size.fit(states.length, at)
     beatAt = clock.monotonic()
     owner = { ...mine, head: heads.to }
-  }
-  /** Puts a record that the database cannot have behind all others. */
-  const refuse = async (one: Mirrored, error: unknown): Promise<void> => {
-    const name = `${one.kind} ${one.id}`
-    if (!refused.has(name))
-      log.error('The database lacks a record', { name, error: errorMessage(error) })
-    refused.add(name)
-    await ledger.postpone(one)
+    return true
   }
   const sendBatch = async (mine: Owner) => {
     const { states, upTo, isLast } = ledger.take(sentTo, size.most())
     const readable = states.filter(({ error }) => error === undefined)
-    for (const one of states) if (one.error !== undefined) await refuse(one, one.error)
+    for (const one of states) if (one.error !== undefined) await refusals.note(one, one.error)
     if (upTo > mine.head || readable.length > 0 || elapsedSince(clock, beatAt) >= beatMs) {
       try {
-        await put(mine, upTo, readable)
+        if (!(await put(mine, upTo, readable))) return false
       } catch (error) {
         size.halve()
         if (isAway(error) || readable.length === 0) throw error
         for (const one of readable) {
-          await put(owner ?? mine, upTo, [one]).catch((reason: unknown) => {
+          try {
+            if (!(await put(owner ?? mine, upTo, [one]))) return false
+          } catch (reason) {
             if (isAway(reason)) throw reason
-            return refuse(one, reason)
-          })
+            await refusals.note(one, reason)
+          }
         }
       }
     }
@@ -105,23 +101,44 @@ export function createSender(
       const mine = await connect(options, ledger, signal, onWatching)
       ;[owner, sentTo, notedTo, announced] = [mine, 0, 0, mine.head]
     },
-    /** Sends what waits, once connected. Throws as `connect`. */
-    sendAll: async (): Promise<void> => {
+    /** Sends what waits, once connected; false when it has to connect again. Throws as `connect`. */
+    sendAll: async (): Promise<boolean> => {
       for (let isLast = false; owner && !isLast && !signal.aborted; ) {
         isLast = await sendBatch(owner)
         if (sentTo > notedTo && elapsedSince(clock, notedAt) >= noteEveryMs) await note()
       }
-      if (!signal.aborted) await sweep()
+      if (owner && !signal.aborted) await sweep()
+      return owner !== undefined
     },
     /** The number up to which the database has everything. */
     sentTo: (): number => sentTo,
     /** How many records the database refuses. */
-    countRefused: (): number => refused.size,
+    countRefused: refusals.count,
     /** Gives the database back, once it has everything. */
     release: async (): Promise<void> => {
       await note()
       const mine = owner
       if (mine) await callerOf(options)(() => follower.claim(mine, { ...mine, isFree: true }))
+    },
+  }
+}
+
+/** The records that the database cannot have. */
+function createRefusals({ log }: Connecting, ledger: Ledger) {
+  const refused = new Set<string>()
+  const nameOf = ({ kind, id }: Mirrored) => `${kind} ${id}`
+  return {
+    count: () => refused.size,
+    end: (states: readonly Mirrored[]): void => {
+      for (const one of states) refused.delete(nameOf(one))
+    },
+    /** Puts a record behind all others. */
+    note: async (one: Mirrored, error: unknown): Promise<void> => {
+      const name = nameOf(one)
+      if (!refused.has(name))
+        log.error('The database lacks a record', { name, error: errorMessage(error) })
+      refused.add(name)
+      await ledger.postpone(one)
     },
   }
 }
