@@ -45,7 +45,7 @@ export function createMemoryDatabase(): MemoryDatabase {
       },
       put: async (mine, { from, to }, states) => {
         const { owner } = database
-        if (!owner || !isMine(mine) || owner.head < from || owner.head > to) return false
+        if (!owner || owner.isFree || !isMine(mine) || owner.head < from || owner.head > to) return false
         database.owner = { ...owner, head: to, beats: owner.beats + 1 }
         for (const state of states) {
           const refusal = database.refuses(state)

@@ -419,6 +419,14 @@ describe('two ICLs on one database', () => {
     expect(store.status()).toMatchObject({ writable: false })
   })
 
+  it('one that was freed while it was cut off claims its database before it writes there again', async () => {
+    const { world, store } = await started()
+    world.database.owner = { ...owner(), ...world.database.owner, isFree: true }
+    await world.clock.until(save(store, '1'))
+    expect(world.database.owner).toMatchObject({ name: 'a', isFree: false })
+    expect(tierIn(world, '1')).toBe(0)
+  })
+
   for (const kind of ['memory', 'shared'] as const) {
     it(`one that is silent for 20 s has no file to come back with (${kind}): the next takes over`, async () => {
       const world = worldOf({ kind })

@@ -129,6 +129,15 @@ describe('a MongoDB that follows a file', () => {
     expect(await follower.claim(known, owner)).toBe(false)
   })
 
+  it('takes nothing from an owner that was freed, until it claims the database anew', async () => {
+    const follower = followerOf(url)
+    await follower.claim(undefined, owner)
+    await follower.claim(await follower.owner(), { ...owner, isFree: true })
+    expect(await follower.put(owner, everything, [])).toBe(false)
+    expect(await follower.claim(await follower.owner(), owner)).toBe(true)
+    expect(await follower.put(owner, everything, [])).toBe(true)
+  })
+
   it('comes to have what the file has after answers are lost, calls cut, swallowed and late', {
     timeout: 300_000,
   }, async () => {

@@ -38,7 +38,7 @@ export interface Follower {
   claim(before: Owner | undefined, next: Owner): Promise<boolean>
   /**
    * Takes each state unless it has a higher number of that record, even when the record is gone. First notes that it may have numbers up
-   * to `to`. Returns false when the owner is another, or its head is not between `from` and `to`: then no state is taken.
+   * to `to`. Returns false when the owner is another or free, or its head is not between `from` and `to`: then no state is taken.
    */
   put(
     owner: Owner,

@@ -45,12 +45,15 @@ export function ownersOf({ run }: MongoConnection) {
           throw error
         }
       }),
-    /** Notes that an owner runs, and that the database may have numbers up to `to`; false when it is another's. */
+    /** Notes that an owner runs, and that the database may have numbers up to `to`; false when it is another's or free. */
     beat: ({ file, mark }: Owner, heads?: { from: number; to: number }): Promise<boolean> =>
       run(async ({ owners }) => {
         const range = heads && { head: { $gte: heads.from, $lte: heads.to } }
         const update = { ...(heads && { $set: { head: heads.to } }), $inc: { beats: 1 } }
-        const done = await owners.updateOne({ _id: ownerId, file, mark, ...range }, update)
+        const done = await owners.updateOne(
+          { _id: ownerId, file, mark, isFree: false, ...range },
+          update,
+        )
         return done.matchedCount > 0
       }),
   }
