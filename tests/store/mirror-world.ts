@@ -39,9 +39,13 @@ export function createMemoryDatabase(): MemoryDatabase {
     follower: {
       owner: async () => database.owner,
       claim: async (before, next) => {
-        if (before ? !isMine(before) : database.owner) return false
+        if (before ? !isMine(before) || before.beats !== database.owner?.beats : database.owner)
+          return false
         database.owner = next
         return true
+      },
+      release: async (mine) => {
+        if (database.owner && isMine(mine)) database.owner = { ...database.owner, isFree: true }
       },
       put: async (mine, { from, to }, states) => {
         const { owner } = database

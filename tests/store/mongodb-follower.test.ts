@@ -125,7 +125,10 @@ describe('a MongoDB that follows a file', () => {
     expect(await follower.put(owner, { from: 0, to: 8 }, [])).toBe(false)
     expect(await follower.owner()).toMatchObject({ file: 'f', head: 9, beats: 1 })
     const known = await follower.owner()
-    expect(await follower.claim(known, second)).toBe(true)
+    await follower.put(owner, { from: 9, to: 9 }, [])
+    // It runs: it has beaten since.
+    expect(await follower.claim(known, second)).toBe(false)
+    expect(await follower.claim(await follower.owner(), second)).toBe(true)
     expect(await follower.claim(known, owner)).toBe(false)
   })
 

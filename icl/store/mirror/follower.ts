@@ -34,8 +34,10 @@ export type Owner = {
 /** A database that follows a file. Its calls throw ProblemError `unavailable` while it is away, and may be repeated. */
 export interface Follower {
   owner(): Promise<Owner | undefined>
-  /** Replaces the owner, unless it is another than `before` by now: then false. */
+  /** Replaces the owner, unless it is another than `before` by now, or has beaten since: then false. */
   claim(before: Owner | undefined, next: Owner): Promise<boolean>
+  /** Marks the database as free, unless its owner is another. */
+  release(owner: Owner): Promise<void>
   /**
    * Takes each state unless it has a higher number of that record, even when the record is gone. First notes that it may have numbers up
    * to `to`. Returns false when the owner is another or free, or its head is not between `from` and `to`: then no state is taken.

@@ -118,7 +118,7 @@ export function createSender(
     release: async (): Promise<void> => {
       await note()
       const mine = owner
-      if (mine) await callerOf(options)(() => follower.claim(mine, { ...mine, isFree: true }))
+      if (mine) await callerOf(options)(() => follower.release(mine))
     },
   }
 }

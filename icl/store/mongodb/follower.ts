@@ -25,7 +25,7 @@ export function ownersOf({ run }: MongoConnection) {
       const { _id, ...owner } = found
       return owner
     },
-    /** Replaces the owner; false when it is another than `before` by now. */
+    /** Replaces the owner; false when it is another than `before` by now, or has beaten since. */
     claim: (before: Owner | undefined, next: Owner): Promise<boolean> =>
       run(async ({ owners }, attempt) => {
         const isMine = async () => {
@@ -33,8 +33,8 @@ export function ownersOf({ run }: MongoConnection) {
           return attempt > 1 && (await owners.findOne({ _id: ownerId, file, mark })) !== null
         }
         if (before) {
-          const { file, mark } = before
-          const done = await owners.updateOne({ _id: ownerId, file, mark }, { $set: next })
+          const { file, mark, beats } = before
+          const done = await owners.updateOne({ _id: ownerId, file, mark, beats }, { $set: next })
           return done.matchedCount > 0 || isMine()
         }
         try {
@@ -44,6 +44,11 @@ export function ownersOf({ run }: MongoConnection) {
           if (error instanceof MongoServerError && error.code === duplicateKey) return isMine()
           throw error
         }
+      }),
+    /** Marks the database as free, unless its owner is another. */
+    release: ({ file, mark }: Owner) =>
+      run(async ({ owners }) => {
+        await owners.updateOne({ _id: ownerId, file, mark }, { $set: { isFree: true } })
       }),
     /** Notes that an owner runs, and that the database may have numbers up to `to`; false when it is another's or free. */
     beat: ({ file, mark }: Owner, heads?: { from: number; to: number }): Promise<boolean> =>
