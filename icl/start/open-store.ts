@@ -13,7 +13,7 @@ import { openShared } from './open-shared.ts'
 import type { Settings } from './settings.ts'
 
 /**
- * Opens the store that a database URL names: `memory:`, `sqlite:FILE` or `mongodb://...`. A `guest` shares it with a running ICL. Throws
+ * Opens the store that a database URL names: `memory:`, `sqlite:FILE` or `mongodb://...`, for commands of the operator. A `guest` shares a file with a running ICL. Throws
  * SvcError `store-unavailable`, or another `store-...` that says what is wrong with a file.
  */
 export async function openStore(
@@ -31,7 +31,7 @@ export async function openStore(
       import('../store/mongodb/shared.ts'),
     ])
     const mongo = { url, clock, random, log: options.log }
-    return openMongoStore(mongo, options.guest ? createSharedStore(mongo, true) : undefined)
+    return openMongoStore(mongo, createSharedStore(mongo, true))
   }
   throw new SvcError('store-unavailable', `There is no store for ${new URL(url).protocol}`, {
     hint: 'SVC_ICL_DATABASE_URL has to be memory:, sqlite:FILE or mongodb://...',

@@ -2,6 +2,7 @@ import { MongoClient } from 'mongodb'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { Owner } from '../../icl/store/mirror/follower.ts'
 import { openMirror } from '../../icl/store/mirror/mirror.ts'
+import { openStore } from '../../icl/start/open-store.ts'
 import { createMongoFollower } from '../../icl/store/mongodb/follower.ts'
 import { createSharedStore } from '../../icl/store/mongodb/shared.ts'
 import { createMongoStore } from '../../icl/store/mongodb/store.ts'
@@ -199,6 +200,24 @@ describe('a MongoDB that follows a file', () => {
   })
   const createdShared = (isGuest = false) =>
     opening(createSharedStore({ url, clock, random }, isGuest))
+
+  it('takes nothing from a guest once the owner has stopped, as its file would lack that, until it is unlocked', {
+    timeout: 120_000,
+  }, async () => {
+    const follower = followerOf(url)
+    await follower.claim(undefined, owner)
+    const gone = { kind: 'job', id: jobOf('1').id, seq: 1, record: undefined } as const
+    await follower.put(owner, everything, [gone])
+    await follower.release(owner)
+    const guest = opening(await openStore(url))
+    const restore = () => guest.restore({ kind: 'job', job: jobOf('1'), version: 1 })
+    expect(await codeOf(restore())).toBe('store-locked')
+    expect(await createdShared(true).unlock()).toBe('f')
+    expect(await restore()).toBe(true)
+    // The file has another past by now.
+    expect(await follower.owner()).toMatchObject({ file: 'shared', name: 'f', isFree: true })
+    expect(await createdShared(true).unlock()).toBeUndefined()
+  })
 
   it('is shared once the owner of its file has stopped', async () => {
     const mirror = await mirrorOf(url)

@@ -28,11 +28,13 @@ export type SharedStore = Store & {
   /** Throws SvcError `store-locked` while an ICL has the database alone. */
   look(): Promise<void>
   /**
-   * Frees the database of an ICL that will not come back with its file. Returns the name of that file; undefined when no ICL has the
-   * database alone. Throws SvcError `store-in-use` while the ICL runs. Takes 20 s.
+   * Frees the database of an ICL that will not come back with its file: from now on it is refused. Returns the name of that file;
+   * undefined when no ICL has the database alone. Throws SvcError `store-in-use` while the ICL runs. Takes 20 s.
    */
   unlock(): Promise<string | undefined>
 }
+
+const isAlone = ({ kind }: Owner): boolean => kind !== 'shared'
 
 /** Looks whether an ICL has a database alone, and throws SvcError `store-locked` then. Takes part in the database unless it is a guest's. */
 function lookAfter(connection: MongoConnection, isGuest: boolean): () => Promise<void> {
@@ -40,10 +42,12 @@ function lookAfter(connection: MongoConnection, isGuest: boolean): () => Promise
   return async () => {
     if (!isGuest && (await beat(shared))) return
     const owner = await find()
-    if (owner && !owner.isFree && owner.kind !== 'shared') throw lockedBy(owner)
-    if (isGuest) return
+    // A file comes back after a stop, and would lack what a guest saves.
+    const isKept = owner && isAlone(owner) && (!owner.isFree || (isGuest && owner.kind === 'file'))
+    if (isKept) throw lockedBy(owner)
     // Those who share it know no rows of records that are gone.
     await sweep(connection, Number.MAX_SAFE_INTEGER, 'gone')
+    if (isGuest) return
     const next = { ...shared, head: owner?.head ?? 0, beats: (owner?.beats ?? 0) + 1 }
     const isMine = (await claim(owner, next)) || (await beat(shared))
     if (!isMine) throw lockedBy((await find()) ?? shared)
@@ -103,10 +107,10 @@ export function createSharedStore(options: MongoOptions, isGuest = false): Share
 async function unlock(connection: MongoConnection, clock: Clock): Promise<string | undefined> {
   const { owner: find, claim } = ownersOf(connection)
   const owner = await find()
-  if (!owner || owner.isFree || owner.kind === 'shared') return undefined
-  await clock.sleep(watchMs)
-  const now = await find()
-  if (now?.beats === owner.beats && (await claim(now, { ...now, isFree: true }))) return owner.name
+  if (!owner || !isAlone(owner)) return undefined
+  if (!owner.isFree) await clock.sleep(watchMs)
+  const { name, head, beats } = owner
+  if (await claim(owner, { ...shared, name, head, beats, isFree: true })) return name
   throw new SvcError('store-in-use', `An ICL (${owner.name}) uses the database`, {
     hint: 'Stop it. A stop in order gives the database back.',
   })
