@@ -320,6 +320,24 @@ describe('a database that is not as the file left it', () => {
     expect(world.database.find('blob', 'c')).toBeUndefined()
   })
 
+  it('keeps the older state of a record that it refuses', async () => {
+    const { world, store } = await started()
+    await world.clock.until(save(store, '1', { minTier: 2 }))
+    await world.clock.until(save(store, '2'))
+    const { owner: backup } = world.database
+    await world.clock.until(save(store, '1', { minTier: 3 }))
+    await world.clock.until(store.close())
+    world.database.owner = backup
+    world.database.refuses = ({ id }) => (id === jobOf('1').id ? new TypeError('large') : undefined)
+    const next = await world.start()
+    await world.clock.advance(2_000)
+    expect(next.status().reasons.join()).toContain('refuses 1')
+    expect(tierIn(world, '1')).toBe(3)
+    world.database.refuses = () => undefined
+    await world.clock.advance(70_000)
+    expect(next.status()).toEqual(follows)
+  })
+
   it('gets everything when it is empty', async () => {
     const { world, store } = await started()
     await world.clock.until(save(store, '1'))

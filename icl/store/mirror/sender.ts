@@ -84,9 +84,11 @@ export function createSender(
     await ledger.noteSent(sentTo)
   }
   /** Deletes in the database what is gone, once it was sent. */
-  const sweep = async () => {
+  const sweep = async (mine: Owner) => {
     const below = ledger.sweepsBelow()
-    if (below !== undefined) {
+    // What it refuses may have its last good state there.
+    if (below !== undefined && refusals.count() === 0) {
+      if (!(await put(mine, mine.head, []))) return
       await call(() => follower.sweep(below, 'all'))
       await ledger.noteSwept()
     }
@@ -107,7 +109,7 @@ export function createSender(
         isLast = await sendBatch(owner)
         if (sentTo > notedTo && elapsedSince(clock, notedAt) >= noteEveryMs) await note()
       }
-      if (owner && !signal.aborted) await sweep()
+      if (owner && !signal.aborted) await sweep(owner)
       return owner !== undefined
     },
     /** The number up to which the database has everything. */
