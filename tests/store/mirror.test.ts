@@ -102,6 +102,28 @@ describe('a store whose database follows', () => {
     expect(store.status()).toEqual(follows)
   })
 
+  it('does not wait for a change of others that its file then refuses', async () => {
+    const full = { code: 'ERR_SQLITE_ERROR', errcode: 13 }
+    for (let hops = 0; hops < 9; hops++) {
+      const { world, store } = await started()
+      const { db } = world.file
+      const exec = db.exec.bind(db)
+      let commits = 0
+      const saveLater = async () => {
+        for (let hop = 0; hop < hops; hop++) await Promise.resolve()
+        await store.save({ kind: 'event', event: eventOf('e', 1) })
+      }
+      db.exec = (sql) => {
+        if (sql === 'COMMIT' && ++commits === 2) throw Object.assign(new Error('is full'), full)
+        exec(sql)
+        if (sql === 'COMMIT' && commits === 1) void saveLater()
+      }
+      await world.clock.until(save(store, '1'))
+      expect(commits).toBeGreaterThan(1)
+      expect(tierIn(world, '1')).toBe(0)
+    }
+  })
+
   it('sends what another process changed in the file within seconds', async () => {
     const { world, store } = await started()
     await world.clock.until(save(store, '1'))

@@ -114,8 +114,10 @@ export async function openMirror(options: MirrorOptions): Promise<Store> {
       barrier: () => {
         const inFile = ahead.commits.barrier()
         return async () => {
+          // Read before: later ones may be of changes that the file then refuses.
+          const seq = ledger.seq()
           await inFile()
-          await worker.reached(ledger.seq())
+          await worker.reached(seq)
           check()
         }
       },
