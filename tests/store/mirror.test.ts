@@ -184,10 +184,32 @@ describe('a store whose database follows', () => {
     expect(store.status()).toMatchObject({ connected: true, writable: true })
     expect(store.status().reasons).toEqual([expect.stringContaining('refuses 1 records')])
     expect(world.logged.join()).toContain('too large')
+    const calls = () => world.connection.calls
+    const before = calls()
+    for (let count = 0; count < 50; count++) {
+      await world.clock.until(save(store, '2', { minTier: count % 3 }))
+    }
+    expect(calls() - before).toBeLessThan(60)
     world.database.refuses = () => undefined
-    await world.clock.advance(2_000)
+    await world.clock.advance(62_000)
     expect(tierIn(world, '1')).toBe(0)
     expect(store.status()).toEqual(follows)
+  })
+
+  it('ends its round when the database refuses more records than one call has', async () => {
+    const { world, store } = await started()
+    world.database.refuses = ({ kind }) => (kind === 'event' ? new TypeError('full') : undefined)
+    for (let count = 0; count < 250; count++) {
+      await store.save({ kind: 'event', event: eventOf(`e${count}`, 1) })
+    }
+    await world.clock.advance(2_000)
+    expect(world.connection.calls).toBeLessThan(270)
+    await world.clock.until(store.close())
+    expect(world.logged.join()).toContain('{"records":250}')
+    world.database.refuses = () => undefined
+    await world.start()
+    await world.clock.advance(2_000)
+    expect(world.database.rows.size).toBe(250)
   })
 
   it('takes no older state that arrives late, even of a record that is gone, and forgets its number hours later', async () => {

@@ -26,13 +26,14 @@ const tables = `
   CREATE TABLE mirror_numbers (seq INTEGER NOT NULL, sent INTEGER NOT NULL) STRICT;
   INSERT INTO mirror_numbers VALUES (0, 0);
   CREATE TABLE unsent (
-    kind TEXT NOT NULL, id TEXT NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (kind, id)
+    kind TEXT NOT NULL, id TEXT NOT NULL, seq INTEGER NOT NULL, refused INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (kind, id)
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX unsent_by_seq ON unsent (seq);
 `
 const next = 'UPDATE mirror_numbers SET seq = seq + 1'
 const note = (kind: string, id: string) => `
-  INSERT INTO unsent SELECT ${kind}, ${id}, seq FROM mirror_numbers WHERE true
+  INSERT INTO unsent (kind, id, seq) SELECT ${kind}, ${id}, seq FROM mirror_numbers WHERE true
   ON CONFLICT DO UPDATE SET seq = excluded.seq`
 const triggers = kinds.flatMap((kind) =>
   (['INSERT', 'UPDATE', 'DELETE'] as const).map((change) => {
@@ -46,7 +47,7 @@ const triggers = kinds.flatMap((kind) =>
 const noteAll = kinds.map((kind) => {
   const [table, id] = ids[kind]
   return `
-    INSERT INTO unsent
+    INSERT INTO unsent (kind, id, seq)
       SELECT '${kind}', ${id}, (SELECT seq FROM mirror_numbers) + row_number() OVER () FROM ${table} WHERE true
       ON CONFLICT DO UPDATE SET seq = excluded.seq;
     UPDATE mirror_numbers SET seq = max(seq, coalesce((SELECT max(seq) FROM unsent), 0));`
@@ -79,6 +80,7 @@ export function openLedger(store: SqliteStore, mark: string, newId: string) {
       // A file that was in use before has to be sent as a whole, and is not filled.
       db.exec("INSERT INTO mirror_state SELECT 'filled', '' WHERE EXISTS (SELECT 1 FROM unsent)")
     }
+    db.exec('UPDATE unsent SET refused = 0')
     const add = db.prepare(
       'INSERT INTO mirror_marks (mark, since) SELECT ?, seq FROM mirror_numbers',
     )
@@ -125,7 +127,8 @@ function sending(store: SqliteStore) {
     kinds.map((kind) => [kind, db.prepare(`${recordQueries[kind]} WHERE ${ids[kind][1]} = ?`)]),
   ) as Record<Kind, ReturnType<typeof db.prepare>>
   const number = db.prepare('SELECT seq FROM mirror_numbers')
-  const remove = db.prepare('DELETE FROM unsent WHERE seq <= ?')
+  const remove = db.prepare('DELETE FROM unsent WHERE seq <= ? AND refused = 0')
+  const setRefused = db.prepare('UPDATE unsent SET refused = ? WHERE kind = ? AND id = ?')
   const noteSent = db.prepare('UPDATE mirror_numbers SET sent = max(sent, ?)')
   const again = db.prepare(note('?', '?'))
   const waiting = db.prepare('SELECT count(*) AS n FROM unsent WHERE seq > ?')
@@ -178,11 +181,16 @@ function sending(store: SqliteStore) {
         remove.run(upTo)
         noteSent.run(upTo)
       }),
-    /** Has a record sent again, after all others. */
-    postpone: ({ kind, id }: Mirrored): Promise<void> =>
+    /** Keeps a record as unsent that the database refuses, until it takes it. */
+    refuse: ({ kind, id }: Mirrored, isRefused: boolean): Promise<void> =>
+      store.transactSoon(() => void setRefused.run(Number(isRefused), kind, id)),
+    /** Has records sent again, after all others. */
+    postpone: (states: Iterable<Mirrored>): Promise<void> =>
       store.transactSoon(() => {
-        db.exec(next)
-        again.run(kind, id)
+        for (const { kind, id } of states) {
+          db.exec(next)
+          again.run(kind, id)
+        }
       }),
     /** How many records wait after a number. */
     countWaiting: (after: number): number => numberOf(waiting.get(after) ?? {}, 'n'),

@@ -251,10 +251,11 @@ type Worker = ReturnType<typeof startWorker>
 /** Sends the rest, within some seconds, and gives the database back. */
 async function leave(worker: Worker, ledger: Ledger, { log, whyInMemory }: MirrorOptions) {
   await worker.reached(ledger.seq(), flushMs)
-  const isDone = worker.state.isFollowing && worker.sentTo() >= ledger.seq()
+  const refused = worker.countRefused()
+  const isDone = worker.state.isFollowing && refused === 0 && worker.sentTo() >= ledger.seq()
   await worker.stop()
   if (isDone) return worker.release().catch(() => {})
-  const waiting = ledger.countWaiting(worker.sentTo())
+  const waiting = ledger.countWaiting(worker.sentTo()) + refused
   if (waiting === 0) return
   const end = whyInMemory === undefined ? 'wait in the file for the next start' : 'are lost'
   log.warn(`The database lacks records, which ${end}`, { records: waiting })

@@ -13,6 +13,8 @@ const noteEveryMs = 1_000
 /** The records of one call: so many at most, and as many as the database does in about a second, so that none is given up. */
 const mostAtOnce = 200
 const callTakesMs = 1_000
+/** How soon a record that the database refuses is sent again. */
+const tryAgainMs = 60_000
 
 /** Makes a sender. Calls `onSent` with each number up to which the database has everything. */
 export function createSender(
@@ -49,7 +51,7 @@ export function createSender(
       owner = undefined
       return false
     }
-    refusals.end(states)
+    await refusals.end(states)
     size.fit(states.length, at)
     beatAt = clock.monotonic()
     owner = { ...mine, head: heads.to }
@@ -105,6 +107,7 @@ export function createSender(
     },
     /** Sends what waits, once connected; false when it has to connect again. Throws as `connect`. */
     sendAll: async (): Promise<boolean> => {
+      await refusals.retry()
       for (let isLast = false; owner && !isLast && !signal.aborted; ) {
         isLast = await sendBatch(owner)
         if (sentTo > notedTo && elapsedSince(clock, notedAt) >= noteEveryMs) await note()
@@ -126,21 +129,27 @@ export function createSender(
 }
 
 /** The records that the database cannot have. */
-function createRefusals({ log }: Connecting, ledger: Ledger) {
-  const refused = new Set<string>()
+function createRefusals({ clock, log }: Connecting, ledger: Ledger) {
+  const refused = new Map<string, Mirrored>()
+  let triedAt = clock.monotonic()
   const nameOf = ({ kind, id }: Mirrored) => `${kind} ${id}`
   return {
     count: () => refused.size,
-    end: (states: readonly Mirrored[]): void => {
-      for (const one of states) refused.delete(nameOf(one))
+    end: async (states: readonly Mirrored[]): Promise<void> => {
+      for (const one of states) if (refused.delete(nameOf(one))) await ledger.refuse(one, false)
     },
-    /** Puts a record behind all others. */
+    /** Has all sent again when it is time. */
+    retry: async (): Promise<void> => {
+      if (elapsedSince(clock, triedAt) < tryAgainMs) return
+      triedAt = clock.monotonic()
+      if (refused.size > 0) await ledger.postpone(refused.values())
+    },
     note: async (one: Mirrored, error: unknown): Promise<void> => {
       const name = nameOf(one)
       if (!refused.has(name))
         log.error('The database lacks a record', { name, error: errorMessage(error) })
-      refused.add(name)
-      await ledger.postpone(one)
+      refused.set(name, one)
+      await ledger.refuse(one, true)
     },
   }
 }
