@@ -102,6 +102,34 @@ describe('a store whose database follows', () => {
     expect(store.status()).toEqual(follows)
   })
 
+  it('waits again for a database that was too slow only once it answers within a second', async () => {
+    const world = createMirrorWorld()
+    const { put } = world.database.follower
+    let takesMs = 0
+    world.database.follower.put = async (...args) => {
+      await world.clock.sleep(takesMs)
+      return put(...args)
+    }
+    const store = await world.start()
+    const tookMs = async () => {
+      const at = world.clock.now()
+      await world.clock.until(save(store, '1'))
+      return world.clock.now() - at
+    }
+    await world.clock.advance(2_000)
+    takesMs = 5_500
+    expect(await tookMs()).toBe(5_000)
+    for (let count = 0; count < 5; count++) {
+      await world.clock.advance(7_000)
+      expect(await tookMs()).toBeLessThan(600)
+    }
+    expect(store.status().reasons.join()).toContain('slow')
+    takesMs = 100
+    await world.clock.advance(20_000)
+    expect(await tookMs()).toBe(100)
+    expect(store.status()).toEqual(follows)
+  })
+
   it('does not wait for a change of others that its file then refuses', async () => {
     const full = { code: 'ERR_SQLITE_ERROR', errcode: 13 }
     for (let hops = 0; hops < 9; hops++) {

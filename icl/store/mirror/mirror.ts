@@ -198,11 +198,13 @@ function startWorker(options: MirrorOptions, ledger: Ledger) {
         judged.resolve()
         // Another owner may have it by now: barriers wait until that is known.
         if (!(await sender.sendAll())) continue
-        const isBack = !state.isFollowing
-        if (isBack) log.info('The database follows')
-        state.isFollowing = true
-        state.trouble = ''
         pauseMs = firstPauseMs
+        const isBack = !state.isFollowing && sender.isQuick()
+        if (isBack) {
+          log.info('The database follows')
+          state.isFollowing = true
+          state.trouble = ''
+        }
         // No barrier waits for what came in before it was back.
         if (!isBack) await waiters.idle(clock, lookMs, stop.signal)
       } catch (error) {

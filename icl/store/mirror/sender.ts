@@ -39,6 +39,7 @@ export function createSender(
   let announced = 0
   let [beatAt, notedAt]: (MonotonicMs | undefined)[] = []
   let notedTo = 0
+  let tookMs = 0
   const size = createSize(options)
   const refusals = createRefusals(options, ledger)
   let buried = { at: clock.monotonic(), upTo: 0, next: ledger.seq() }
@@ -47,7 +48,10 @@ export function createSender(
     announced = Math.max(announced, mine.head, to)
     const heads = { from: mine.head, to: announced }
     const at = clock.monotonic()
-    if (!(await call(() => follower.put(mine, heads, states)))) {
+    const isMine = await call(() => follower.put(mine, heads, states)).finally(() => {
+      tookMs = elapsedSince(clock, at)
+    })
+    if (!isMine) {
       owner = undefined
       return false
     }
@@ -103,7 +107,7 @@ export function createSender(
     connect: async (): Promise<void> => {
       if (owner) return
       const mine = await connect(options, ledger, signal, onWatching)
-      ;[owner, sentTo, notedTo, announced] = [mine, 0, 0, mine.head]
+      ;[owner, sentTo, notedTo, announced, tookMs] = [mine, 0, 0, mine.head, 0]
     },
     /** Sends what waits, once connected; false when it has to connect again. Throws as `connect`. */
     sendAll: async (): Promise<boolean> => {
@@ -117,6 +121,8 @@ export function createSender(
     },
     /** The number up to which the database has everything. */
     sentTo: (): number => sentTo,
+    /** True when the database answered the last call within a second. */
+    isQuick: (): boolean => tookMs <= callTakesMs,
     /** How many records the database refuses. */
     countRefused: refusals.count,
     /** Gives the database back, once it has everything. */
