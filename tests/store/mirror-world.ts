@@ -49,7 +49,8 @@ export function createMemoryDatabase(): MemoryDatabase {
       },
       put: async (mine, { from, to }, states) => {
         const { owner } = database
-        if (!owner || owner.isFree || !isMine(mine) || owner.head < from || owner.head > to) return false
+        if (!owner || owner.isFree || !isMine(mine) || owner.head < from || owner.head > to)
+          return false
         database.owner = { ...owner, head: to, beats: owner.beats + 1 }
         for (const state of states) {
           const refusal = database.refuses(state)
@@ -59,10 +60,14 @@ export function createMemoryDatabase(): MemoryDatabase {
         }
         return true
       },
-      sweep: async (upTo, which) => {
+      sweep: async function* (upTo) {
         for (const [name, row] of rows) {
-          if (row.seq <= upTo && (which === 'all' || !row.record)) rows.delete(name)
+          if (row.seq <= upTo) rows.delete(name)
+          yield
         }
+      },
+      forget: async (upTo) => {
+        for (const [name, row] of rows) if (row.seq <= upTo && !row.record) rows.delete(name)
       },
       scan: async function* () {
         for (const { record } of [...rows.values()]) if (record) yield decoded(record)
@@ -166,6 +171,10 @@ export function createMirrorWorld(clock: VirtualClock = createVirtualClock()) {
         ...changes,
         follower: {
           ...connection.store,
+          sweep: async function* (upTo) {
+            await connection.store.owner()
+            yield* { ...database.follower, ...changes.follower }.sweep(upTo)
+          },
           scan: async function* () {
             for await (const record of database.follower.scan()) {
               await connection.store.owner()

@@ -392,6 +392,37 @@ describe('a database that is not as the file left it', () => {
     expect(world.database.find('blob', 'c')).toBeUndefined()
   })
 
+  it('deletes rows page by page, in as much time as that takes', async () => {
+    const { world, store } = await started()
+    for (const id of ['a', 'b', 'c', 'd']) {
+      await store.save({ kind: 'event', event: eventOf(id, 1) })
+    }
+    await world.clock.until(store.close())
+    world.database.owner = { ...owner(), ...world.database.owner, head: 0 }
+    world.database.rows.set('event:old', { kind: 'event', id: 'old', seq: 1, record: undefined })
+    const { sweep } = world.database.follower
+    world.database.follower.sweep = async function* (upTo) {
+      for await (const _ of sweep(upTo)) yield world.clock.sleep(4_000)
+    }
+    await world.start()
+    await world.clock.advance(60_000)
+    expect(world.database.rows.has('event:old')).toBe(false)
+    expect(world.logged.join()).not.toContain('no answer')
+  })
+
+  it('still follows when what is gone cannot be deleted there', async () => {
+    const world = createMirrorWorld()
+    let calls = 0
+    world.database.follower.forget = async () => {
+      calls++
+      throw new Error('too slow')
+    }
+    await world.start()
+    await world.clock.advance(3 * hourMs)
+    expect(calls).toBe(3)
+    expect(world.logged.join()).not.toContain('goes on without')
+  })
+
   it('keeps the older state of a record that it refuses', async () => {
     const { world, store } = await started()
     await world.clock.until(save(store, '1', { minTier: 2 }))

@@ -1,8 +1,8 @@
 import { MongoClient } from 'mongodb'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { openStore } from '../../icl/start/open-store.ts'
 import type { Owner } from '../../icl/store/mirror/follower.ts'
 import { openMirror } from '../../icl/store/mirror/mirror.ts'
-import { openStore } from '../../icl/start/open-store.ts'
 import { createMongoFollower } from '../../icl/store/mongodb/follower.ts'
 import { createSharedStore } from '../../icl/store/mongodb/shared.ts'
 import { createMongoStore } from '../../icl/store/mongodb/store.ts'
@@ -83,12 +83,16 @@ describe('a MongoDB that follows a file', () => {
     expect(await direct.findKey('k', 0)).toBe('five')
     // The number of one that is there again stays.
     await put(state(6))
-    await follower.sweep(5, 'gone')
+    await follower.forget(5)
     await put(state(5, key('five')))
     expect(await direct.findKey('k', 0)).toBeUndefined()
-    await follower.sweep(6, 'gone')
-    const client = opening(new MongoClient(url))
-    expect(await client.db().collection('keys').countDocuments()).toBe(0)
+    await follower.forget(6)
+    const keys = opening(new MongoClient(url)).db().collection('keys')
+    expect(await keys.countDocuments()).toBe(0)
+    await direct.save({ kind: 'key', key: 'of others', value: 'v', now: 0, expiresAt: 9 })
+    await put(...Array.from({ length: 250 }, (_, n) => ({ ...state(n + 7), id: `${n}` })))
+    await Array.fromAsync(follower.sweep(246))
+    expect(await keys.countDocuments()).toBe(10)
   })
 
   it('shows nothing of a record that is gone to those who read it', async () => {

@@ -2,7 +2,6 @@ import type { Clock } from '../../../lib/clock.ts'
 import { withDeadline } from '../../../lib/deadline.ts'
 import { ProblemError } from '../../../lib/problem.ts'
 import type { Log } from '../../telemetry/log.ts'
-import type { StoreRecord } from '../store.ts'
 import { type Follower, lockedBy, type Owner, type Plan, planFor, watchMs } from './follower.ts'
 import type { Ledger } from './ledger.ts'
 
@@ -33,6 +32,19 @@ export const callerOf =
     return withDeadline(clock, callMs, signal, late, work)
   }
 
+/** Yields what a call yields, each within the time of one call, however much there is. */
+export async function* inTime<T>(
+  call: ReturnType<typeof callerOf>,
+  all: AsyncIterable<T>,
+): AsyncGenerator<T> {
+  const items = all[Symbol.asyncIterator]()
+  for (;;) {
+    const { done, value } = await call(() => items.next())
+    if (done) return
+    yield value
+  }
+}
+
 /**
  * Makes this process the owner of the database, and fills the file or prepares to send everything where that is needed. Calls
  * `onWatching` when it has to see first whether another owner runs. Throws SvcError when it may not, ProblemError while the database is away.
@@ -45,20 +57,8 @@ export async function connect(
 ): Promise<Owner> {
   const { follower, log } = options
   const call = callerOf(options, signal)
-  /** Each record has to come in time, however many there are. */
-  async function* scanned(): AsyncGenerator<StoreRecord> {
-    const records = follower.scan()[Symbol.asyncIterator]()
-    for (;;) {
-      const { done, value } = await call(() => records.next())
-      if (done) return
-      signal.throwIfAborted()
-      yield value
-    }
-  }
-  const isEmpty = async () => {
-    for await (const _ of scanned()) return false
-    return true
-  }
+  const scanned = () => inTime(call, follower.scan())
+  const isEmpty = async () => (await scanned().next()).done === true
   const decide = async (found: Owner | undefined): Promise<Plan> => {
     const plan = planFor(ledger.facts(), found, found === undefined && (await isEmpty()))
     if (plan !== 'watch' || !found) return plan

@@ -47,8 +47,10 @@ export interface Follower {
     heads: { readonly from: number; readonly to: number },
     states: readonly Mirrored[],
   ): Promise<boolean>
-  /** Deletes rows with numbers up to one, or without: all of them, or those of records that are gone. */
-  sweep(upTo: number, which: 'all' | 'gone'): Promise<void>
+  /** Deletes rows with numbers up to one, or without, page by page: yields after each. */
+  sweep(upTo: number): AsyncIterable<void>
+  /** Deletes rows of records that are gone, with numbers up to one. */
+  forget(upTo: number): Promise<void>
   scan(): AsyncIterable<StoreRecord>
   /** Ends the calls under way, and connects anew for the next one. */
   drop(): void

@@ -1,7 +1,7 @@
 import { elapsedSince, type MonotonicMs } from '../../../lib/clock.ts'
 import { errorMessage } from '../../../lib/error-message.ts'
 import { ProblemError } from '../../../lib/problem.ts'
-import { type Connecting, callerOf, connect } from './connect.ts'
+import { type Connecting, callerOf, connect, inTime } from './connect.ts'
 import type { Mirrored, Owner } from './follower.ts'
 import type { Ledger } from './ledger.ts'
 
@@ -16,19 +16,18 @@ const callTakesMs = 1_000
 /** How soon a record that the database refuses is sent again. */
 const tryAgainMs = 60_000
 
-/** Makes a sender. Calls `onSent` with each number up to which the database has everything. */
+type Hooks = {
+  readonly signal: AbortSignal
+  readonly onWatching: (other: Owner) => void
+  /** Called with each number up to which the database has everything. */
+  readonly onSent: (upTo: number) => void
+}
+
+/** Makes a sender. */
 export function createSender(
   options: Connecting,
   ledger: Ledger,
-  {
-    signal,
-    onWatching,
-    onSent,
-  }: {
-    readonly signal: AbortSignal
-    readonly onWatching: (other: Owner) => void
-    readonly onSent: (upTo: number) => void
-  },
+  { signal, onWatching, onSent }: Hooks,
 ) {
   const { follower, clock } = options
   const call = callerOf(options, signal)
@@ -42,7 +41,7 @@ export function createSender(
   let tookMs = 0
   const size = createSize(options)
   const refusals = createRefusals(options, ledger)
-  let buried = { at: clock.monotonic(), upTo: 0, next: ledger.seq() }
+  const forget = createForgetting(options, call, ledger.seq())
   /** False when the database has another owner, or has gone back. */
   const put = async (mine: Owner, to: number, states: readonly Mirrored[]): Promise<boolean> => {
     announced = Math.max(announced, mine.head, to)
@@ -95,12 +94,10 @@ export function createSender(
     // What it refuses may have its last good state there.
     if (below !== undefined && refusals.count() === 0) {
       if (!(await put(mine, mine.head, []))) return
-      await call(() => follower.sweep(below, 'all'))
+      for await (const _ of inTime(call, follower.sweep(below)));
       await ledger.noteSwept()
     }
-    if (elapsedSince(clock, buried.at) < buriedMs) return
-    await call(() => follower.sweep(buried.upTo, 'gone'))
-    buried = { at: clock.monotonic(), upTo: buried.next, next: sentTo }
+    await forget(sentTo)
   }
   return {
     /** Connects if needed, and fills the file. Throws ProblemError while the database is away, SvcError when it is another's. */
@@ -131,6 +128,23 @@ export function createSender(
       const mine = owner
       if (mine) await callerOf(options)(() => follower.release(mine))
     },
+  }
+}
+
+/** Has the database forget the numbers of what is gone, each hour; a failure does no harm. */
+function createForgetting(
+  { follower, clock, log }: Connecting,
+  call: ReturnType<typeof callerOf>,
+  seq: number,
+) {
+  let buried = { at: clock.monotonic(), upTo: 0, next: seq }
+  return async (sentTo: number): Promise<void> => {
+    if (elapsedSince(clock, buried.at) < buriedMs) return
+    const { upTo, next } = buried
+    buried = { at: clock.monotonic(), upTo: next, next: sentTo }
+    await call(() => follower.forget(upTo)).catch((error: unknown) =>
+      log.warn('The database keeps what is gone an hour longer', { error: errorMessage(error) }),
+    )
   }
 }
 

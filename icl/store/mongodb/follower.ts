@@ -5,7 +5,7 @@ import { collectionOf, type MongoCollections, updateTo } from './collections.ts'
 import { createMongoConnection, defaultMongoTimeouts, type MongoConnection } from './connection.ts'
 import type { MongoOptions } from './store.ts'
 import { duplicateKey } from './taken.ts'
-import { scanAll } from './upkeep.ts'
+import { pagesOf, scanAll } from './upkeep.ts'
 
 const ownerId = 'owner'
 const mostRounds = 5
@@ -83,7 +83,8 @@ export function createMongoFollower({ url, clock, timeouts, log }: MongoOptions)
       }
       return true
     },
-    sweep: (upTo, which) => sweep(connection, upTo, which),
+    sweep: (upTo) => sweep(connection, upTo),
+    forget: (upTo) => forget(connection, upTo),
     scan: () =>
       scanAll(connection, (error) =>
         log?.error('A record of the database cannot be read: the file lacks it', {
@@ -95,15 +96,22 @@ export function createMongoFollower({ url, clock, timeouts, log }: MongoOptions)
   }
 }
 
-/** Deletes rows with numbers up to one, or without: all of them, or those of records that are gone. */
-export async function sweep(
-  { run }: MongoConnection,
-  upTo: number,
-  which: 'all' | 'gone',
-): Promise<void> {
-  const old = { seq: { $not: { $gt: upTo } } }
-  const where = which === 'gone' ? { ...old, gone: true as const } : old
+const upToNumber = (upTo: number) => ({ seq: { $not: { $gt: upTo } } })
+
+/** Deletes rows of records that are gone, with numbers up to one. */
+export async function forget({ run }: MongoConnection, upTo: number): Promise<void> {
+  const where = { ...upToNumber(upTo), gone: true } as const
   for (const kind of stages.flat()) await run((all) => collectionOf(all, kind).deleteMany(where))
+}
+
+async function* sweep(connection: MongoConnection, upTo: number): AsyncGenerator<void> {
+  for (const kind of stages.flat()) {
+    for await (const page of pagesOf(connection, kind, { projection: { seq: 1 } })) {
+      const these = { ...upToNumber(upTo), _id: { $in: page.map(({ _id }) => _id) } }
+      await connection.run((all) => collectionOf(all, kind).deleteMany(these))
+      yield
+    }
+  }
 }
 
 /** Puts states of one kind by one command. A row with a higher number refuses the insert, as its id is taken. */

@@ -14,7 +14,7 @@ import { SvcError } from '../../../lib/svc-error.ts'
 import { lockedBy, type Owner, watchMs } from '../mirror/follower.ts'
 import type { Store } from '../store.ts'
 import { createMongoConnection, defaultMongoTimeouts, type MongoConnection } from './connection.ts'
-import { ownersOf, sweep } from './follower.ts'
+import { forget, ownersOf } from './follower.ts'
 import { createMongoStore, type MongoOptions } from './store.ts'
 
 const lookAgainMs = 4_000
@@ -46,7 +46,7 @@ function lookAfter(connection: MongoConnection, isGuest: boolean): () => Promise
     const isKept = owner && isAlone(owner) && (!owner.isFree || (isGuest && owner.kind === 'file'))
     if (isKept) throw lockedBy(owner)
     // Those who share it know no rows of records that are gone.
-    await sweep(connection, Number.MAX_SAFE_INTEGER, 'gone')
+    await forget(connection, Number.MAX_SAFE_INTEGER)
     if (isGuest) return
     const next = { ...shared, head: owner?.head ?? 0, beats: (owner?.beats ?? 0) + 1 }
     const isMine = (await claim(owner, next)) || (await beat(shared))

@@ -1,4 +1,4 @@
-import type { Filter, Sort } from 'mongodb'
+import type { Filter, FindOptions } from 'mongodb'
 import { recordOf } from '../rows.ts'
 import { firstToFree, mostDropped, type Store, type StoreRecord } from '../store.ts'
 import { collectionOf, type Rows } from './collections.ts'
@@ -62,18 +62,33 @@ export function pruning({ run }: MongoConnection) {
 const pageSize = 200
 const blobPageSize = 8
 
-/** Yields every record for a backup, page by page, so that a broken connection costs one page's retry. Throws for an unreadable one unless there is `onUnreadable`. */
-export async function* scanAll(
+/** Yields all rows of a kind, page by page, so that a broken connection costs one page's retry. */
+export async function* pagesOf(
   { run }: MongoConnection,
+  kind: StoreRecord['kind'],
+  options: FindOptions = {},
+) {
+  let after: string | undefined = ''
+  while (after !== undefined) {
+    const where: Filter<{ readonly _id: string }> = { _id: { $gt: after } }
+    const page = await run((all) =>
+      collectionOf(all, kind)
+        .find(where, { sort: { _id: 1 }, limit: pageSize, ...options })
+        .toArray(),
+    )
+    if (page.length > 0) yield page
+    after = page.at(-1)?._id
+  }
+}
+
+/** Yields every record for a backup. Throws for an unreadable one unless there is `onUnreadable`. */
+export async function* scanAll(
+  connection: MongoConnection,
   onUnreadable?: (error: unknown) => void,
 ): AsyncGenerator<StoreRecord> {
-  const sort: Sort = { _id: 1 }
   for (const kind of ['job', 'node', 'client', 'event', 'key', 'blob'] as const) {
-    const options = { sort, limit: kind === 'blob' ? blobPageSize : pageSize, promoteBuffers: true }
-    let after: string | undefined = ''
-    while (after !== undefined) {
-      const where: Filter<{ readonly _id: string }> = { _id: { $gt: after } }
-      const page = await run((all) => collectionOf(all, kind).find(where, options).toArray())
+    const options = { promoteBuffers: true, ...(kind === 'blob' && { limit: blobPageSize }) }
+    for await (const page of pagesOf(connection, kind, options)) {
       for (const row of page.map(rowOf)) {
         if (row.value === null || row.gone === true) continue
         try {
@@ -83,7 +98,6 @@ export async function* scanAll(
           onUnreadable(error)
         }
       }
-      after = page.at(-1)?._id
     }
   }
 }
