@@ -37,8 +37,7 @@ export function createSender(
   /** The highest number that `put` has announced, in whatever way it ended. */
   let announced = 0
   let [beatAt, notedAt]: (MonotonicMs | undefined)[] = []
-  let notedTo = 0
-  let tookMs = 0
+  let [notedTo, tookMs] = [0, 0]
   const size = createSize(options)
   const refusals = createRefusals(options, ledger)
   const forget = createForgetting(options, call, ledger.seq())
