@@ -177,6 +177,12 @@ describe('a store whose database follows', () => {
     for (let count = 0; count < 300; count++) {
       await store.save({ kind: 'event', event: eventOf(`e${count}`, 1) })
     }
+    expect(store.status().reasons.join()).toContain(' 306 records wait')
+    world.file.db.exec(`
+      WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+      INSERT INTO unsent (kind, id, seq) SELECT 'key', 'k' || i, 9000 + i FROM n`)
+    expect(store.status().reasons.join()).toContain('more than 10000 records wait')
+    world.file.db.exec("DELETE FROM unsent WHERE kind = 'key'")
     world.connection.cut = 'none'
     await world.clock.advance(10_000)
     expect(puts.map((states) => states.length)).toEqual([4, 200, 102])

@@ -55,6 +55,8 @@ const noteAll = kinds.map((kind) => {
 
 const mostBytes = 4 * 1024 * 1024
 const recordsAtOnce = 200
+/** The status needs the number of records that wait with each answer. */
+export const mostCounted = 10_000
 
 /** States to send; `upTo` is the number up to which the database has everything once it has them. */
 type Batch = {
@@ -131,7 +133,9 @@ function sending(store: SqliteStore) {
   const setRefused = db.prepare('UPDATE unsent SET refused = ? WHERE kind = ? AND id = ?')
   const noteSent = db.prepare('UPDATE mirror_numbers SET sent = max(sent, ?)')
   const again = db.prepare(note('?', '?'))
-  const waiting = db.prepare('SELECT count(*) AS n FROM unsent WHERE seq > ?')
+  const waiting = db.prepare(
+    `SELECT count(*) AS n FROM (SELECT 1 FROM unsent WHERE seq > ? LIMIT ${mostCounted + 1})`,
+  )
   const nameOf = (row: Row) => ({
     kind: textOf(row, 'kind') as Kind,
     id: textOf(row, 'id'),
@@ -192,7 +196,7 @@ function sending(store: SqliteStore) {
           again.run(kind, id)
         }
       }),
-    /** How many records wait after a number. */
+    /** How many records wait after a number; one more than `mostCounted` stands for all higher numbers. */
     countWaiting: (after: number): number => numberOf(waiting.get(after) ?? {}, 'n'),
   }
 }

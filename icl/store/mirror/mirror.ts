@@ -35,7 +35,7 @@ import type { SqliteStore } from '../sqlite/store.ts'
 import type { Store, StoreStatus } from '../store.ts'
 import { type Connecting, unavailable } from './connect.ts'
 import { watchMs } from './follower.ts'
-import { type Ledger, openLedger } from './ledger.ts'
+import { type Ledger, mostCounted, openLedger } from './ledger.ts'
 import { createSender } from './sender.ts'
 
 /** The parts and settings of a mirror. */
@@ -92,7 +92,7 @@ export async function openMirror(options: MirrorOptions): Promise<Store> {
     const reasons = [
       ...own.reasons,
       ...(why === undefined ? [] : [why]),
-      ...(isAway ? [`${state.trouble}: ${waiting} records wait for it in the file`] : []),
+      ...(isAway ? [`${state.trouble}: ${waiting > mostCounted ? `more than ${mostCounted}` : waiting} records wait for it in the file`] : []),
       ...(refused > 0 ? [`the database refuses ${refused} records: the log names them`] : []),
       ...(whyInMemory === undefined
         ? []
