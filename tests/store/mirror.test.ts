@@ -520,6 +520,9 @@ describe('two ICLs on one database', () => {
     await world.clock.until(save(second, '1'))
     world.connection.cut = 'none'
     await world.clock.advance(10_000)
+    const refusal: unknown = await save(second, '2').catch((error: unknown) => error)
+    expect(String(refusal)).toContain('its operator')
+    expect(String(refusal)).not.toContain('(a)')
     expect(second.status()).toMatchObject({ connected: false, writable: false })
     expect(second.status().reasons.join()).toContain('Another ICL has this database (a)')
     await expect(save(second, '2')).rejects.toMatchObject({ code: 'unavailable' })

@@ -24,6 +24,9 @@ const defaultCallMs = 10_000
 export const unavailable = (why: string): ProblemError =>
   new ProblemError('unavailable', why, { retryAfterSeconds: 5 })
 
+/** Tells clients of a store that may not be used. */
+export const notServed = 'The ICL cannot use its database at present: its operator sees why'
+
 /** Runs calls of the database until the signal aborts, each of which throws `unavailable` when it takes too long. */
 export const callerOf =
   ({ clock, callMs = defaultCallMs }: Connecting, signal?: AbortSignal) =>

@@ -33,7 +33,7 @@ import { SvcError } from '../../../lib/svc-error.ts'
 import { atMost } from '../../async/at-most.ts'
 import type { SqliteStore } from '../sqlite/store.ts'
 import type { Store, StoreStatus } from '../store.ts'
-import { type Connecting, unavailable } from './connect.ts'
+import { type Connecting, notServed, unavailable } from './connect.ts'
 import { watchMs } from './follower.ts'
 import { type Ledger, mostCounted, openLedger } from './ledger.ts'
 import { createSender } from './sender.ts'
@@ -79,9 +79,9 @@ export async function openMirror(options: MirrorOptions): Promise<Store> {
     if (state.isFilled || startEmpty) return undefined
     return 'The store is new, and not filled from the database yet'
   }
+  // Clients see the text: it does not say who has the database.
   const check = () => {
-    const why = whyNot()
-    if (why !== undefined) throw unavailable(why)
+    if (whyNot() !== undefined) throw unavailable(notServed)
   }
   const statusOf = (): StoreStatus => {
     const own = store.status()
@@ -92,7 +92,11 @@ export async function openMirror(options: MirrorOptions): Promise<Store> {
     const reasons = [
       ...own.reasons,
       ...(why === undefined ? [] : [why]),
-      ...(isAway ? [`${state.trouble}: ${waiting > mostCounted ? `more than ${mostCounted}` : waiting} records wait for it in the file`] : []),
+      ...(isAway
+        ? [
+            `${state.trouble}: ${waiting > mostCounted ? `more than ${mostCounted}` : waiting} records wait for it in the file`,
+          ]
+        : []),
       ...(refused > 0 ? [`the database refuses ${refused} records: the log names them`] : []),
       ...(whyInMemory === undefined
         ? []

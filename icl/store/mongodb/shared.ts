@@ -9,8 +9,8 @@
  */
 
 import { type Clock, elapsedSince, type MonotonicMs } from '../../../lib/clock.ts'
-import { ProblemError } from '../../../lib/problem.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
+import { notServed, unavailable } from '../mirror/connect.ts'
 import { lockedBy, type Owner, watchMs } from '../mirror/follower.ts'
 import type { Store } from '../store.ts'
 import { createMongoConnection, defaultMongoTimeouts, type MongoConnection } from './connection.ts'
@@ -82,7 +82,7 @@ export function createSharedStore(options: MongoOptions, isGuest = false): Share
       if (elapsedSince(clock, lookedAt) >= lookAgainMs) {
         await look().catch((error: unknown) => {
           if (isGuest || !(error instanceof SvcError)) throw error
-          throw new ProblemError('unavailable', error.message, { retryAfterSeconds: 5 })
+          throw unavailable(notServed)
         })
       }
       return change(...args)
