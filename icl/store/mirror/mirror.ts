@@ -137,17 +137,16 @@ export async function openMirror(options: MirrorOptions): Promise<Store> {
 
 const newId = (random: Random): string => toBase64Url(random.bytes(12))
 
-/** Returns the store with calls that throw what `check` throws first. */
+/** Returns the store with calls that reject with what `check` throws; `scan` throws it. */
 function guarded(store: Store, check: () => void): Store {
-  const calls = Object.entries(store).map(([name, value]: [string, unknown]) => [
-    name,
-    typeof value === 'function'
-      ? (...args: unknown[]) => {
-          check()
-          return value(...args)
-        }
-      : value,
-  ])
+  const calls = Object.entries(store).map(([name, value]: [string, unknown]) => {
+    if (typeof value !== 'function') return [name, value]
+    const call = (...args: unknown[]) => {
+      check()
+      return value(...args)
+    }
+    return [name, name === 'scan' ? call : async (...args: unknown[]) => call(...args)]
+  })
   return Object.fromEntries(calls) as unknown as Store
 }
 

@@ -29,7 +29,7 @@ export function createSender(
   ledger: Ledger,
   { signal, onWatching, onSent }: Hooks,
 ) {
-  const { follower, clock } = options
+  const { follower, clock, log } = options
   const call = callerOf(options, signal)
   let owner: Owner | undefined
   /** Up to here the database has everything, as far as this process knows. */
@@ -84,8 +84,14 @@ export function createSender(
     return isLast
   }
   const note = async () => {
-    ;[notedTo, notedAt] = [sentTo, clock.monotonic()]
-    await ledger.noteSent(sentTo)
+    notedAt = clock.monotonic()
+    const upTo = sentTo
+    try {
+      await ledger.noteSent(upTo)
+      notedTo = upTo
+    } catch (error) {
+      log.warn('The file does not note what was sent', { error: errorMessage(error) })
+    }
   }
   /** Deletes in the database what is gone, once it was sent. */
   const sweep = async (mine: Owner) => {
