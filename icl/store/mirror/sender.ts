@@ -29,15 +29,16 @@ export function createSender(
   ledger: Ledger,
   { signal, onWatching, onSent }: Hooks,
 ) {
-  const { follower, clock, log } = options
+  const { follower, clock } = options
   const call = callerOf(options, signal)
   let owner: Owner | undefined
   /** Up to here the database has everything, as far as this process knows. */
   let sentTo = 0
   /** The highest number that `put` has announced, in whatever way it ended. */
   let announced = 0
-  let [beatAt, notedAt]: (MonotonicMs | undefined)[] = []
-  let [notedTo, tookMs] = [0, 0]
+  let beatAt: MonotonicMs | undefined
+  let tookMs = 0
+  const notes = createNotes(options, ledger)
   const size = createSize(options)
   const refusals = createRefusals(options, ledger)
   const forget = createForgetting(options, call, ledger.seq())
@@ -83,16 +84,6 @@ export function createSender(
     onSent(sentTo)
     return isLast
   }
-  const note = async () => {
-    notedAt = clock.monotonic()
-    const upTo = sentTo
-    try {
-      await ledger.noteSent(upTo)
-      notedTo = upTo
-    } catch (error) {
-      log.warn('The file does not note what was sent', { error: errorMessage(error) })
-    }
-  }
   /** Deletes in the database what is gone, once it was sent. */
   const sweep = async (mine: Owner) => {
     const below = ledger.sweepsBelow()
@@ -109,14 +100,15 @@ export function createSender(
     connect: async (): Promise<void> => {
       if (owner) return
       const mine = await connect(options, ledger, signal, onWatching)
-      ;[owner, sentTo, notedTo, announced, tookMs] = [mine, 0, 0, mine.head, 0]
+      ;[owner, sentTo, announced, tookMs] = [mine, 0, mine.head, 0]
+      notes.restart()
     },
     /** Sends what waits, once connected; false when it has to connect again. Throws as `connect`. */
     sendAll: async (): Promise<boolean> => {
       await refusals.retry()
       for (let isLast = false; owner && !isLast && !signal.aborted; ) {
         isLast = await sendBatch(owner)
-        if (sentTo > notedTo && elapsedSince(clock, notedAt) >= noteEveryMs) await note()
+        await notes.noteSoon(sentTo)
       }
       if (owner && !signal.aborted) await sweep(owner)
       return owner !== undefined
@@ -129,9 +121,33 @@ export function createSender(
     countRefused: refusals.count,
     /** Gives the database back, once it has everything. */
     release: async (): Promise<void> => {
-      await note()
+      await notes.note(sentTo)
       const mine = owner
       if (mine) await callerOf(options)(() => follower.release(mine))
+    },
+  }
+}
+
+/** Notes in the file what was sent. */
+function createNotes({ clock, log }: Connecting, ledger: Ledger) {
+  let notedTo = 0
+  let notedAt: MonotonicMs | undefined
+  const note = async (sentTo: number): Promise<void> => {
+    notedAt = clock.monotonic()
+    try {
+      await ledger.noteSent(sentTo)
+      notedTo = sentTo
+    } catch (error) {
+      log.warn('The file does not note what was sent', { error: errorMessage(error) })
+    }
+  }
+  return {
+    note,
+    noteSoon: async (sentTo: number): Promise<void> => {
+      if (sentTo > notedTo && elapsedSince(clock, notedAt) >= noteEveryMs) await note(sentTo)
+    },
+    restart: (): void => {
+      notedTo = 0
     },
   }
 }
