@@ -101,7 +101,6 @@ export function createSender(
       if (owner) return
       const mine = await connect(options, ledger, signal, onWatching)
       ;[owner, sentTo, announced, tookMs] = [mine, 0, mine.head, 0]
-      notes.restart()
     },
     /** Sends what waits, once connected; false when it has to connect again. Throws as `connect`. */
     sendAll: async (): Promise<boolean> => {
@@ -145,9 +144,6 @@ function createNotes({ clock, log }: Connecting, ledger: Ledger) {
     note,
     noteSoon: async (sentTo: number): Promise<void> => {
       if (sentTo > notedTo && elapsedSince(clock, notedAt) >= noteEveryMs) await note(sentTo)
-    },
-    restart: (): void => {
-      notedTo = 0
     },
   }
 }
