@@ -162,18 +162,24 @@ type State = {
   refusal: string | undefined
 }
 
+const unknownState: Omit<State, 'isFilled'> = {
+  isFollowing: false,
+  catchesUp: false,
+  trouble: 'the database does not respond yet',
+  refusal: undefined,
+}
+
 function startWorker(options: MirrorOptions, ledger: Ledger) {
   const { clock, log } = options
-  const state: State = {
-    isFilled: ledger.isFilled(),
-    isFollowing: false,
-    catchesUp: false,
-    trouble: 'the database does not respond yet',
-    refusal: undefined,
-  }
+  const state: State = { isFilled: ledger.isFilled(), ...unknownState }
   const stop = new AbortController()
   const waiters = createWaiters()
-  const judged = Promise.withResolvers<void>()
+  let judge = () => {}
+  let refuse = (_error: unknown) => {}
+  const judged = new Promise<void>((resolve, reject) => {
+    judge = resolve
+    refuse = reject
+  })
   const noteAway = (trouble: string) => {
     if (trouble !== state.trouble) log.warn('The file goes on without the database', { trouble })
     state.isFollowing = false
@@ -185,7 +191,7 @@ function startWorker(options: MirrorOptions, ledger: Ledger) {
     signal: stop.signal,
     onWatching: ({ name }) => {
       noteAway(`${name} may have it: watched for ${watchMs / 1000} s`)
-      judged.resolve()
+      judge()
     },
     onSent: (upTo) => {
       state.catchesUp = !state.isFollowing
@@ -198,7 +204,7 @@ function startWorker(options: MirrorOptions, ledger: Ledger) {
         await sender.connect()
         state.refusal = undefined
         state.isFilled = true
-        judged.resolve()
+        judge()
         // Another owner may have it by now: barriers wait until that is known.
         if (!(await sender.sendAll())) continue
         pauseMs = firstPauseMs
@@ -214,9 +220,9 @@ function startWorker(options: MirrorOptions, ledger: Ledger) {
         if (stop.signal.aborted) break
         if (error instanceof SvcError) {
           state.refusal = `${error.message}. ${error.hint}`
-          judged.reject(error)
+          refuse(error)
         }
-        judged.resolve()
+        judge()
         state.isFilled ||= ledger.isFilled()
         noteAway(`the database does not respond (${errorMessage(error)})`)
         options.follower.drop()
@@ -224,15 +230,15 @@ function startWorker(options: MirrorOptions, ledger: Ledger) {
         pauseMs = Math.min(pauseMs * 2, longestPauseMs)
       }
     }
-    judged.resolve()
+    judge()
     waiters.release(Number.POSITIVE_INFINITY)
   }
-  judged.promise.catch(() => {})
+  judged.catch(() => {})
   const ended = run()
   return {
     state,
     /** Resolves once the file is filled, or the database did not respond. Throws why this file may not use it. */
-    judged: judged.promise,
+    judged,
     sentTo: sender.sentTo,
     /** Resolves once the database has everything up to a number, or the file goes on without it. */
     reached: async (seq: number, ms = barrierMs): Promise<void> => {
