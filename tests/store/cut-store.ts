@@ -28,16 +28,21 @@ export function createCutStore<T extends object = Store>(
         const value: unknown = Reflect.get(target, name)
         const isLocal = ['status', 'close', 'scan', 'drop'].includes(String(name))
         if (typeof value !== 'function' || isLocal) return value
-        return async (...args: unknown[]) => {
+        const through = async (work: () => unknown): Promise<unknown> => {
           cutStore.calls++
           const cut = typeof cutStore.cut === 'function' ? cutStore.cut(String(name)) : cutStore.cut
           if (cut === 'before') throw lost()
           if (cut === 'silent') return new Promise(() => {})
           if (cut === 'late') await delay()
-          const answer: unknown = await value(...args)
+          const answer: unknown = await work()
           if (cut === 'mute') return new Promise(() => {})
           if (cut === 'after' || cutStore.cut === 'before') throw lost()
           return answer
+        }
+        if (name !== 'sweep') return (...args: unknown[]) => through(() => value(...args))
+        return async function* (...args: unknown[]) {
+          const pages: AsyncIterator<unknown> = value(...args)
+          while (!((await through(() => pages.next())) as IteratorResult<unknown>).done) yield
         }
       },
     }),

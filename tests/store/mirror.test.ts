@@ -288,18 +288,21 @@ describe('a store that stops', () => {
     expect(world.database.owner?.isFree).toBe(true)
   })
 
-  it('leaves what the database lacks to its next start, and says how much', async () => {
-    const { world, store } = await started()
-    world.connection.cut = 'before'
-    await world.clock.until(save(store, '1'))
-    await world.clock.until(store.close())
-    expect(world.logged.join()).toMatch(/wait in the file for the next start \{"records":1\}/)
-    expect(world.database.owner?.isFree).toBe(false)
-    world.connection.cut = 'none'
-    await world.start()
-    await world.clock.advance(2_000)
-    expect(tierIn(world, '1')).toBe(0)
-  })
+  for (const cut of ['before', 'silent', 'mute'] as const) {
+    it(`leaves what the database lacks to its next start, and says how much (${cut})`, async () => {
+      const { world, store } = await started()
+      world.connection.cut = cut
+      await world.clock.until(save(store, '1'))
+      await world.clock.until(store.close())
+      expect(world.logged.join()).toMatch(/wait in the file for the next start \{"records":1\}/)
+      expect(world.database.owner?.isFree).toBe(false)
+      world.connection.cut = 'none'
+      await world.start()
+      await world.clock.advance(2_000)
+      expect(tierIn(world, '1')).toBe(0)
+      expect(world.logged.join()).not.toMatch(/has lost records|lacks a record/)
+    })
+  }
 
   it('starts without its database after a kill with all that it knew', async () => {
     const { world, store } = await started()

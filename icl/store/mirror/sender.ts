@@ -60,6 +60,9 @@ export function createSender(
     owner = { ...mine, head: heads.to }
     return true
   }
+  /** True for an error that says nothing about a record: the database is away, or the sender was stopped. */
+  const isOver = (error: unknown): boolean =>
+    signal.aborted || (error instanceof ProblemError && error.code === 'unavailable')
   const sendBatch = async (mine: Owner) => {
     const { states, upTo, isLast } = ledger.take(sentTo, size.most())
     const readable = states.filter(({ error }) => error === undefined)
@@ -69,12 +72,12 @@ export function createSender(
         if (!(await put(mine, upTo, readable))) return false
       } catch (error) {
         size.halve()
-        if (isAway(error) || readable.length === 0) throw error
+        if (isOver(error) || readable.length === 0) throw error
         for (const one of readable) {
           try {
             if (!(await put(owner ?? mine, upTo, [one]))) return false
           } catch (reason) {
-            if (isAway(reason)) throw reason
+            if (isOver(reason)) throw reason
             await refusals.note(one, reason)
           }
         }
@@ -206,6 +209,3 @@ function createSize({ clock }: Connecting) {
     },
   }
 }
-
-const isAway = (error: unknown): boolean =>
-  error instanceof ProblemError && error.code === 'unavailable'
