@@ -50,7 +50,7 @@ function timeless(store: SqliteStore): SqliteStore {
 
 /** Makes an empty file and an empty database, and opens the mirror. */
 export async function createMirrorDisk(clock: Clock, dice: Dice): Promise<MirrorDisk> {
-  const database = createMemoryDatabase()
+  const database = createMemoryDatabase(clock)
   const files = createFiles('icl.db')
   let cut: CutStore['cut'] = 'none'
   const start = async () => {

@@ -39,7 +39,8 @@ export function createCutStore<T extends object = Store>(
           if (cut === 'after' || cutStore.cut === 'before') throw lost()
           return answer
         }
-        if (name !== 'sweep') return (...args: unknown[]) => through(() => value(...args))
+        if (name !== 'sweep' && name !== 'forget')
+          return (...args: unknown[]) => through(() => value(...args))
         return async function* (...args: unknown[]) {
           const pages: AsyncIterator<unknown> = value(...args)
           while (!((await through(() => pages.next())) as IteratorResult<unknown>).done) yield

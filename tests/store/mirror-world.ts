@@ -8,7 +8,8 @@ import type { SqliteDatabase } from '../../icl/store/sqlite/database.ts'
 import { makeTables } from '../../icl/store/sqlite/schema.ts'
 import { createSqliteStore } from '../../icl/store/sqlite/store.ts'
 import { idOf, type Store, type StoreRecord } from '../../icl/store/store.ts'
-import { systemRandom } from '../../lib/system.ts'
+import type { Clock } from '../../lib/clock.ts'
+import { systemClock, systemRandom } from '../../lib/system.ts'
 import { createVirtualClock, type VirtualClock } from '../virtual-clock.ts'
 import { type CutStore, createCutStore } from './cut-store.ts'
 
@@ -27,8 +28,9 @@ const decoded = (record: StoreRecord): StoreRecord =>
   record.kind === 'job' ? { ...record, job: decodeDocument(encodeDocument(record.job)) } : record
 
 /** Makes an empty database. */
-export function createMemoryDatabase(): MemoryDatabase {
+export function createMemoryDatabase(clock: Clock = systemClock): MemoryDatabase {
   const rows = new Map<string, Mirrored>()
+  const goneAt = new WeakMap<Mirrored, number>()
   const isMine = ({ file, mark }: Owner) =>
     database.owner?.file === file && database.owner.mark === mark
   const database: MemoryDatabase = {
@@ -57,6 +59,7 @@ export function createMemoryDatabase(): MemoryDatabase {
           if (refusal) throw refusal
           const name = `${state.kind}:${state.id}`
           if ((rows.get(name)?.seq ?? 0) <= state.seq) rows.set(name, state)
+          goneAt.set(state, clock.now())
         }
         return true
       },
@@ -66,8 +69,11 @@ export function createMemoryDatabase(): MemoryDatabase {
           yield
         }
       },
-      forget: async (upTo) => {
-        for (const [name, row] of rows) if (row.seq <= upTo && !row.record) rows.delete(name)
+      forget: async function* (before) {
+        for (const [name, row] of rows) {
+          if (!row.record && (goneAt.get(row) ?? 0) < before) rows.delete(name)
+          yield
+        }
       },
       scan: async function* () {
         for (const { record } of [...rows.values()]) if (record) yield decoded(record)
@@ -139,7 +145,7 @@ export type MirrorWorld = ReturnType<typeof createMirrorWorld>
 
 /** Makes a world with an empty file and an empty database. */
 export function createMirrorWorld(clock: VirtualClock = createVirtualClock()) {
-  const database = createMemoryDatabase()
+  const database = createMemoryDatabase(clock)
   const logged: string[] = []
   const note = (message: string, fields: object = {}) => {
     logged.push(`${message} ${JSON.stringify(fields)}`)

@@ -1,8 +1,16 @@
-import type { Clock } from '../../../lib/clock.ts'
+import { type Clock, elapsedSince } from '../../../lib/clock.ts'
 import { withDeadline } from '../../../lib/deadline.ts'
 import { ProblemError } from '../../../lib/problem.ts'
 import type { Log } from '../../telemetry/log.ts'
-import { type Follower, lockedBy, type Owner, type Plan, planFor, watchMs } from './follower.ts'
+import {
+  beatMs,
+  type Follower,
+  lockedBy,
+  type Owner,
+  type Plan,
+  planFor,
+  watchMs,
+} from './follower.ts'
 import type { Ledger } from './ledger.ts'
 
 /** What a mirror needs to reach its database; times in milliseconds. */
@@ -82,9 +90,28 @@ export async function connect(
   if (!(await call(() => follower.claim(found, mine)))) throw unavailable('it changes hands')
   if (!ledger.isFilled()) {
     log.info('The file is filled from the database')
-    await ledger.fill(scanned())
+    await ledger.fill(beating(options, mine, scanned()))
   }
   return mine
+}
+
+/** Yields the same, and shows others that this owner runs. Throws `unavailable` once the database has another. */
+export async function* beating<T>(
+  options: Connecting,
+  mine: Owner,
+  all: AsyncIterable<T>,
+): AsyncGenerator<T> {
+  const { clock, follower } = options
+  const heads = { from: mine.head, to: mine.head }
+  let beatAt = clock.monotonic()
+  for await (const item of all) {
+    if (elapsedSince(clock, beatAt) >= beatMs) {
+      beatAt = clock.monotonic()
+      const isMine = await callerOf(options)(() => follower.put(mine, heads, []))
+      if (!isMine) throw unavailable('it has another owner')
+    }
+    yield item
+  }
 }
 
 function ownerBy({ name, whyInMemory }: Connecting, ledger: Ledger, found?: Owner): Owner {

@@ -49,16 +49,18 @@ export interface Follower {
   ): Promise<boolean>
   /** Deletes rows with numbers up to one, or without, page by page: yields after each. */
   sweep(upTo: number): AsyncIterable<void>
-  /** Deletes rows of records that are gone, with numbers up to one. */
-  forget(upTo: number): Promise<void>
+  /** Deletes rows of records that are gone since before a time, page by page: yields after each. */
+  forget(before: number): AsyncIterable<void>
   scan(): AsyncIterable<StoreRecord>
   /** Ends the calls under way, and connects anew for the next one. */
   drop(): void
   close(): Promise<void>
 }
 
-/** How long to watch whether an owner still runs, in milliseconds: four beats. */
-export const watchMs = 20_000
+/** How often an owner shows that it runs, in milliseconds. */
+export const beatMs = 5_000
+/** How long to watch whether an owner still runs, in milliseconds. */
+export const watchMs = 4 * beatMs
 
 /** What the file knows of itself and of the database. */
 export type Facts = {

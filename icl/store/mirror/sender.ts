@@ -1,11 +1,10 @@
 import { elapsedSince, type MonotonicMs } from '../../../lib/clock.ts'
 import { errorMessage } from '../../../lib/error-message.ts'
 import { ProblemError } from '../../../lib/problem.ts'
-import { type Connecting, callerOf, connect, inTime } from './connect.ts'
-import type { Mirrored, Owner } from './follower.ts'
+import { beating, type Connecting, callerOf, connect, inTime } from './connect.ts'
+import { beatMs, type Mirrored, type Owner } from './follower.ts'
 import type { Ledger } from './ledger.ts'
 
-const beatMs = 5_000
 /** How long the database keeps the numbers of records that are gone: longer than any call can be under way. */
 const buriedMs = 3_600_000
 /** How often what was sent is noted in the file: a repeat does no harm, and each note is a commit. */
@@ -41,7 +40,7 @@ export function createSender(
   const notes = createNotes(options, ledger)
   const size = createSize(options)
   const refusals = createRefusals(options, ledger)
-  const forget = createForgetting(options, call, ledger.seq())
+  const forget = createForgetting(options, call)
   /** False when the database has another owner, or has gone back. */
   const put = async (mine: Owner, to: number, states: readonly Mirrored[]): Promise<boolean> => {
     announced = Math.max(announced, mine.head, to)
@@ -93,10 +92,10 @@ export function createSender(
     // What it refuses may have its last good state there.
     if (below !== undefined && refusals.count() === 0) {
       if (!(await put(mine, mine.head, []))) return
-      for await (const _ of inTime(call, follower.sweep(below)));
+      for await (const _ of beating(options, mine, inTime(call, follower.sweep(below))));
       await ledger.noteSwept()
     }
-    await forget(sentTo)
+    await forget()
   }
   return {
     /** Connects if needed, and fills the file. Throws ProblemError while the database is away, SvcError when it is another's. */
@@ -152,25 +151,22 @@ function createNotes({ clock, log }: Connecting, ledger: Ledger) {
 }
 
 /** Has the database forget the numbers of what is gone, each hour; a failure does no harm. */
-function createForgetting(
-  { follower, clock, log }: Connecting,
-  call: ReturnType<typeof callerOf>,
-  seq: number,
-) {
-  let buried = { at: clock.monotonic(), upTo: 0, next: seq }
-  return async (sentTo: number): Promise<void> => {
-    if (elapsedSince(clock, buried.at) < buriedMs) return
-    const { upTo, next } = buried
-    buried = { at: clock.monotonic(), upTo: next, next: sentTo }
-    await call(() => follower.forget(upTo)).catch((error: unknown) =>
-      log.warn('The database keeps what is gone an hour longer', { error: errorMessage(error) }),
-    )
+function createForgetting({ follower, clock, log }: Connecting, call: ReturnType<typeof callerOf>) {
+  let at: MonotonicMs | undefined
+  return async (): Promise<void> => {
+    if (elapsedSince(clock, at) < buriedMs) return
+    at = clock.monotonic()
+    try {
+      for await (const _ of inTime(call, follower.forget(clock.now() - buriedMs)));
+    } catch (error) {
+      log.warn('The database keeps what is gone an hour longer', { error: errorMessage(error) })
+    }
   }
 }
 
 /** The records that the database cannot have. */
 function createRefusals({ clock, log }: Connecting, ledger: Ledger) {
-  const refused = new Map<string, Mirrored>()
+  const refused = new Set<string>()
   let triedAt = clock.monotonic()
   const nameOf = ({ kind, id }: Mirrored) => `${kind} ${id}`
   return {
@@ -182,13 +178,13 @@ function createRefusals({ clock, log }: Connecting, ledger: Ledger) {
     retry: async (): Promise<void> => {
       if (elapsedSince(clock, triedAt) < tryAgainMs) return
       triedAt = clock.monotonic()
-      if (refused.size > 0) await ledger.postpone(refused.values())
+      if (refused.size > 0) await ledger.postpone()
     },
     note: async (one: Mirrored, error: unknown): Promise<void> => {
       const name = nameOf(one)
       if (!refused.has(name))
         log.error('The database lacks a record', { name, error: errorMessage(error) })
-      refused.set(name, one)
+      refused.add(name)
       await ledger.refuse(one, true)
     },
   }

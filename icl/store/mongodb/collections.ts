@@ -79,8 +79,8 @@ type AnyRow = {
   readonly version?: number
   /** The number of the record's last change, where the database follows a file. */
   readonly seq?: number
-  /** The record is gone; the row keeps its number for a while. */
-  readonly gone?: true
+  /** When the record went, in milliseconds; the row keeps its number for a while. */
+  readonly gone?: number
 }
 
 /** Returns the collection of a kind of record, for what all kinds have in common. */
@@ -145,7 +145,7 @@ export const collectionsOf = (db: Db): MongoCollections =>
 
 type FormatRow = { readonly _id: string; readonly version: number }
 
-const format = { _id: 'store', version: 2 }
+const format = { _id: 'store', version: 3 }
 
 /** Creates what is missing; idempotent, even from many processes. Throws SvcError `store-format` for data of another version. */
 export async function prepareDatabase(db: Db): Promise<void> {

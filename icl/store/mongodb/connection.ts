@@ -190,6 +190,8 @@ const troubleOfTopology = ({ servers }: TopologyDescription): string | undefined
 const passingCodes = new Set([
   6, 7, 43, 50, 64, 89, 91, 112, 133, 134, 189, 202, 237, 262, 9001, 10107, 11600, 11602, 13435,
   13436, 14031,
+  // Over the quota of Atlas, over the rate of Cosmos DB.
+  8000, 16500,
 ])
 const refusedCodes = new Set([13, 18])
 

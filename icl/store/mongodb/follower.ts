@@ -9,6 +9,7 @@ import { pagesOf, scanAll } from './upkeep.ts'
 
 const ownerId = 'owner'
 const mostRounds = 5
+const mostForgotten = 1_000
 
 // What a job or node names comes before it, as in a save of the other adapter.
 const stages: readonly (readonly Kind[])[] = [
@@ -77,14 +78,14 @@ export function createMongoFollower({ url, clock, timeouts, log }: MongoOptions)
         await Promise.all(
           stage.map((kind) => {
             const some = states.filter((state) => state.kind === kind)
-            return some.length > 0 && run((all) => putAll(all, kind, some))
+            return some.length > 0 && run((all) => putAll(all, kind, some, clock.now()))
           }),
         )
       }
       return true
     },
     sweep: (upTo) => sweep(connection, upTo),
-    forget: (upTo) => forget(connection, upTo),
+    forget: (before) => forget(connection, before),
     scan: () =>
       scanAll(connection, (error) =>
         log?.error('A record of the database cannot be read: the file lacks it', {
@@ -98,10 +99,19 @@ export function createMongoFollower({ url, clock, timeouts, log }: MongoOptions)
 
 const upToNumber = (upTo: number) => ({ seq: { $not: { $gt: upTo } } })
 
-/** Deletes rows of records that are gone, with numbers up to one. */
-export async function forget({ run }: MongoConnection, upTo: number): Promise<void> {
-  const where = { ...upToNumber(upTo), gone: true } as const
-  for (const kind of stages.flat()) await run((all) => collectionOf(all, kind).deleteMany(where))
+/** Deletes rows of records that are gone since before a time, page by page: yields after each. */
+export async function* forget({ run }: MongoConnection, before: number): AsyncGenerator<void> {
+  const where = { gone: { $lt: before } }
+  const options = { projection: { _id: 1 }, limit: mostForgotten }
+  for (const kind of stages.flat()) {
+    for (let found = mostForgotten; found === mostForgotten; ) {
+      const page = await run((all) => collectionOf(all, kind).find(where, options).toArray())
+      const these = { ...where, _id: { $in: page.map(({ _id }) => _id) } }
+      await run((all) => collectionOf(all, kind).deleteMany(these))
+      found = page.length
+      yield
+    }
+  }
 }
 
 async function* sweep(connection: MongoConnection, upTo: number): AsyncGenerator<void> {
@@ -119,12 +129,13 @@ async function putAll(
   all: MongoCollections,
   kind: Kind,
   states: readonly Mirrored[],
+  now: number,
 ): Promise<void> {
   const rows = collectionOf(all, kind)
   let left = states
   for (let round = 1; ; round++) {
     try {
-      await rows.bulkWrite(left.map(writeOf) as never, { ordered: false })
+      await rows.bulkWrite(left.map((one) => writeOf(one, now)) as never, { ordered: false })
       return
     } catch (error) {
       const isTaken = error instanceof MongoServerError && error.code === duplicateKey
@@ -139,11 +150,11 @@ async function putAll(
   }
 }
 
-function writeOf({ id, seq, record }: Mirrored) {
+function writeOf({ id, seq, record }: Mirrored, now: number) {
   // A repeat of the same number is the same state.
   const filter = { _id: id, seq: { $not: { $gt: seq } } }
   if (record === undefined) {
-    return { replaceOne: { filter, replacement: { seq, gone: true }, upsert: true } }
+    return { replaceOne: { filter, replacement: { seq, gone: now }, upsert: true } }
   }
   // Shared databases know their saves by an id; this one was made by none.
   const update = { ...updateTo(record, { seq, writeId: '' }), $unset: { gone: '' } }

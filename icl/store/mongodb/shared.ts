@@ -46,7 +46,7 @@ function lookAfter(connection: MongoConnection, isGuest: boolean): () => Promise
     const isKept = owner && isAlone(owner) && (!owner.isFree || (isGuest && owner.kind === 'file'))
     if (isKept) throw lockedBy(owner)
     // Those who share it know no rows of records that are gone.
-    await forget(connection, Number.MAX_SAFE_INTEGER)
+    for await (const _ of forget(connection, Number.POSITIVE_INFINITY));
     if (isGuest) return
     const next = { ...shared, head: owner?.head ?? 0, beats: (owner?.beats ?? 0) + 1 }
     const isMine = (await claim(owner, next)) || (await beat(shared))

@@ -90,7 +90,7 @@ export async function* scanAll(
     const options = { promoteBuffers: true, ...(kind === 'blob' && { limit: blobPageSize }) }
     for await (const page of pagesOf(connection, kind, options)) {
       for (const row of page.map(rowOf)) {
-        if (row.value === null || row.gone === true) continue
+        if (row.value === null || row.gone !== undefined) continue
         try {
           yield recordOf(kind, row)
         } catch (error) {
