@@ -32,10 +32,30 @@ async function started(changes: Partial<MirrorOptions> = {}) {
   return { world, store: await world.start(changes) }
 }
 
+/** Has the file of a world refuse every commit from now on. */
+function refuseCommits({ file: { db } }: MirrorWorld): void {
+  const exec = db.exec.bind(db)
+  db.exec = (sql) => {
+    if (sql !== 'COMMIT') return exec(sql)
+    throw Object.assign(new Error('is full'), { code: 'ERR_SQLITE_ERROR', errcode: 13 })
+  }
+}
+
 const owner = (change: Partial<Owner> = {}): Owner => ({
   ...{ kind: 'file', file: 'other', name: 'host:other.db', mark: 'm' },
   ...{ head: 7, beats: 1, isFree: false, ...change },
 })
+
+const blobOf = (cid: string) =>
+  ({
+    kind: 'blob',
+    cid,
+    bytes: new Uint8Array(1),
+    uploader: 'icl',
+    until: 9,
+    usedUntil: 9,
+    answered: false,
+  }) as const
 
 /** A database with a job of another owner. */
 function worldOf(change: Partial<Owner>): MirrorWorld {
@@ -151,6 +171,15 @@ describe('a store whose database follows', () => {
       expect(code === undefined || code === 'unavailable').toBe(true)
       expect(commits).toBeGreaterThan(1)
     }
+  })
+
+  it('calls those who cached what its file then refuses', async () => {
+    const { world, store } = await started()
+    let heard = 0
+    store.commits.onLost(() => heard++)
+    refuseCommits(world)
+    expect(await world.clock.until(codeOf(save(store, '1')))).toBe('unavailable')
+    expect(heard).toBe(1)
   })
 
   it('still follows when its file cannot note what was sent, and notes it later', async () => {
@@ -347,6 +376,36 @@ describe('a new file', () => {
     expect(await store.findJob(jobOf('1').id)).toMatchObject({ version: 3 })
   })
 
+  it('shows others that its owner runs while it is filled', async () => {
+    const world = worldOf({ kind: 'memory', isFree: true })
+    const { scan } = world.database.follower
+    world.database.follower.scan = async function* () {
+      for (let n = 0; n < 9; n++) yield world.clock.sleep(4_000).then(() => blobOf(`${n}`))
+      yield* scan()
+    }
+    void world.start()
+    await world.clock.advance(4_000)
+    const { beats = 0 } = world.database.owner ?? {}
+    await world.clock.advance(20_000)
+    expect(world.database.owner?.beats).toBeGreaterThan(beats + 1)
+  })
+
+  it('keeps nothing of an earlier fill that the database has no more', async () => {
+    const world = worldOf({ isFree: true })
+    const { scan } = world.database.follower
+    world.database.follower.scan = async function* () {
+      for (let n = 0; n < 300; n++) yield blobOf(`${n}`)
+      throw new Error('cut off')
+    }
+    await world.start()
+    world.crash()
+    world.database.follower.scan = scan
+    const next = await world.start()
+    expect([...(await contentsOf(next.scan())).keys()]).toEqual([`job:${jobOf('1').id}`])
+    await world.clock.advance(2_000)
+    expect([...world.database.rows.keys()]).toEqual([`job:${jobOf('1').id}`])
+  })
+
   it('serves a job from end to end when it may start empty, and gets what the database has later', async () => {
     const world = worldOf({ isFree: true })
     world.connection.cut = 'before'
@@ -432,16 +491,42 @@ describe('a database that is not as the file left it', () => {
     expect(world.logged.join()).not.toContain('no answer')
   })
 
+  it('shows that its owner runs while rows are deleted, and ends that when it has another', async () => {
+    const { world, store } = await started()
+    await store.save({ kind: 'event', event: eventOf('a', 1) })
+    await world.clock.until(store.close())
+    world.database.owner = { ...owner(), ...world.database.owner, head: 0 }
+    const old = Array.from({ length: 20 }, (_, n) => eventOf(`old ${n}`, 1))
+    for (const event of old) {
+      const record = { kind: 'event', event } as const
+      world.database.rows.set(`event:${event.id}`, { ...record, id: event.id, seq: 0, record })
+    }
+    const { sweep } = world.database.follower
+    world.database.follower.sweep = async function* (upTo) {
+      for await (const _ of sweep(upTo)) yield world.clock.sleep(4_000)
+    }
+    await world.start()
+    await world.clock.advance(4_000)
+    const { beats = 0 } = world.database.owner ?? {}
+    await world.clock.advance(20_000)
+    expect(world.database.owner?.beats).toBeGreaterThan(beats + 1)
+    world.database.owner = owner({ kind: 'shared', file: 'shared' })
+    const { size } = world.database.rows
+    await world.clock.advance(300_000)
+    expect(world.database.rows.size).toBeGreaterThan(size - 3)
+  })
+
   it('still follows when what is gone cannot be deleted there', async () => {
     const world = createMirrorWorld()
     let calls = 0
-    world.database.follower.forget = async () => {
+    // biome-ignore lint/correctness/useYield: It ends before it has one.
+    world.database.follower.forget = async function* () {
       calls++
       throw new Error('too slow')
     }
     await world.start()
     await world.clock.advance(3 * hourMs)
-    expect(calls).toBe(3)
+    expect(calls).toBe(4)
     expect(world.logged.join()).not.toContain('goes on without')
   })
 
@@ -554,6 +639,17 @@ describe('two ICLs on one database', () => {
     await expect(save(store, '2')).rejects.toMatchObject({ code: 'unavailable' })
     expect(store.status().reasons.join()).toContain('host:other.db')
     expect(world.database.rows.size).toBe(0)
+  })
+
+  it('one that lost its database to another acknowledges nothing while it cannot see who has it', async () => {
+    const { world, store } = await started()
+    world.database.owner = owner()
+    world.connection.cut = (name) => (name === 'owner' ? 'before' : 'none')
+    expect(await world.clock.until(codeOf(save(store, '1')))).toBe('unavailable')
+    for (let n = 0; n < 9; n++) {
+      await world.clock.advance(1_000)
+      expect(await codeOf(store.findJob(jobOf('1').id))).toBe('unavailable')
+    }
   })
 
   it('one in memory that another replaced acknowledges nothing more, also not by the file alone', async () => {

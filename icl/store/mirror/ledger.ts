@@ -5,9 +5,14 @@
  */
 
 import { numberOf, type Row, recordOf, textOf } from '../rows.ts'
+import { didChange, type SqliteDatabase } from '../sqlite/database.ts'
 import { recordQueries, type SqliteStore } from '../sqlite/store.ts'
 import { idOf, type StoreRecord } from '../store.ts'
 import type { Facts, Kind, Mirrored } from './follower.ts'
+
+const mostBytes = 4 * 1024 * 1024
+const recordsAtOnce = 200
+const notedAtOnce = 10_000
 
 const ids = {
   job: ['jobs', 'id'],
@@ -44,17 +49,29 @@ const triggers = kinds.flatMap((kind) =>
     END;`
   }),
 )
-const noteAll = kinds.map((kind) => {
+const raise = 'UPDATE mirror_numbers SET seq = max(seq, coalesce((SELECT max(seq) FROM unsent), 0))'
+const noteSome = (kind: Kind) => {
   const [table, id] = ids[kind]
   return `
     INSERT INTO unsent (kind, id, seq)
-      SELECT '${kind}', ${id}, (SELECT seq FROM mirror_numbers) + row_number() OVER () FROM ${table} WHERE true
-      ON CONFLICT DO UPDATE SET seq = excluded.seq;
-    UPDATE mirror_numbers SET seq = max(seq, coalesce((SELECT max(seq) FROM unsent), 0));`
-})
+      SELECT '${kind}', id, (SELECT seq FROM mirror_numbers) + row_number() OVER (ORDER BY id)
+      FROM (SELECT ${id} AS id FROM ${table} WHERE ${id} > ? ORDER BY ${id} LIMIT ${notedAtOnce}) WHERE true
+      ON CONFLICT DO UPDATE SET seq = excluded.seq`
+}
+const noteRefused = `
+  INSERT INTO unsent (kind, id, seq)
+    SELECT kind, id, (SELECT seq FROM mirror_numbers) + row_number() OVER () FROM unsent WHERE refused = 1
+    ON CONFLICT DO UPDATE SET seq = excluded.seq`
+/** Deletes what was filled before, and keeps what this ICL changed itself. */
+const clear = [
+  ...kinds.map((kind) => {
+    const [table, id] = ids[kind]
+    return `DELETE FROM ${table} WHERE ${id} NOT IN (SELECT id FROM unsent WHERE kind = '${kind}')`
+  }),
+  'DELETE FROM blob_bytes WHERE cid NOT IN (SELECT cid FROM blobs)',
+  'DELETE FROM occupied_slots WHERE job NOT IN (SELECT id FROM jobs)',
+].join(';')
 
-const mostBytes = 4 * 1024 * 1024
-const recordsAtOnce = 200
 /** The status needs the number of records that wait with each answer. */
 export const mostCounted = 10_000
 
@@ -77,7 +94,8 @@ export function openLedger(store: SqliteStore, mark: string, newId: string) {
   db.exec('BEGIN IMMEDIATE')
   try {
     if (isNew) {
-      db.exec([tables, ...triggers, ...noteAll].join('\n'))
+      db.exec([tables, ...triggers].join('\n'))
+      for (const _ of notingAll(db));
       db.prepare("INSERT INTO mirror_state VALUES ('file', ?)").run(newId)
       // A file that was in use before has to be sent as a whole, and is not filled.
       db.exec("INSERT INTO mirror_state SELECT 'filled', '' WHERE EXISTS (SELECT 1 FROM unsent)")
@@ -132,7 +150,6 @@ function sending(store: SqliteStore) {
   const remove = db.prepare('DELETE FROM unsent WHERE seq <= ? AND refused = 0')
   const setRefused = db.prepare('UPDATE unsent SET refused = ? WHERE kind = ? AND id = ?')
   const noteSent = db.prepare('UPDATE mirror_numbers SET sent = max(sent, ?)')
-  const again = db.prepare(note('?', '?'))
   const waiting = db.prepare(
     `SELECT count(*) AS n FROM (SELECT 1 FROM unsent WHERE seq > ? LIMIT ${mostCounted + 1})`,
   )
@@ -188,16 +205,25 @@ function sending(store: SqliteStore) {
     /** Keeps a record as unsent that the database refuses, until it takes it. */
     refuse: ({ kind, id }: Mirrored, isRefused: boolean): Promise<void> =>
       store.transactSoon(() => void setRefused.run(Number(isRefused), kind, id)),
-    /** Has records sent again, after all others. */
-    postpone: (states: Iterable<Mirrored>): Promise<void> =>
-      store.transactSoon(() => {
-        for (const { kind, id } of states) {
-          db.exec(next)
-          again.run(kind, id)
-        }
-      }),
+    /** Has what is refused sent again, after all others. */
+    postpone: (): Promise<void> => store.transactSoon(() => db.exec(`${noteRefused}; ${raise}`)),
     /** How many records wait after a number; one more than `mostCounted` stands for all higher numbers. */
     countWaiting: (after: number): number => numberOf(waiting.get(after) ?? {}, 'n'),
+  }
+}
+
+/** Notes everything as unsent, in turns of some thousand records. */
+function* notingAll(db: SqliteDatabase): Generator<void> {
+  const raiseNumber = db.prepare(raise)
+  const last = db.prepare('SELECT id FROM unsent ORDER BY seq DESC LIMIT 1')
+  for (const kind of kinds) {
+    const some = db.prepare(noteSome(kind))
+    let after = ''
+    while (didChange(some.run(after))) {
+      raiseNumber.run()
+      after = textOf(last.get() ?? {}, 'id')
+      yield
+    }
   }
 }
 
@@ -213,6 +239,7 @@ function filling(store: SqliteStore, set: (name: string, value: string) => unkno
   const { db } = store
   const isNoted = db.prepare('SELECT 1 FROM unsent WHERE kind = ? AND id = ?')
   const forget = db.prepare('DELETE FROM unsent WHERE kind = ? AND id = ?')
+  const numbers = db.prepare('SELECT seq FROM mirror_numbers')
   return {
     /** Raises all numbers above those of a database, before the file is filled from it. */
     raise: (by: number): Promise<void> =>
@@ -221,7 +248,14 @@ function filling(store: SqliteStore, set: (name: string, value: string) => unkno
       ),
     /** Takes the records of a database, except those that were changed here. */
     fill: async (records: AsyncIterable<StoreRecord>): Promise<void> => {
-      let batch: StoreRecord[] = []
+      // A fill that was not done to its end may have left what the database has no more.
+      await store.transact((all) => {
+        const before = numberOf(numbers.get() ?? {}, 'seq')
+        all.forget()
+        db.exec(clear)
+        db.prepare('DELETE FROM unsent WHERE seq > ?').run(before)
+      })
+      let [batch, bytes]: [StoreRecord[], number] = [[], 0]
       const flush = () =>
         store.transact((all) => {
           for (const record of batch) {
@@ -229,26 +263,26 @@ function filling(store: SqliteStore, set: (name: string, value: string) => unkno
             all.put(record)
             forget.run(record.kind, idOf(record))
           }
-          batch = []
+          ;[batch, bytes] = [[], 0]
         })
       for await (const record of records) {
-        if (batch.push(record) >= recordsAtOnce) await flush()
+        bytes += record.kind === 'blob' ? record.bytes.length : 0
+        if (batch.push(record) >= recordsAtOnce || bytes >= mostBytes) await flush()
       }
       await flush()
       await store.transact(() => set('filled', ''))
     },
     /** Has everything sent again, to a database that has lost all above the number `sent`, or never had any of it. */
-    noteAll: (sent: number): Promise<void> =>
-      store.transact(() => {
-        set(
-          'sweep',
-          textOf(
-            db.prepare('SELECT CAST(seq AS TEXT) AS seq FROM mirror_numbers').get() ?? {},
-            'seq',
-          ),
-        )
-        db.exec([...noteAll, `UPDATE mirror_numbers SET sent = ${sent};`].join('\n'))
-      }),
+    noteAll: async (sent: number): Promise<void> => {
+      await store.transact(() => set('sweep', String(numbers.get()?.seq)))
+      const turns = notingAll(db)
+      for (let isDone = false; !isDone; ) {
+        await store.transact(() => {
+          isDone = turns.next().done === true
+        })
+      }
+      await store.transact(() => db.exec(`UPDATE mirror_numbers SET sent = ${sent}`))
+    },
     noteSwept: (): Promise<void> =>
       store.transact(() => db.exec("DELETE FROM mirror_state WHERE name = 'sweep'")),
   }

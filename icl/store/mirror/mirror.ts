@@ -114,7 +114,7 @@ export async function openMirror(options: MirrorOptions): Promise<Store> {
     ...guarded(ahead, check),
     durable: whyInMemory === undefined,
     commits: {
-      onLost: store.commits.onLost,
+      onLost: ahead.commits.onLost,
       barrier: () => {
         const inFile = ahead.commits.barrier()
         return async () => {
@@ -128,6 +128,10 @@ export async function openMirror(options: MirrorOptions): Promise<Store> {
     },
     status: () => (store.status().connected ? statusOf() : store.status()),
     close: async () => {
+      // A save whose group the file loses has a number, too.
+      await ahead.commits
+        .barrier()()
+        .catch(() => {})
       await leave(worker, ledger, options)
       await follower.close()
       await store.close()
@@ -205,8 +209,11 @@ function startWorker(options: MirrorOptions, ledger: Ledger) {
         state.refusal = undefined
         state.isFilled = true
         judge()
-        // Another owner may have it by now: barriers wait until that is known.
-        if (!(await sender.sendAll())) continue
+        if (!(await sender.sendAll())) {
+          // Nothing more is acknowledged until this process has it again.
+          state.refusal = 'The database has another owner, or was set back'
+          continue
+        }
         pauseMs = firstPauseMs
         const isBack = !state.isFollowing && sender.isQuick()
         if (isBack) {
@@ -275,9 +282,11 @@ async function leave(worker: Worker, ledger: Ledger, { log, whyInMemory }: Mirro
 /** Keeps those who wait for a number, and wakes the worker for them. */
 function createWaiters() {
   let waiting: { readonly seq: number; readonly go: () => void }[] = []
+  let isCalled = false
   let wake = () => {}
   return {
     wait: (seq: number): Promise<void> => {
+      isCalled = true
       wake()
       return new Promise((go) => waiting.push({ seq, go }))
     },
@@ -285,12 +294,12 @@ function createWaiters() {
       for (const { seq, go } of waiting) if (seq <= upTo) go()
       waiting = waiting.filter(({ seq }) => seq > upTo)
     },
-    /** Waits until there is something to do. */
+    /** Waits until another waits since the last time. */
     idle: async (clock: Clock, ms: number, signal: AbortSignal): Promise<void> => {
-      if (waiting.length > 0) return
       const woken = new AbortController()
       wake = () => woken.abort()
-      await clock.sleep(ms, AbortSignal.any([signal, woken.signal])).catch(() => {})
+      if (!isCalled) await clock.sleep(ms, AbortSignal.any([signal, woken.signal])).catch(() => {})
+      isCalled = false
     },
   }
 }

@@ -113,6 +113,8 @@ function removing({ job, client, keys, blobs }: Tables, documents: AllDocuments)
       return job.prune(options) + keys.prune(options) + blobs.prune(options)
     },
     dropBlobs: blobs.drop,
+    /** Drops what is cached, when rows change in other ways. */
+    forget: documents.forget,
     erase: (record: Erasable): boolean => {
       documents.forget()
       if (record.kind === 'job') return didChange(job.erase.run(record.id))
