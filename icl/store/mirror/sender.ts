@@ -37,8 +37,8 @@ export function createSender(
   let announced = 0
   let beatAt: MonotonicMs | undefined
   let tookMs = 0
+  let most = mostAtOnce
   const notes = createNotes(options, ledger)
-  const size = createSize(options)
   const refusals = createRefusals(options, ledger)
   const forget = createForgetting(options, call)
   /** False when the database has another owner, or has gone back. */
@@ -48,13 +48,13 @@ export function createSender(
     const at = clock.monotonic()
     const isMine = await call(() => follower.put(mine, heads, states)).finally(() => {
       tookMs = elapsedSince(clock, at)
+      most = tookMs <= callTakesMs ? Math.min(2 * most, mostAtOnce) : Math.ceil(most / 2)
     })
     if (!isMine) {
       owner = undefined
       return false
     }
     await refusals.end(states)
-    size.fit(states.length, at)
     beatAt = clock.monotonic()
     owner = { ...mine, head: heads.to }
     return true
@@ -63,14 +63,13 @@ export function createSender(
   const isOver = (error: unknown): boolean =>
     signal.aborted || (error instanceof ProblemError && error.code === 'unavailable')
   const sendBatch = async (mine: Owner) => {
-    const { states, upTo, isLast } = ledger.take(sentTo, size.most())
+    const { states, upTo, isLast } = ledger.take(sentTo, most)
     const readable = states.filter(({ error }) => error === undefined)
     for (const one of states) if (one.error !== undefined) await refusals.note(one, one.error)
     if (upTo > mine.head || readable.length > 0 || elapsedSince(clock, beatAt) >= beatMs) {
       try {
         if (!(await put(mine, upTo, readable))) return false
       } catch (error) {
-        size.halve()
         if (isOver(error) || readable.length === 0) throw error
         for (const one of readable) {
           try {
@@ -186,22 +185,6 @@ function createRefusals({ clock, log }: Connecting, ledger: Ledger) {
         log.error('The database lacks a record', { name, error: errorMessage(error) })
       refused.add(name)
       await ledger.refuse(one, true)
-    },
-  }
-}
-
-/** How many records a call has: it follows what the database does in about a second. */
-function createSize({ clock }: Connecting) {
-  let most = mostAtOnce
-  return {
-    most: () => most,
-    halve: (): void => {
-      most = Math.ceil(most / 2)
-    },
-    fit: (records: number, since: MonotonicMs): void => {
-      if (records === 0) return
-      const fitting = Math.floor((records * callTakesMs) / Math.max(1, elapsedSince(clock, since)))
-      most = Math.max(1, Math.min(fitting, 2 * most, mostAtOnce))
     },
   }
 }
