@@ -104,7 +104,7 @@ export async function createMirrorDisk(clock: Clock, dice: Dice): Promise<Mirror
     },
     wrong: async () => {
       const { db } = current.file
-      const seq = Number(db.prepare('SELECT seq FROM mirror_numbers').get()?.seq)
+      const seq = Number(db.prepare('SELECT seq FROM mirror').get()?.seq)
       const waits = db.prepare('SELECT 1 FROM unsent WHERE kind = ? AND id = ?')
       const there = await contentsOf(database.follower.scan())
       const here = await contentsOf(current.store.scan())

@@ -56,7 +56,7 @@ function cutAnyhow({ connection }: MirrorWorld, dice: Dice): void {
 
 /** Nothing that the database has is ahead of what is committed. */
 function expectBehind({ database, file }: MirrorWorld): void {
-  const seq = Number(file.db.prepare('SELECT seq FROM mirror_numbers').get()?.seq ?? 0)
+  const seq = Number(file.db.prepare('SELECT seq FROM mirror').get()?.seq ?? 0)
   expect(database.owner?.head ?? 0).toBeLessThanOrEqual(seq)
   for (const row of database.rows.values()) expect(row.seq).toBeLessThanOrEqual(seq)
 }

@@ -185,7 +185,7 @@ describe('a store whose database follows', () => {
   it('still follows when its file cannot note what was sent, and notes it later', async () => {
     const { world, store } = await started()
     const { db } = world.file
-    db.exec(`CREATE TRIGGER busy BEFORE UPDATE OF sent ON mirror_numbers
+    db.exec(`CREATE TRIGGER busy BEFORE UPDATE OF sent ON mirror
       BEGIN SELECT RAISE(FAIL, 'busy'); END`)
     await world.clock.until(save(store, '1'))
     await world.clock.advance(5_000)
@@ -567,7 +567,7 @@ describe('a database that is not as the file left it', () => {
     await world.clock.until(save(await world.start(), '1', { minTier: 5 }))
     world.crash()
     // The file of before, restored.
-    world.file.db.exec('DELETE FROM mirror_marks; UPDATE mirror_numbers SET seq = 1, sent = 1')
+    world.file.db.exec('DELETE FROM mirror_marks; UPDATE mirror SET seq = 1, sent = 1')
     for (const { mark, since } of older) {
       const add = world.file.db.prepare('INSERT INTO mirror_marks (mark, since) VALUES (?, ?)')
       add.run(String(mark), Number(since))

@@ -25,20 +25,21 @@ const ids = {
 const kinds = Object.keys(ids) as Kind[]
 
 const tables = `
-  CREATE TABLE mirror_state (name TEXT PRIMARY KEY NOT NULL, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
   CREATE TABLE mirror_marks (at INTEGER PRIMARY KEY, mark TEXT NOT NULL, since INTEGER NOT NULL) STRICT;
-  -- The numbers of the last change, and of the last one that the database has.
-  CREATE TABLE mirror_numbers (seq INTEGER NOT NULL, sent INTEGER NOT NULL) STRICT;
-  INSERT INTO mirror_numbers VALUES (0, 0);
+  -- One row: the numbers of the last change, and of the last one that the database has. Once filled, the file has all that the
+  -- database had. While everything is sent again, what has a lower number there than sweep is deleted in the end.
+  CREATE TABLE mirror (
+    seq INTEGER NOT NULL, sent INTEGER NOT NULL, file TEXT NOT NULL, filled INTEGER NOT NULL, sweep INTEGER
+  ) STRICT;
   CREATE TABLE unsent (
     kind TEXT NOT NULL, id TEXT NOT NULL, seq INTEGER NOT NULL, refused INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (kind, id)
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX unsent_by_seq ON unsent (seq);
 `
-const next = 'UPDATE mirror_numbers SET seq = seq + 1'
+const next = 'UPDATE mirror SET seq = seq + 1'
 const note = (kind: string, id: string) => `
-  INSERT INTO unsent (kind, id, seq) SELECT ${kind}, ${id}, seq FROM mirror_numbers WHERE true
+  INSERT INTO unsent (kind, id, seq) SELECT ${kind}, ${id}, seq FROM mirror WHERE true
   ON CONFLICT DO UPDATE SET seq = excluded.seq`
 const triggers = kinds.flatMap((kind) =>
   (['INSERT', 'UPDATE', 'DELETE'] as const).map((change) => {
@@ -49,18 +50,18 @@ const triggers = kinds.flatMap((kind) =>
     END;`
   }),
 )
-const raise = 'UPDATE mirror_numbers SET seq = max(seq, coalesce((SELECT max(seq) FROM unsent), 0))'
+const raise = 'UPDATE mirror SET seq = max(seq, coalesce((SELECT max(seq) FROM unsent), 0))'
 const noteSome = (kind: Kind) => {
   const [table, id] = ids[kind]
   return `
     INSERT INTO unsent (kind, id, seq)
-      SELECT '${kind}', id, (SELECT seq FROM mirror_numbers) + row_number() OVER (ORDER BY id)
+      SELECT '${kind}', id, (SELECT seq FROM mirror) + row_number() OVER (ORDER BY id)
       FROM (SELECT ${id} AS id FROM ${table} WHERE ${id} > ? ORDER BY ${id} LIMIT ${notedAtOnce}) WHERE true
       ON CONFLICT DO UPDATE SET seq = excluded.seq`
 }
 const noteRefused = `
   INSERT INTO unsent (kind, id, seq)
-    SELECT kind, id, (SELECT seq FROM mirror_numbers) + row_number() OVER () FROM unsent WHERE refused = 1
+    SELECT kind, id, (SELECT seq FROM mirror) + row_number() OVER () FROM unsent WHERE refused = 1
     ON CONFLICT DO UPDATE SET seq = excluded.seq`
 /** Deletes what was filled before, and keeps what this ICL changed itself. */
 const clear = [
@@ -95,48 +96,42 @@ export function openLedger(store: SqliteStore, mark: string, newId: string) {
   try {
     if (isNew) {
       db.exec([tables, ...triggers].join('\n'))
+      db.prepare('INSERT INTO mirror VALUES (0, 0, ?, 0, NULL)').run(newId)
       for (const _ of notingAll(db));
-      db.prepare("INSERT INTO mirror_state VALUES ('file', ?)").run(newId)
       // A file that was in use before has to be sent as a whole, and is not filled.
-      db.exec("INSERT INTO mirror_state SELECT 'filled', '' WHERE EXISTS (SELECT 1 FROM unsent)")
+      db.exec('UPDATE mirror SET filled = EXISTS (SELECT 1 FROM unsent)')
     }
     db.exec('UPDATE unsent SET refused = 0')
-    const add = db.prepare(
-      'INSERT INTO mirror_marks (mark, since) SELECT ?, seq FROM mirror_numbers',
-    )
+    const add = db.prepare('INSERT INTO mirror_marks (mark, since) SELECT ?, seq FROM mirror')
     add.run(mark)
     db.exec('COMMIT')
   } catch (error) {
     db.exec('ROLLBACK')
     throw error
   }
-  const numbers = db.prepare('SELECT seq, sent FROM mirror_numbers')
-  const now = (): Row => numbers.get() ?? {}
-  const state = db.prepare('SELECT value FROM mirror_state WHERE name = ?')
-  const isSet = (name: string) => state.get(name) !== undefined
-  const set = (name: string, value: string) =>
-    db.prepare('INSERT OR REPLACE INTO mirror_state VALUES (?, ?)').run(name, value)
+  const row = db.prepare('SELECT * FROM mirror')
+  const now = (): Row => row.get() ?? {}
+  const marks = db.prepare('SELECT mark, since FROM mirror_marks ORDER BY at')
   return {
     facts: (): Facts => ({
-      file: textOf(state.get('file') ?? {}, 'value'),
-      marks: db
-        .prepare('SELECT mark, since FROM mirror_marks ORDER BY at')
+      file: textOf(now(), 'file'),
+      marks: marks
         .all()
-        .map((row) => ({ mark: textOf(row, 'mark'), since: numberOf(row, 'since') })),
+        .map((one) => ({ mark: textOf(one, 'mark'), since: numberOf(one, 'since') })),
       seq: numberOf(now(), 'seq'),
       sent: numberOf(now(), 'sent'),
-      isFilled: isSet('filled'),
+      isFilled: now().filled === 1,
     }),
     /** The number of the last change. */
     seq: (): number => numberOf(now(), 'seq'),
-    isFilled: (): boolean => isSet('filled'),
-    /** While everything is sent again: what has a lower number in the database is deleted in the file. */
+    isFilled: (): boolean => now().filled === 1,
+    /** While everything is sent again: what has a lower number in the database is deleted in the end. */
     sweepsBelow: (): number | undefined => {
-      const row = state.get('sweep')
-      return row && Number(textOf(row, 'value'))
+      const { sweep } = now()
+      return typeof sweep === 'number' ? sweep : undefined
     },
     ...sending(store),
-    ...filling(store, set),
+    ...filling(store),
   }
 }
 
@@ -146,10 +141,10 @@ function sending(store: SqliteStore) {
   const reads = Object.fromEntries(
     kinds.map((kind) => [kind, db.prepare(`${recordQueries[kind]} WHERE ${ids[kind][1]} = ?`)]),
   ) as Record<Kind, ReturnType<typeof db.prepare>>
-  const number = db.prepare('SELECT seq FROM mirror_numbers')
+  const number = db.prepare('SELECT seq FROM mirror')
   const remove = db.prepare('DELETE FROM unsent WHERE seq <= ? AND refused = 0')
   const setRefused = db.prepare('UPDATE unsent SET refused = ? WHERE kind = ? AND id = ?')
-  const noteSent = db.prepare('UPDATE mirror_numbers SET sent = max(sent, ?)')
+  const noteSent = db.prepare('UPDATE mirror SET sent = max(sent, ?)')
   const waiting = db.prepare(
     `SELECT count(*) AS n FROM (SELECT 1 FROM unsent WHERE seq > ? LIMIT ${mostCounted + 1})`,
   )
@@ -235,16 +230,16 @@ const bytesIn = (row: Row): number =>
     0,
   )
 
-function filling(store: SqliteStore, set: (name: string, value: string) => unknown) {
+function filling(store: SqliteStore) {
   const { db } = store
   const isNoted = db.prepare('SELECT 1 FROM unsent WHERE kind = ? AND id = ?')
   const forget = db.prepare('DELETE FROM unsent WHERE kind = ? AND id = ?')
-  const numbers = db.prepare('SELECT seq FROM mirror_numbers')
+  const numbers = db.prepare('SELECT seq FROM mirror')
   return {
     /** Raises all numbers above those of a database, before the file is filled from it. */
     raise: (by: number): Promise<void> =>
       store.transact(() =>
-        db.exec(`UPDATE unsent SET seq = seq + ${by}; UPDATE mirror_numbers SET seq = seq + ${by}`),
+        db.exec(`UPDATE unsent SET seq = seq + ${by}; UPDATE mirror SET seq = seq + ${by}`),
       ),
     /** Takes the records of a database, except those that were changed here. */
     fill: async (records: AsyncIterable<StoreRecord>): Promise<void> => {
@@ -270,20 +265,19 @@ function filling(store: SqliteStore, set: (name: string, value: string) => unkno
         if (batch.push(record) >= recordsAtOnce || bytes >= mostBytes) await flush()
       }
       await flush()
-      await store.transact(() => set('filled', ''))
+      await store.transact(() => db.exec('UPDATE mirror SET filled = 1'))
     },
     /** Has everything sent again, to a database that has lost all above the number `sent`, or never had any of it. */
     noteAll: async (sent: number): Promise<void> => {
-      await store.transact(() => set('sweep', String(numbers.get()?.seq)))
+      await store.transact(() => db.exec('UPDATE mirror SET sweep = seq'))
       const turns = notingAll(db)
       for (let isDone = false; !isDone; ) {
         await store.transact(() => {
           isDone = turns.next().done === true
         })
       }
-      await store.transact(() => db.exec(`UPDATE mirror_numbers SET sent = ${sent}`))
+      await store.transact(() => db.exec(`UPDATE mirror SET sent = ${sent}`))
     },
-    noteSwept: (): Promise<void> =>
-      store.transact(() => db.exec("DELETE FROM mirror_state WHERE name = 'sweep'")),
+    noteSwept: (): Promise<void> => store.transact(() => db.exec('UPDATE mirror SET sweep = NULL')),
   }
 }
