@@ -1,10 +1,11 @@
-import { existsSync, mkdirSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { homedir, hostname } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { toBase64Url } from '../../lib/digest.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { systemClock as clock, systemRandom as random } from '../../lib/system.ts'
 import { createMemoryStore } from '../store/memory/store.ts'
+import { isAbsent } from '../store/sqlite/path.ts'
 import type { SqliteStore } from '../store/sqlite/store.ts'
 import type { Store } from '../store/store.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -43,10 +44,10 @@ type StoreSettings = Pick<
   'SVC_ICL_DATABASE_URL' | 'SVC_ICL_REPLICAS' | 'SVC_ICL_LOCAL_COPY'
 >
 
-/** Returns the URL under which commands of the operator find the records of an ICL: that of its file, if it is there. */
+/** Returns the URL under which commands of the operator find the records of an ICL: that of its file, unless there is none. */
 export function recordsUrlOf(settings: StoreSettings): string {
   const file = mirrorFileOf(settings)
-  return file !== undefined && existsSync(file) ? `sqlite:${file}` : settings.SVC_ICL_DATABASE_URL
+  return file === undefined || isAbsent(file) ? settings.SVC_ICL_DATABASE_URL : `sqlite:${file}`
 }
 
 /** Opens the store of an ICL. MongoDB follows the file of an ICL that is alone. Throws as `openStore`, and what `openMirror` throws. */

@@ -54,6 +54,19 @@ it('a file of another user is named with its owner', async () => {
   })
 })
 
+it('a file in a folder that is closed to this user counts as there', async () => {
+  const closed = mkdtempSync(join(folder, 'closed-'))
+  const file = join(closed, 'icl.db')
+  await (await openSqliteStore(file)).close()
+  chmodSync(folder, 0o777)
+  chmodSync(closed, 0)
+  expect(await asStranger(() => refusalOf(file))).toMatchObject({
+    code: 'store-unavailable',
+    hint: expect.stringMatching(/^Allow .* to write to its folder/),
+  })
+  chmodSync(closed, 0o700)
+})
+
 it('a new file on a disk that takes none is named, with what to do', () => {
   const failure = (code: string) => Object.assign(new Error(`${code}: planted`), { code })
   expect(unusable('/mnt/icl.db', failure('EROFS'))).toMatchObject({

@@ -28,7 +28,7 @@ export function findPath(
   } catch (error) {
     if (error instanceof SvcError) throw error
     const { message, hint } = unusable(file, error)
-    const code = known(() => look(file)) ? 'store-unavailable' : 'store-out-of-reach'
+    const code = isAbsent(file) ? 'store-out-of-reach' : 'store-unavailable'
     throw new SvcError(code, message, { hint, cause: error })
   }
 }
@@ -82,6 +82,15 @@ export function known<T>(ask: () => T): T | undefined {
     return ask()
   } catch {
     return undefined
+  }
+}
+
+/** True when there is certainly no such file; a folder that is closed to this user may have it. */
+export function isAbsent(file: string): boolean {
+  try {
+    return look(file) === undefined
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOTDIR'
   }
 }
 
