@@ -206,6 +206,21 @@ describe('a MongoDB that follows a file', () => {
   const createdShared = (isGuest = false) =>
     opening(createSharedStore({ url, clock, random }, isGuest))
 
+  it('is looked after once by saves at the same time', async () => {
+    const shared = opening(createSharedStore({ url: proxied(), clock, random }))
+    await shared.ping()
+    let updates = 0
+    proxy.fateOf = (command) => {
+      if (command === 'update') updates++
+      return 'forward'
+    }
+    const saves = Array.from({ length: 9 }, (_, n) =>
+      shared.save({ kind: 'key', key: `${n}`, value: 'v', now: 0, expiresAt: 9 }),
+    )
+    expect(await Promise.all(saves)).toEqual(saves.map(() => true))
+    expect(updates).toBe(1)
+  })
+
   it('takes nothing from a guest once the owner has stopped, as its file would lack that, until it is unlocked', {
     timeout: 120_000,
   }, async () => {

@@ -65,7 +65,8 @@ export function createSharedStore(options: MongoOptions, isGuest = false): Share
   const lookNow = lookAfter(connection, isGuest)
   let lookedAt: MonotonicMs | undefined
   let lockedOut: string | undefined
-  const look = async () => {
+  let looking: Promise<void> | undefined
+  const lookOnce = async () => {
     const at = clock.monotonic()
     try {
       await lookNow()
@@ -74,7 +75,13 @@ export function createSharedStore(options: MongoOptions, isGuest = false): Share
     } catch (error) {
       if (error instanceof SvcError) lockedOut = `${error.message}. ${error.hint}`
       throw error
+    } finally {
+      looking = undefined
     }
+  }
+  const look = (): Promise<void> => {
+    looking ??= lookOnce()
+    return looking
   }
   const checked =
     <Args extends unknown[], T>(change: (...args: Args) => Promise<T>) =>
