@@ -124,6 +124,8 @@ describe('the mongodb store, when things go wrong', () => {
     const save = () => store.save({ kind: 'job', job: jobOf('1', { minTier: 7 }), base: 1 })
     proxy.fateOf = fates('update', 'lose-answer', overtake)
     expect(await codeOf(save())).toBe('unavailable')
+    // The server has answered.
+    expect(store.status().connected).toBe(true)
     expect((await other.findJob(jobOf('1').id))?.version).toBe(3)
   })
 
@@ -164,6 +166,23 @@ describe('the mongodb store, when things go wrong', () => {
     proxy.fateOf = () => 'swallow'
     expect(await codeOf(insert(jobOf('1'), hasty))).toBe('unavailable')
     await hasty.close()
+  })
+
+  it('leaves the calls of others alone when one fails', async () => {
+    const under = Promise.withResolvers<void>()
+    const held = Promise.withResolvers<void>()
+    let finds = 0
+    proxy.fateOf = async (command): Promise<Fate> => {
+      if (command === 'aggregate') return { code: 64 }
+      if (command === 'find' && ++finds === 5) under.resolve()
+      if (command === 'find') await held.promise
+      return 'forward'
+    }
+    const others = Array.from({ length: 5 }, () => codeOf(store.findKey('k', 0)))
+    await under.promise
+    expect(await codeOf(store.stats())).toBe('unavailable')
+    held.resolve()
+    expect(await Promise.all(others)).toEqual(others.map(() => undefined))
   })
 
   it('starts without its server, and makes what is missing when it comes', async () => {

@@ -79,21 +79,29 @@ export function createMongoConnection(url: string, clock: Clock, timeouts: Mongo
     return opened
   }
   const { selectionMs, answerMs, retryWithinMs } = timeouts
-  const late = () => new ProblemError('unavailable', 'MongoDB does not answer')
+  let answers = 0
   const attempt = async <T>(body: () => Promise<T>): Promise<T> => {
     const startedAt = clock.monotonic()
     const isWorthIt = (error: unknown) =>
       isPassing(error) && elapsedSince(clock, startedAt) < retryWithinMs ? 0 : undefined
     const mine = client
+    const before = answers
+    let isLate = false
+    const late = () => {
+      isLate = true
+      return new ProblemError('unavailable', 'MongoDB does not answer')
+    }
     try {
       const work = retrying(clock, tries, undefined, isWorthIt, body)
       const answer = await within(clock, selectionMs + answerMs + retryWithinMs, late, work)
       trouble = undefined
+      answers++
       return answer
     } catch (error) {
-      // Others may have connected anew since.
-      if ((isAway(error) || error instanceof ProblemError) && mine === client) drop()
-      if (error instanceof ProblemError) trouble = error.message
+      const isStuck = isLate || (error instanceof MongoError && stuckNames.has(error.name))
+      // While others get answers, a new client would only end their calls. Some may have connected anew since.
+      if (isStuck && answers === before && mine === client) drop()
+      if (isLate) trouble = errorMessage(error)
       // The driver ends what is under way at a close with errors of many kinds, such as that of a session.
       if (!isAway(error) && !((isClosed || mine !== client) && error instanceof MongoError))
         throw error
@@ -216,6 +224,9 @@ const awayNames = new Set([
   'MongoPoolClosedError',
   'MongoWaitQueueTimeoutError',
 ])
+
+/** The errors of a client that may never find its server again. */
+const stuckNames = new Set(['MongoServerSelectionError', 'MongoWaitQueueTimeoutError'])
 
 /** True when the server did not answer, refuses this ICL's credentials, or was not found in DNS (`mongodb+srv`). */
 const isAway = (error: unknown): boolean =>
