@@ -23,8 +23,19 @@ export async function openStore(
 ): Promise<Store> {
   if (url === 'memory:') return createMemoryStore()
   if (url.startsWith('sqlite:')) {
-    const { openSqliteStore } = await import('../store/sqlite/file.ts')
-    return openSqliteStore(sqliteFileOf(url), options)
+    const [{ openSqliteStore, whileStopped }, { storeForCommands }] = await Promise.all([
+      import('../store/sqlite/file.ts'),
+      import('../store/mirror/commands.ts'),
+    ])
+    const file = sqliteFileOf(url)
+    const mark = toBase64Url(random.bytes(12))
+    return storeForCommands(
+      await openSqliteStore(file, options),
+      // A command that is no guest has the lock.
+      async (work) => void (await (options.guest ? whileStopped(file, work) : work())),
+      mark,
+      options.log,
+    )
   }
   if (isMongoUrl(url)) {
     const [{ openMongoStore }, { createSharedStore }] = await Promise.all([

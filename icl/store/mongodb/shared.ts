@@ -10,6 +10,7 @@
 
 import { type Clock, elapsedSince, type MonotonicMs } from '../../../lib/clock.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
+import { beforeChanges } from '../before-changes.ts'
 import { notServed, unavailable } from '../mirror/connect.ts'
 import { lockedBy, type Owner, watchMs } from '../mirror/follower.ts'
 import type { Store } from '../store.ts'
@@ -83,20 +84,15 @@ export function createSharedStore(options: MongoOptions, isGuest = false): Share
     looking ??= lookOnce()
     return looking
   }
-  const checked =
-    <Args extends unknown[], T>(change: (...args: Args) => Promise<T>) =>
-    async (...args: Args): Promise<T> => {
-      if (elapsedSince(clock, lookedAt) >= lookAgainMs) {
-        await look().catch((error: unknown) => {
-          if (isGuest || !(error instanceof SvcError)) throw error
-          throw unavailable(notServed)
-        })
-      }
-      return change(...args)
-    }
-  const { save, saveAll, restore, prune, dropBlobs, erase } = store
+  const check = async () => {
+    if (elapsedSince(clock, lookedAt) < lookAgainMs) return
+    await look().catch((error: unknown) => {
+      if (isGuest || !(error instanceof SvcError)) throw error
+      throw unavailable(notServed)
+    })
+  }
   return {
-    ...store,
+    ...beforeChanges(store, check),
     look,
     unlock: () => unlock(connection, clock),
     status: () => {
@@ -105,8 +101,6 @@ export function createSharedStore(options: MongoOptions, isGuest = false): Share
         ? { ...others, writable, reasons }
         : { ...others, writable: false, reasons: [...reasons, lockedOut] }
     },
-    ...{ save: checked(save), saveAll: checked(saveAll), restore: checked(restore) },
-    ...{ prune: checked(prune), dropBlobs: checked(dropBlobs), erase: checked(erase) },
   }
 }
 

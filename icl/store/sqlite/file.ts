@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs'
+import { existsSync, realpathSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setImmediate } from 'node:timers'
 import type { Clock } from '../../../lib/clock.ts'
@@ -17,6 +17,10 @@ const commitMs = 5
 
 /** Under load the ICL writes most of the time, and a guest gets a chance every 100 ms only. */
 const guestPatienceMs = 20_000
+
+/** How often, and how soon, a start tries again to lock its file. */
+const mostTries = 5
+const tryAgainMs = 100
 
 type Sqlite = typeof import('node:sqlite')
 
@@ -42,7 +46,7 @@ export async function openSqliteStore(
 ): Promise<SqliteStore> {
   const sqlite = await loadSqlite(load)
   const path = findPath(file, guest)
-  const unlock = guest ? () => {} : await lockDatabase(path)
+  const unlock = guest ? () => {} : await lockDatabase(path, clock)
   // Looked at first, because opening makes a log.
   const isWithoutLog = hasLostLog(path)
   const opened: SqliteDatabase[] = []
@@ -153,9 +157,28 @@ const lostLog = (path: string): SvcError =>
     },
   )
 
-async function lockDatabase(path: string): Promise<() => void> {
-  const unlock = await takeFileLock(`${path}.lock`)
-  if (unlock) return unlock
+/** Runs work on a file unless an ICL has it, and keeps ICLs from starting meanwhile: it has to be short. */
+export async function whileStopped(file: string, work: () => Promise<unknown>): Promise<void> {
+  const lock = lockOf(realpathSync(file))
+  // Every ICL leaves one. One that this process made could be closed to the user of the ICL.
+  const unlock = existsSync(lock) ? await takeFileLock(lock) : () => {}
+  if (!unlock) return
+  try {
+    await work()
+  } finally {
+    unlock()
+  }
+}
+
+const lockOf = (path: string): string => `${path}.lock`
+
+async function lockDatabase(path: string, clock: Pick<Clock, 'sleep'>): Promise<() => void> {
+  for (let tries = 1; tries <= mostTries; tries++) {
+    const unlock = await takeFileLock(lockOf(path))
+    if (unlock) return unlock
+    // A command of the operator may have it for a moment.
+    await clock.sleep(tryAgainMs)
+  }
   throw new SvcError('store-locked', `Another ICL uses ${path}`, {
     hint: 'One ICL at a time can have a sqlite file. Stop the other one, or use mongodb for several.',
   })
