@@ -40,6 +40,8 @@ export type AdminCommand = {
   readonly summary: string
   /** True when no ICL may use the database at the same time. */
   readonly alone?: boolean
+  /** True when it works on the database itself, also where a file is that it follows. */
+  readonly onDatabase?: boolean
 } & (
   | {
       /** Checks the command line, and the file that it names, before the database is opened or made. Throws SvcError `usage`. */

@@ -41,11 +41,14 @@ export const storeCommands: readonly AdminCommand[] = [
   {
     usage: 'unlock',
     summary: 'Free the MongoDB of an ICL that will not come back with its file (takes 20 s)',
+    onDatabase: true,
     prepare: () => async (context) => {
       const file = await (context.store as Partial<SharedStore>).unlock?.()
+      // Nothing was changed, and a record could be the first in a database that is to follow a file.
+      if (file === undefined) return done('No ICL has the database alone', {})
       // Not before: until then the database takes no record of it.
       return recorded(context, 'unlock', async () =>
-        done(file ? `${file} has the database no more` : 'No ICL has the database alone', { file }),
+        done(`${file} has the database no more`, { file }),
       )
     },
   },

@@ -116,7 +116,7 @@ async function perform(
 ) {
   const { environment } = terminal
   const run = await command.prepare(given, flags)
-  const store = await openStore(databaseUrlOf(environment), {
+  const store = await openStore(databaseUrlOf(environment, command), {
     guest: command.alone !== true,
     log: logTo(terminal),
   })
@@ -151,10 +151,13 @@ const storeSettings = Settings.pick({
   SVC_ICL_LOCAL_COPY: true,
 })
 
-function databaseUrlOf(environment: AdminTerminal['environment']): string {
+function databaseUrlOf(
+  environment: AdminTerminal['environment'],
+  { onDatabase = false }: AdminCommand,
+): string {
   const parsed = storeSettings.safeParse(setIn(environment))
   if (parsed.success && parsed.data.SVC_ICL_DATABASE_URL !== 'memory:') {
-    return recordsUrlOf(parsed.data)
+    return onDatabase ? parsed.data.SVC_ICL_DATABASE_URL : recordsUrlOf(parsed.data)
   }
   throw new SvcError('settings-invalid', 'SVC_ICL_DATABASE_URL does not name a database', {
     hint: 'Set it as it is for the ICL: sqlite:FILE or mongodb://... An ICL in memory cannot be administered.',
