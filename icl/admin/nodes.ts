@@ -1,9 +1,6 @@
 import type { Address } from '../../lib/codecs.ts'
-import { toSeconds } from '../../lib/time.ts'
 import { type EkBinding, listEkBindings, releaseEk } from '../attestation/ek-binding.ts'
-import { foldStanding } from '../background/fold-standing.ts'
 import { type Ban, listBans } from '../records/bans.ts'
-import { changeNode } from '../records/change-node.ts'
 import type { Node } from '../rules/eligibility.ts'
 import { type AdminContext, noPool } from './context.ts'
 
@@ -21,17 +18,6 @@ export async function listAllNodes(context: AdminContext): Promise<readonly Node
   return [...new Set([...known.keys(), ...bans.keys()])]
     .sort((a, b) => (a < b ? -1 : 1))
     .map((address) => ({ address, ban: bans.get(address), node: known.get(address) }))
-}
-
-/** Computes every node's standing anew from all of its events, because events may have come that are older than its fold. */
-export async function recountNodes({ store, clock }: AdminContext): Promise<void> {
-  for (const { address } of await store.listNodes(-1)) {
-    await changeNode({ store, pool: noPool }, address, async (node) => {
-      if (!node) return undefined
-      const counted = await foldStanding(store, node, undefined, toSeconds(clock.now()))
-      return { ...node, folded: undefined, ...counted }
-    })
-  }
 }
 
 /** Returns the endorsement keys (TPMs) that are bound to an address, or the binding of a named key; empty when there is none. */

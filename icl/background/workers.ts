@@ -7,6 +7,7 @@ import { keyOf } from '../records/keys.ts'
 import { createEffects } from './effects-due.ts'
 import { createLeadership, createLiveReplicas } from './leadership.ts'
 import { keepPruned } from './prune-store.ts'
+import { recountOnceFilled } from './recount-nodes.ts'
 import { sendWhatLasts } from './send-what-lasts.ts'
 import { tickDue } from './ticks-due.ts'
 import { watchChanges } from './watch-changes.ts'
@@ -34,6 +35,7 @@ export async function runWorkers(given: Dependencies, signal: AbortSignal): Prom
     watchChanges(deps, ended),
     watchContracts(deps, ended),
     keepPruned(deps, leadership, ended),
+    recountOnceFilled(deps, ended),
     every(deps, keyRefreshMs, ended, 'refreshing the keys', () => deps.keys.refresh()),
   ]
   const startDueTicks = logOnce(deps, 'looking for due jobs')

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { SvcError } from '../../lib/svc-error.ts'
 import { dayMs } from '../../lib/time.ts'
 import { listCommands, recordCommand } from '../admin/audit.ts'
-import type { AdminContext } from '../admin/context.ts'
-import { recountNodes } from '../admin/nodes.ts'
+import { type AdminContext, noPool } from '../admin/context.ts'
+import { recountNodes } from '../background/recount-nodes.ts'
 import { listBans } from '../records/bans.ts'
 import { prefixOf } from '../records/keys.ts'
 import type { SharedStore } from '../store/mongodb/shared.ts'
@@ -107,7 +107,7 @@ async function restore(
   }
   await recordCommand(context, `restore ${file}${merge ? ' --merge' : ''}`)
   const { restored, leftOut } = await restoreBackup(store, file)
-  if (merge) await recountNodes(context)
+  if (merge) await recountNodes({ ...context, pool: noPool })
   return {
     json: { records, restored, left_out: leftOut },
     lines: [

@@ -1,12 +1,14 @@
 import { describe, expect, it } from 'vitest'
+import { foldStanding } from '../../icl/background/fold-standing.ts'
 import type { Job } from '../../icl/rules/job.ts'
 import type { Mirrored, Owner } from '../../icl/store/mirror/follower.ts'
 import type { MirrorOptions } from '../../icl/store/mirror/mirror.ts'
 import type { Store } from '../../icl/store/store.ts'
+import { newcomer } from '../../lib/reputation.ts'
 import { codeOf } from '../code-of.ts'
 import { createFakeChain } from '../icl/fake-chain.ts'
 import { runJob } from '../icl/run-job.ts'
-import { createReplica, joinNode } from '../icl/test-icl.ts'
+import { createReplica, joinNode, walletOf } from '../icl/test-icl.ts'
 import { contentsOf, createFile, createMirrorWorld, type MirrorWorld } from './mirror-world.ts'
 import { eventOf, jobOf } from './suite.ts'
 
@@ -408,6 +410,11 @@ describe('a new file', () => {
 
   it('serves a job from end to end when it may start empty, and gets what the database has later', async () => {
     const world = worldOf({ isFree: true })
+    const { address } = walletOf('n1')
+    const event = { ...eventOf('e', 1, address), code: 'verdict-refuted' } as const
+    world.database.rows.set('event:e', {
+      ...{ kind: 'event', id: 'e', seq: 6, record: { kind: 'event', event } },
+    })
     world.connection.cut = 'before'
     const store = await world.start({ startEmpty: true })
     expect(store.status()).toMatchObject({ connected: false, writable: true, partial: true })
@@ -421,6 +428,9 @@ describe('a new file', () => {
     expect(store.status()).toEqual(follows)
     expect(world.database.find('job', ran.jobId)).toMatchObject({ job: { phase: 'accepted' } })
     expect(await store.findJob(jobOf('1').id)).toBeDefined()
+    const node = (await store.findNode(address))?.document
+    expect(node?.standing).toEqual((await foldStanding(store, node!, undefined, 0)).standing)
+    expect(node?.standing.score).toBeLessThan(newcomer.score)
     await icl.stop()
   })
 
