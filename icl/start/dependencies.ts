@@ -1,5 +1,6 @@
 import { privateKeyToAccount } from 'viem/accounts'
 import { ComparatorId } from '../../lib/codecs.ts'
+import { toBase64Url } from '../../lib/digest.ts'
 import { maxBlobBytes, maxBodyBytes } from '../../lib/endpoints.ts'
 import { errorMessage } from '../../lib/error-message.ts'
 import { knownNetworks } from '../../lib/known-networks.ts'
@@ -46,8 +47,7 @@ export async function createDependencies(settings: Settings, host: Host): Promis
   const limits = { ...defaultJobLimits, maxJobsPerClient: settings.SVC_ICL_JOBS_AT_ONCE }
   const metrics = createPrometheus(host.figures)
   const log = createJsonLog(clock, settings.SVC_ICL_LOG_LEVEL, host.write)
-  const opened = await host.openStore(settings, log)
-  const store = instrumentedStore(opened.store, metrics)
+  const store = instrumentedStore(await host.openStore(settings, log), metrics)
   const blobs = openBlobs(settings, { store: lasting(store), clock, log })
   const account = privateKeyToAccount(settings.SVC_ICL_COORDINATOR_KEY)
   const viemChain = createViemChain({
@@ -82,7 +82,7 @@ export async function createDependencies(settings: Settings, host: Host): Promis
   return {
     clock,
     random: systemRandom,
-    replicaId: opened.replicaId,
+    replicaId: toBase64Url(systemRandom.bytes(12)),
     store,
     blobs,
     chain,

@@ -1,9 +1,7 @@
-import { toBase64Url } from '../../lib/digest.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { systemRandom as random } from '../../lib/system.ts'
 import { createMemoryStore } from '../store/memory/store.ts'
+import type { Store } from '../store/store.ts'
 import type { Log } from '../telemetry/log.ts'
-import type { OpenedStore } from './host.ts'
 import { openShared } from './open-shared.ts'
 import type { Settings } from './settings.ts'
 
@@ -17,19 +15,18 @@ export async function openEdgeStore(
     SVC_ICL_LOCAL_COPY: file,
   }: Pick<Settings, 'SVC_ICL_DATABASE_URL' | 'SVC_ICL_LOCAL_COPY'>,
   log: Log,
-): Promise<OpenedStore> {
+): Promise<Store> {
   if (file !== undefined && file !== 'off') {
     throw new SvcError('settings-invalid', 'An edge host has no disk for SVC_ICL_LOCAL_COPY', {
       hint: 'Set SVC_ICL_LOCAL_COPY to off, or leave it out.',
     })
   }
-  const replicaId = toBase64Url(random.bytes(12))
-  if (url === 'memory:') return { store: createMemoryStore(), replicaId }
+  if (url === 'memory:') return createMemoryStore()
   if (url.startsWith('sqlite:')) {
     throw new SvcError('store-unavailable', 'An edge host has no disk for a sqlite file', {
       hint: 'Set SVC_ICL_DATABASE_URL to mongodb://..., or to memory: to try it out.',
     })
   }
   log.info('There is no file on an edge host: everything waits while MongoDB is away')
-  return { store: await openShared(url, log), replicaId }
+  return openShared(url, log)
 }

@@ -6,9 +6,6 @@ import type { Webhooks } from '../webhooks/webhooks.ts'
 import type { ReadText } from './deployment-settings.ts'
 import type { Settings } from './settings.ts'
 
-/** An open store, and the id of this process among the replicas that share it. */
-export type OpenedStore = { readonly store: Store; readonly replicaId: string }
-
 /** The metrics of a process. */
 export type ProcessFigures = {
   /** When it started, in Unix seconds. */
@@ -36,7 +33,7 @@ export type Host = {
   readonly write: (line: string) => void
   readonly readText: ReadText
   /** Opens the store that the settings name. Throws SvcError `store-...`. */
-  readonly openStore: (settings: Settings, log: Log) => Promise<OpenedStore>
+  readonly openStore: (settings: Settings, log: Log) => Promise<Store>
   /** Makes the sender of webhooks. Undefined when the host cannot keep it from private addresses. */
   readonly openWebhooks: ((options: { readonly allowPrivate: boolean }) => Webhooks) | undefined
   /** Loads a faster recovery of wallets' keys than viem's. Undefined when the host has none. */

@@ -9,7 +9,6 @@ import { isAbsent } from '../store/sqlite/path.ts'
 import type { SqliteStore } from '../store/sqlite/store.ts'
 import type { Store } from '../store/store.ts'
 import type { Log } from '../telemetry/log.ts'
-import type { OpenedStore } from './host.ts'
 import { openShared } from './open-shared.ts'
 import type { Settings } from './settings.ts'
 
@@ -65,16 +64,14 @@ export function recordsUrlOf(settings: StoreSettings): string {
 export async function openServiceStore(
   settings: StoreSettings & Pick<Settings, 'SVC_ICL_START_EMPTY'>,
   log: Log,
-): Promise<OpenedStore> {
+): Promise<Store> {
   const { SVC_ICL_DATABASE_URL: url, SVC_ICL_REPLICAS: replicas } = settings
-  const replicaId = toBase64Url(random.bytes(12))
   if (url.startsWith('sqlite:')) {
     const opened = await openFile(sqliteFileOf(url), log)
-    if ('store' in opened) return { store: opened.store.ahead(), replicaId }
-    return { store: createMemoryStore(opened.whyNot), replicaId }
+    return 'store' in opened ? opened.store.ahead() : createMemoryStore(opened.whyNot)
   }
-  if (!isMongoUrl(url)) return { store: await openStore(url, { log }), replicaId }
-  if (replicas > 1) return { store: await openShared(url, log), replicaId }
+  if (!isMongoUrl(url)) return openStore(url, { log })
+  if (replicas > 1) return openShared(url, log)
   const [{ createMongoFollower }, { openMirror }, { openMemoryFile }] = await Promise.all([
     import('../store/mongodb/follower.ts'),
     import('../store/mirror/mirror.ts'),
@@ -83,14 +80,13 @@ export async function openServiceStore(
   const file = mirrorFileOf(settings)
   const opened = file === undefined ? { whyNot: 'there is no file' } : await openMade(file, log)
   const whyInMemory = 'whyNot' in opened ? opened.whyNot : undefined
-  const store = await openMirror({
+  return openMirror({
     store: 'store' in opened ? opened.store : await openMemoryFile(log),
     follower: createMongoFollower({ url, clock, random, log }),
     name: `${hostname()}:${whyInMemory === undefined && file ? resolve(file) : 'memory'}`,
     ...{ whyInMemory, clock, random, log },
     startEmpty: settings.SVC_ICL_START_EMPTY === 1,
   })
-  return { store, replicaId }
 }
 
 /** The file that the MongoDB of an ICL with these settings follows; undefined for none. */

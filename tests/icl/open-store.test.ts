@@ -23,7 +23,7 @@ async function open(url: string, file?: string, startEmpty = 0) {
     ...{ SVC_ICL_DATABASE_URL: url, SVC_ICL_REPLICAS: 1, SVC_ICL_LOCAL_COPY: file },
     SVC_ICL_START_EMPTY: startEmpty,
   }
-  const { store } = await openServiceStore(settings, log)
+  const store = await openServiceStore(settings, log)
   return { store, logged: logged.join('\n') }
 }
 

@@ -1,7 +1,7 @@
 // What a job asks of the ICL, counted where it happens: in a server of its own, so that counting costs the measured one nothing.
 import nodeCrypto from 'node:crypto'
 import { isSettled } from '../../../icl/rules/job.ts'
-import type { Host, OpenedStore } from '../../../icl/start/host.ts'
+import type { Host } from '../../../icl/start/host.ts'
 import type { Served } from '../../../icl/start/listening.ts'
 import { encodeDocument } from '../../../icl/store/encoding.ts'
 import type { Store, Write } from '../../../icl/store/store.ts'
@@ -144,10 +144,7 @@ export async function countedHost(host: Host): Promise<Host> {
   await countCryptography()
   return {
     ...host,
-    openStore: async (...args): Promise<OpenedStore> => {
-      const opened = await host.openStore(...args)
-      return { ...opened, store: countedStore(opened.store) }
-    },
+    openStore: async (...args) => countedStore(await host.openStore(...args)),
   }
 }
 
