@@ -1,8 +1,8 @@
 import { SvcError } from '../../lib/svc-error.ts'
+import { systemClock as clock, systemRandom as random } from '../../lib/system.ts'
 import { createMemoryStore } from '../store/memory/store.ts'
 import type { Store } from '../store/store.ts'
 import type { Log } from '../telemetry/log.ts'
-import { openShared } from './open-shared.ts'
 import type { Settings } from './settings.ts'
 
 /**
@@ -28,5 +28,7 @@ export async function openEdgeStore(
     })
   }
   log.info('There is no file on an edge host: everything waits while MongoDB is away')
-  return openShared(url, log)
+  // Imported only here, because this module needs the host's node: modules.
+  const { openSharedStore } = await import('../store/mongodb/shared.ts')
+  return openSharedStore({ url, clock, random, log })
 }

@@ -9,7 +9,6 @@ import { isAbsent } from '../store/sqlite/path.ts'
 import type { SqliteStore } from '../store/sqlite/store.ts'
 import type { Store } from '../store/store.ts'
 import type { Log } from '../telemetry/log.ts'
-import { openShared } from './open-shared.ts'
 import type { Settings } from './settings.ts'
 
 /**
@@ -71,7 +70,10 @@ export async function openServiceStore(
     return 'store' in opened ? opened.store.ahead() : createMemoryStore(opened.whyNot)
   }
   if (!isMongoUrl(url)) return openStore(url, { log })
-  if (replicas > 1) return openShared(url, log)
+  if (replicas > 1) {
+    const { openSharedStore } = await import('../store/mongodb/shared.ts')
+    return openSharedStore({ url, clock, random, log })
+  }
   const [{ createMongoFollower }, { openMirror }, { openMemoryFile }] = await Promise.all([
     import('../store/mongodb/follower.ts'),
     import('../store/mirror/mirror.ts'),

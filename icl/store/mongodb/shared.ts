@@ -104,6 +104,21 @@ export function createSharedStore(options: MongoOptions, isGuest = false): Share
   }
 }
 
+/** Opens such a store, whose server may be away. Throws SvcError `store-locked` while an ICL has the database alone. */
+export async function openSharedStore(options: MongoOptions): Promise<Store> {
+  const store = createSharedStore(options)
+  try {
+    await store.look()
+  } catch (error) {
+    if (error instanceof SvcError) {
+      await store.close()
+      throw error
+    }
+    options.log?.warn('The database does not respond yet: everything waits')
+  }
+  return store
+}
+
 /** Frees the database of an ICL that will not come back with its file, if its owner does not change within 20 s. */
 async function unlock(connection: MongoConnection, clock: Clock): Promise<string | undefined> {
   const { owner: find, claim } = ownersOf(connection)
