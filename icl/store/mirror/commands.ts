@@ -18,7 +18,7 @@ export function storeForCommands(
   const { db } = store
   const isFollowed = db.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'unsent'").get()
   if (!isFollowed) return store
-  const add = db.prepare('INSERT INTO mirror_marks (mark, since) SELECT ?, seq FROM mirror_numbers')
+  const add = db.prepare('INSERT INTO mirror_marks (mark, since) SELECT ?, seq FROM mirror')
   const since = db.prepare('SELECT since FROM mirror_marks WHERE mark = ?')
   const unsent = db.prepare('SELECT count(*) AS n FROM unsent WHERE seq > ?')
   let marked: Promise<void> | undefined
