@@ -59,7 +59,7 @@ describe('a store whose folder cannot be reached', () => {
     // biome-ignore lint/correctness/noUnresolvedImports: Biome does not know this module yet.
     const { DatabaseSync } = await import('node:sqlite')
     const db = new DatabaseSync(newer)
-    db.exec('PRAGMA user_version = 999')
+    db.exec('UPDATE svc_icl SET version = 999')
     db.close()
     for (const [file, code] of [
       [text, 'store-corrupt'],

@@ -127,13 +127,13 @@ describe('a sqlite file', () => {
     const newer = newFile()
     await (await openSqliteStore(newer)).close()
     for (const version of [1, 999]) {
-      change(newer, `PRAGMA user_version = ${version}`)
+      change(newer, `UPDATE svc_icl SET version = ${version}`)
       expect(await codeOf(openSqliteStore(newer))).toBe('store-version')
       expect(await codeOf(openSqliteStore(newer, { guest: true }))).toBe('store-version')
     }
     expect(await codeOf(openSqliteStore(join(folder, 'no', 'x.db')))).toBe('store-out-of-reach')
     // None of them is left locked.
-    change(newer, 'PRAGMA user_version = 9')
+    change(newer, 'UPDATE svc_icl SET version = 10')
     await (await openSqliteStore(newer)).close()
   })
 

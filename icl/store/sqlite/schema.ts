@@ -2,13 +2,14 @@ import { SvcError } from '../../../lib/svc-error.ts'
 import { numberOf } from '../rows.ts'
 import type { SqliteDatabase } from './database.ts'
 
-/** Tells a store's file from any other SQLite file: "SVCi". */
-const applicationId = 0x53_56_43_69
-
-/** A file's `user_version`: increased with each change of the tables or of the documents in them. */
-const schemaVersion = 9
+/** Increased with each change of the tables or of the documents in them. */
+const schemaVersion = 10
 
 const tables = `
+  -- Tells a store from the database of another program. A row, because an edge host refuses PRAGMA user_version.
+  CREATE TABLE svc_icl (version INTEGER NOT NULL) STRICT;
+  INSERT INTO svc_icl VALUES (${schemaVersion});
+
   -- The last change of a job that was removed: a number is given once.
   CREATE TABLE counters (name TEXT PRIMARY KEY NOT NULL, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
   INSERT INTO counters VALUES ('changes', 0);
@@ -113,9 +114,7 @@ export const pragmas = `
 export function makeTables(db: SqliteDatabase): void {
   db.exec('BEGIN EXCLUSIVE')
   try {
-    db.exec(`PRAGMA application_id = ${applicationId}`)
     db.exec(tables)
-    db.exec(`PRAGMA user_version = ${schemaVersion}`)
     db.exec('COMMIT')
   } catch (error) {
     db.exec('ROLLBACK')
@@ -125,13 +124,15 @@ export function makeTables(db: SqliteDatabase): void {
 
 /** Throws SvcError `store-foreign` for a file of another program, `store-version` for a file of another version. */
 export function checkSchema(db: SqliteDatabase, path: string): void {
-  const pragma = (name: string) => numberOf(db.prepare(`PRAGMA ${name}`).get() ?? {}, name)
-  if (pragma('application_id') !== applicationId && !isEmpty(db)) {
+  const isOurs = has(db, "name = 'svc_icl'")
+  if (!isOurs && !isEmpty(db)) {
     throw new SvcError('store-foreign', `${path} is the database of another program`, {
       hint: 'Give SVC_ICL_DATABASE_URL the name of a file of its own.',
     })
   }
-  const version = pragma('user_version')
+  const version = isOurs
+    ? numberOf(db.prepare('SELECT version FROM svc_icl').get() ?? {}, 'version')
+    : 0
   if (version === schemaVersion) return
   throw new SvcError(
     'store-version',
@@ -140,6 +141,8 @@ export function checkSchema(db: SqliteDatabase, path: string): void {
   )
 }
 
-/** True for a database without tables. */
-export const isEmpty = (db: SqliteDatabase): boolean =>
-  db.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() === undefined
+/** True for a database without tables, besides those of an edge host. */
+export const isEmpty = (db: SqliteDatabase): boolean => !has(db, "name NOT GLOB '_cf_*'")
+
+const has = (db: SqliteDatabase, which: string): boolean =>
+  db.prepare(`SELECT 1 FROM sqlite_schema WHERE ${which} LIMIT 1`).get() !== undefined
