@@ -2,7 +2,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { expect, it } from 'vitest'
 import { createCommits } from '../../icl/store/sqlite/commits.ts'
-import { failureCode, type SqliteDatabase } from '../../icl/store/sqlite/database.ts'
+import { failureCode, type SqliteDatabase, savepointsOf } from '../../icl/store/sqlite/database.ts'
 import { codeOf } from '../code-of.ts'
 
 /** A database in memory that tells which statements it was given, and can be made to fail at one. */
@@ -24,6 +24,7 @@ function openWatched() {
   }
   const place = { isThere: true }
   const commits = createCommits(db, {
+    nested: savepointsOf(db),
     defer: setImmediate,
     rest: setImmediate,
     isInPlace: () => place.isThere,

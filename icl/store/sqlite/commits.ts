@@ -26,11 +26,13 @@ import {
   failureCode,
   isDamaged,
   isFatal,
+  type Nested,
   type SqliteDatabase,
   troubleOf,
 } from './database.ts'
 
 type Host = {
+  readonly nested: Nested
   /** Calls back once the process has handled the requests that have arrived. */
   readonly defer: (work: () => void) => void
   /** Calls back some milliseconds later. */
@@ -74,9 +76,11 @@ const mostPerCommit = 512
 export type SqliteCommits = ReturnType<typeof createCommits>
 
 /** Creates the group commit of a connection. */
-export function createCommits(db: SqliteDatabase, { defer, rest, isInPlace, onUndone }: Host) {
+export function createCommits(
+  db: SqliteDatabase,
+  { nested, defer, rest, isInPlace, onUndone }: Host,
+) {
   const trouble = createTrouble()
-  const alone = createSavepoint(db)
   const listeners: (() => void)[] = []
   let open: Group | undefined
   let lost: { readonly times: number; readonly why?: unknown } = { times: 0 }
@@ -124,11 +128,11 @@ export function createCommits(db: SqliteDatabase, { defer, rest, isInPlace, onUn
     const group = open
     let answer: T
     try {
-      answer = alone.run(work)
+      answer = nested(work, (error) => lose(group, error))
     } catch (error) {
       onUndone?.()
       const why = trouble.note(error)
-      if (!alone.undo() || trouble.isLasting()) lose(group, error)
+      if (trouble.isLasting() && group === open) lose(group, error)
       throw why
     }
     if (++group.changes >= mostPerCommit) commit(group)
@@ -171,31 +175,6 @@ export function createCommits(db: SqliteDatabase, { defer, rest, isInPlace, onUn
     close: (): void => {
       isClosed = true
       commit(open)
-    },
-  }
-}
-
-/** Runs a change so that it can be undone by itself. */
-function createSavepoint(db: SqliteDatabase) {
-  const savepoint = db.prepare('SAVEPOINT change')
-  const undo = db.prepare('ROLLBACK TO change')
-  const release = db.prepare('RELEASE change')
-  return {
-    run: <T>(work: () => T): T => {
-      savepoint.run()
-      const answer = work()
-      release.run()
-      return answer
-    },
-    /** Undoes the change that failed; false when SQLite has undone the whole transaction. */
-    undo: (): boolean => {
-      try {
-        undo.run()
-        release.run()
-        return true
-      } catch {
-        return false
-      }
     },
   }
 }

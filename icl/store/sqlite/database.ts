@@ -23,6 +23,32 @@ export type SqliteDatabase = {
   close(): void
 }
 
+/** Runs work within the open transaction. When it throws, its changes are undone alone, or `onLost` is called: SQLite has undone all. */
+export type Nested = <T>(work: () => T, onLost?: (error: unknown) => void) => T
+
+/** Nests by savepoints. */
+export function savepointsOf(db: SqliteDatabase): Nested {
+  const savepoint = db.prepare('SAVEPOINT change')
+  const undo = db.prepare('ROLLBACK TO change')
+  const release = db.prepare('RELEASE change')
+  return (work, onLost) => {
+    savepoint.run()
+    try {
+      const answer = work()
+      release.run()
+      return answer
+    } catch (error) {
+      try {
+        undo.run()
+        release.run()
+      } catch {
+        onLost?.(error)
+      }
+      throw error
+    }
+  }
+}
+
 // SQLite's primary result codes, with words of their messages for Deno, which reports no code.
 const failures = [
   [5, /database is locked/],

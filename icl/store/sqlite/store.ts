@@ -9,7 +9,13 @@ import {
 } from '../store.ts'
 import { createUnreadable, type Unreadable } from '../unreadable.ts'
 import { createCommits, type SqliteCommits } from './commits.ts'
-import { asStoreError, isWithoutRoom, type SqliteDatabase } from './database.ts'
+import {
+  asStoreError,
+  isWithoutRoom,
+  type Nested,
+  type SqliteDatabase,
+  savepointsOf,
+} from './database.ts'
 import { createDocuments } from './documents.ts'
 import { wholeJob } from './job-parts.ts'
 import { createSqliteReads, wholeEvent } from './reads.ts'
@@ -31,19 +37,22 @@ export type SqliteStore = Store & {
 /** Creates the store of an open database. It commits saves in groups; a save returns once its commit is on the disk (but see `ahead`). */
 export function createSqliteStore(
   db: SqliteDatabase,
-  host: Parameters<typeof createCommits>[1] & {
+  host: Omit<Parameters<typeof createCommits>[1], 'nested'> & {
+    /** Savepoints when absent. */
+    nested?: Nested
     /** Another connection, for long reads. */
     openReader: () => SqliteDatabase
     close: () => void
     log?: Log | undefined
   },
 ): SqliteStore {
-  const commits = createCommits(db, { ...host, onUndone: () => documents.forget() })
+  const { nested = savepointsOf(db) } = host
+  const commits = createCommits(db, { ...host, nested, onUndone: () => documents.forget() })
   const documents = createDocuments(db, commits.open)
   const unreadable = createUnreadable(host.log)
   commits.onLost(documents.forget)
   const reads = createSqliteReads(db, commits.suspect, { unreadable, documents })
-  const writes = createSqliteWrites(db, documents)
+  const writes = createSqliteWrites(db, nested, documents)
   let isOpen = true
   const barrier = (): Barrier => {
     const losses = commits.losses()

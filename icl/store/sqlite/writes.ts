@@ -14,16 +14,16 @@ import {
   type Write,
   type WriteOf,
 } from '../store.ts'
-import { didChange, type SqliteDatabase } from './database.ts'
+import { didChange, type Nested, type SqliteDatabase } from './database.ts'
 import type { AllDocuments, Documents } from './documents.ts'
 import { createJobWrites } from './job-writes.ts'
 import { createBlobWrites, createKeyWrites } from './key-writes.ts'
 
 /** Every write to the database; each runs within a transaction of its caller. */
-export function createSqliteWrites(db: SqliteDatabase, documents: AllDocuments) {
+export function createSqliteWrites(db: SqliteDatabase, nested: Nested, documents: AllDocuments) {
   const tables = createTables(db, documents)
   return {
-    ...saving(db, tables),
+    ...saving(nested, tables),
     ...removing(tables, documents),
     ...copying(tables),
   }
@@ -86,21 +86,26 @@ function put(tables: Tables, record: StoreRecord): void {
   else tables.blobs.save(record)
 }
 
-function saving(db: SqliteDatabase, tables: Tables) {
-  const savepoint = db.prepare('SAVEPOINT writes')
-  const undo = db.prepare('ROLLBACK TO writes')
-  const release = db.prepare('RELEASE writes')
+/** Thrown to undo the writes before a refused one. */
+const undone = new Error('A write is refused')
+
+function saving(nested: Nested, tables: Tables) {
   return {
     save: (write: Write): boolean => save(tables, write),
     saveAll: (writes: readonly Write[]): Write | undefined => {
       const document = documentIn(writes)
       const findRefused = () => writes.find((write) => !save(tables, write))
       if (writes.length < 2) return findRefused()
-      savepoint.run()
-      const refused = findRefused()
-      if (refused) undo.run()
-      if (refused && document) tables[document.kind].documents.forget(idOf(document))
-      release.run()
+      let refused: Write | undefined
+      try {
+        nested(() => {
+          refused = findRefused()
+          if (refused) throw undone
+        })
+      } catch (error) {
+        if (error !== undone) throw error
+        if (document) tables[document.kind].documents.forget(idOf(document))
+      }
       return refused
     },
   }
