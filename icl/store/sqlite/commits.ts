@@ -39,6 +39,8 @@ type Host = {
   readonly rest: (work: () => void) => void
   /** Whether the open file is still the one that a restart would find. */
   readonly isInPlace: () => boolean
+  /** Resolves once what was committed is on the disk; absent where a commit returns then. */
+  readonly synced?: () => Promise<void>
   /** Called when a change was undone: what it left in memory is not in the database. */
   readonly onUndone?: () => void
 }
@@ -78,7 +80,7 @@ export type SqliteCommits = ReturnType<typeof createCommits>
 /** Creates the group commit of a connection. */
 export function createCommits(
   db: SqliteDatabase,
-  { nested, defer, rest, isInPlace, onUndone }: Host,
+  { nested, defer, rest, isInPlace, synced, onUndone }: Host,
 ) {
   const trouble = createTrouble()
   const listeners: (() => void)[] = []
@@ -143,6 +145,7 @@ export function createCommits(
     const group = open
     if (group && isUrgent && !isAwaited(group)) defer(() => commit(group))
     await group?.ended
+    await synced?.()
   }
   return {
     /** Makes a change at once; it is durable once `flushed` has resolved. Throws what `work` throws, or why no change can be made. */

@@ -7,6 +7,27 @@ import { programOf } from '../../../demo/runtime-programs.ts'
 const patienceMs = 100_000
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 
+/** Writes the worker that runs the store suite; its tests become cases. */
+export async function bundleSuite(folder: string): Promise<void> {
+  const shim = join(import.meta.dirname, 'vitest.ts')
+  await Bun.build({
+    entrypoints: [join(import.meta.dirname, 'object-worker.ts')],
+    outdir: folder,
+    target: 'browser',
+    throw: true,
+    plugins: [
+      {
+        name: 'tests as cases',
+        setup: (build) => {
+          build.onResolve({ filter: /^vitest$/ }, ({ importer }) =>
+            importer === shim ? undefined : { path: shim },
+          )
+        },
+      },
+    ],
+  })
+}
+
 /** Writes one file with everything that a file of this folder needs, for a runtime that has the web's interfaces only. */
 export async function bundle(file: string, format: 'esm' | 'iife', to: string): Promise<void> {
   const bun = programOf('bun')

@@ -7,6 +7,20 @@ export const that = (name: string, run: Case['run']): Case => ({ name, run })
 /** What came of one case; `error` when it failed. */
 export type CaseResult = { readonly name: string; readonly error?: string }
 
+/** Runs cases one after another; never throws. */
+export async function runAll(cases: readonly Case[]): Promise<readonly CaseResult[]> {
+  const results: CaseResult[] = []
+  for (const { name, run } of cases) {
+    try {
+      await run()
+      results.push({ name })
+    } catch (error) {
+      results.push({ name, error: error instanceof Error ? error.message : String(error) })
+    }
+  }
+  return results
+}
+
 /** Throws what is wrong unless something holds. */
 export function check(holds: boolean, otherwise: string): void {
   if (!holds) throw new Error(otherwise)

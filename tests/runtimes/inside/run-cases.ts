@@ -3,7 +3,7 @@ import { envelopeCases } from '../../vectors/check/envelopes.ts'
 import { ruleCases } from '../../vectors/check/rules.ts'
 import { secretCases } from '../../vectors/check/secrets.ts'
 import { attestationCases } from './attestation.ts'
-import type { Case, CaseResult } from './case.ts'
+import { type Case, type CaseResult, runAll } from './case.ts'
 import { ed25519Cases } from './ed25519.ts'
 import { libCases } from './lib.ts'
 import { outgoingCases } from './outgoing.ts'
@@ -20,16 +20,5 @@ export const cases: readonly Case[] = [
 ]
 
 /** Runs every case, and with the address of a server whose answers are packed those of requests; never throws. */
-export async function runCases(packedUrl?: string | null): Promise<readonly CaseResult[]> {
-  const results: CaseResult[] = []
-  const all = packedUrl ? [...cases, ...outgoingCases(packedUrl)] : cases
-  for (const { name, run } of all) {
-    try {
-      await run()
-      results.push({ name })
-    } catch (error) {
-      results.push({ name, error: error instanceof Error ? error.message : String(error) })
-    }
-  }
-  return results
-}
+export const runCases = (packedUrl?: string | null): Promise<readonly CaseResult[]> =>
+  runAll(packedUrl ? [...cases, ...outgoingCases(packedUrl)] : cases)

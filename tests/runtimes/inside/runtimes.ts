@@ -1,12 +1,12 @@
 import { execFile, spawn } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { freePort } from '../../../demo/free-port.ts'
 import type { IclRuntime } from '../../../demo/runtime-programs.ts'
-import { bundle } from './bundle.ts'
+import { bundle, bundleSuite } from './bundle.ts'
 import type { CaseResult } from './case.ts'
 
 const run = promisify(execFile)
@@ -46,28 +46,64 @@ async function printed(program: string, args: string[]): Promise<readonly CaseRe
   return JSON.parse(stdout)
 }
 
-/** Bundles the suite, serves it with workerd, and asks once. */
-async function runOnWorkerd(program: string, packedUrl: string): Promise<readonly CaseResult[]> {
+/** Bundles the cases, serves them with workerd, and asks once. */
+const runOnWorkerd = (program: string, packedUrl: string): Promise<readonly CaseResult[]> =>
+  serveOnce(program, `?packed=${packedUrl}`, (place) =>
+    bundle('worker.ts', 'esm', join(place, 'worker.js')),
+  )
+
+/** Runs the store suite inside a Durable Object of workerd, whose storage is in a folder. */
+export const runStoreSuite = (program: string): Promise<readonly CaseResult[]> =>
+  serveOnce(
+    program,
+    '',
+    async (place) => {
+      await bundleSuite(place)
+      await mkdir(join(place, 'store'), { mode: 0o700 })
+    },
+    {
+      module: 'object-worker.js',
+      // For vitest's expect. That the ICL's own bundle needs nothing of Node has a test of its own.
+      worker: `
+      compatibilityFlags = ["nodejs_compat"],
+      bindings = [(name = "SUITE", durableObjectNamespace = "Suite")],
+      durableObjectNamespaces = [(className = "Suite", uniqueKey = "suite", enableSql = true)],
+      durableObjectStorage = (localDisk = "store"),`,
+      services: '(name = "store", disk = (path = "store", writable = true)),',
+    },
+  )
+
+type Parts = { readonly module: string; readonly worker: string; readonly services: string }
+
+async function serveOnce(
+  program: string,
+  query: string,
+  build: (place: string) => Promise<void>,
+  parts: Parts = { module: 'worker.js', worker: '', services: '' },
+): Promise<readonly CaseResult[]> {
   const place = await mkdtemp(join(tmpdir(), 'svc-workerd-'))
   try {
     const port = await freePort()
-    await bundle('worker.ts', 'esm', join(place, 'worker.js'))
-    await writeFile(join(place, 'worker.capnp'), configOf(port))
-    return await askWorker(program, place, `http://127.0.0.1:${port}/?packed=${packedUrl}`)
+    await build(place)
+    await writeFile(join(place, 'worker.capnp'), configOf(port, parts))
+    return await askWorker(program, place, `http://127.0.0.1:${port}/${query}`)
   } finally {
     await rm(place, { recursive: true, force: true })
   }
 }
 
 // No nodejs_compat: what runs here has the web's interfaces only.
-const configOf = (port: number): string => `using Workerd = import "/workerd/workerd.capnp";
+const configOf = (
+  port: number,
+  { module, worker, services }: Parts,
+): string => `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
   services = [
     (name = "main", worker = (
-      modules = [(name = "worker.js", esModule = embed "worker.js")],
-      compatibilityDate = "2026-01-01",
+      modules = [(name = "worker.js", esModule = embed "${module}")],
+      compatibilityDate = "2026-01-01",${worker}
     )),
-    (name = "internet", network = (allow = ["local"])),
+    (name = "internet", network = (allow = ["local"])),${services}
   ],
   sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "main")],
 );
