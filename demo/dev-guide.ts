@@ -79,7 +79,7 @@ export async function tellGuide(
   const clientFile = join(folder, 'client.env')
   await writeEnvironment(clientFile, await clientEnvironment(world))
   const iclFile = join(folder, 'icl.env')
-  await writeEnvironment(iclFile, icl.env)
+  await writeEnvironment(iclFile, icl.command.env)
   const names = chain.spare.map((_, index) => `node-${nodes.length + 1 + index}`)
   const files = await Promise.all(
     chain.spare.map(({ privateKey }, index) => {

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { SvcError } from '../lib/svc-error.ts'
 import { type IclRuntime, programOf } from './runtime-programs.ts'
@@ -42,7 +42,10 @@ export async function iclCommand(
       // The configuration expects the bundle beside it.
       const copy = join(bundle, 'icl.capnp')
       await writeFile(copy, readFileSync(config, 'utf8').replace('../../dist/edge/', ''))
-      return { program, args: ['serve', copy, '--socket-addr', at], env: edgeEnv(env) }
+      const store = join(folder, `store-${env.SVC_ICL_PORT}`)
+      await mkdir(store, { recursive: true, mode: 0o700 })
+      const args = ['serve', copy, '--socket-addr', at, '--directory-path', `store=${store}`]
+      return { program, args, env: edgeEnv(env) }
     }
   }
 }
@@ -90,7 +93,7 @@ const filesOf = (list: string | undefined): readonly string[] =>
 const filesIn = (env: Readonly<Record<string, string>>): readonly string[] =>
   namesOfFiles.flatMap((name) => filesOf(env[`SVC_ICL_${name}`]))
 
-/** An edge host has no disk: the store is in memory unless a database is set, and files are passed as texts. */
+/** An edge host opens no files: the object's storage is the store in place of a file, and files are passed as texts. */
 function edgeEnv(env: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const { SVC_ICL_DATABASE_URL: database = '' } = env
   const texts = namesOfFiles.flatMap((name) => {
@@ -100,7 +103,7 @@ function edgeEnv(env: Readonly<Record<string, string>>): Readonly<Record<string,
   })
   return {
     ...env,
-    SVC_ICL_DATABASE_URL: database.startsWith('sqlite:') ? 'memory:' : database,
+    SVC_ICL_DATABASE_URL: database.startsWith('sqlite:') ? '' : database,
     ...Object.fromEntries(texts),
   }
 }

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { freePort } from './free-port.ts'
-import { iclCommand } from './icl-command.ts'
+import { type IclCommand, iclCommand } from './icl-command.ts'
 import type { LocalChain } from './local-chain.ts'
 import type { Processes, Running } from './processes.ts'
 import { randomHex } from './random-hex.ts'
@@ -13,7 +13,7 @@ export type IclProcess = {
   readonly process: Running
   /** The URL of its store. */
   readonly databaseUrl: string
-  readonly env: Readonly<Record<string, string>>
+  readonly command: IclCommand
 }
 
 // An ICL that ends is noticed at once. The limit is for a busy machine.
@@ -65,5 +65,5 @@ export async function startIcl(options: {
     await processes.stop([process], 0)
     throw error
   }
-  return { url, process, databaseUrl, env: command.env }
+  return { url, process, databaseUrl, command }
 }

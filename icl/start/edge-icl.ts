@@ -5,6 +5,7 @@ import { systemClock as clock } from '../../lib/system.ts'
 import { createApp } from '../app.ts'
 import { runWorkers } from '../background/workers.ts'
 import { crossOrigin } from '../http/cross-origin.ts'
+import type { ObjectState } from '../store/sqlite/object.ts'
 import { createDependencies } from './dependencies.ts'
 import type { ReadText } from './deployment-settings.ts'
 import { openEdgeStore } from './edge-store.ts'
@@ -19,7 +20,11 @@ const retrySeconds = 5
 export type Bindings = Readonly<Record<string, unknown>>
 
 /** Starts the ICL in the object that holds it. Throws SvcError for unusable settings or an unusable store. */
-async function start(bindings: Bindings, write: Host['write']): Promise<Served> {
+async function start(
+  bindings: Bindings,
+  write: Host['write'],
+  object: ObjectState,
+): Promise<Served> {
   const texts = textsOf(bindings)
   const readText: ReadText = (name) => {
     const text = texts[name]
@@ -30,7 +35,7 @@ async function start(bindings: Bindings, write: Host['write']): Promise<Served> 
   const deps = await createDependencies(settings, {
     write,
     readText,
-    openStore: openEdgeStore,
+    openStore: (given, log) => openEdgeStore(given, log, object),
     openWebhooks: undefined,
   })
   for (const warning of settingsWarnings(settings, texts)) deps.log.warn(warning)
@@ -55,14 +60,14 @@ const textsOf = (bindings: Bindings): Readonly<Record<string, string>> =>
   )
 
 /** An ICL that starts with its first request. When it cannot start, requests get 503, the log says why, and a start is tried every 5 s. */
-export function createEdgeIcl(bindings: Bindings, write: Host['write']) {
+export function createEdgeIcl(bindings: Bindings, write: Host['write'], object: ObjectState) {
   let starting: Promise<Served> | undefined
   let failedAt: MonotonicMs | undefined
   const startOnce = (): Promise<Served> => {
     const rests = failedAt === undefined || elapsedSince(clock, failedAt) < retrySeconds * 1000
     if (starting && rests) return starting
     failedAt = undefined
-    starting = start(bindings, write)
+    starting = start(bindings, write, object)
     starting.catch((error: unknown) => {
       failedAt = clock.monotonic()
       const known = error instanceof SvcError

@@ -77,6 +77,9 @@ const Tiers = z
     }),
   )
 
+/** The store when SVC_ICL_DATABASE_URL is unset. */
+export const defaultDatabaseUrl = 'sqlite:icl.db'
+
 /** The text is not parsed here: the driver does that, and an error could show its password. */
 const DatabaseUrl = z
   .string()
@@ -117,7 +120,7 @@ export const Settings = z.object({
   ),
   SVC_ICL_SECRET: HexBytes(32).describe('Secret from which every key of the ICL is made'),
   SVC_ICL_SECRET_FILE: optionalText('File with SVC_ICL_SECRET, in its place'),
-  SVC_ICL_DATABASE_URL: DatabaseUrl.default('sqlite:icl.db').describe(
+  SVC_ICL_DATABASE_URL: DatabaseUrl.default(defaultDatabaseUrl).describe(
     'Where to keep everything: memory:, sqlite:FILE, mongodb://... or mongodb+srv://...',
   ),
   SVC_ICL_REPLICAS: Whole(1, 1_000)

@@ -1,10 +1,11 @@
 import { ProblemError } from '../../lib/problem.ts'
 import { checkHost } from '../http/request-form.ts'
+import type { ObjectState } from '../store/sqlite/object.ts'
 import { type Bindings, createEdgeIcl, problemAnswer } from './edge-icl.ts'
 
 const awakeMs = 20_000
 
-type ObjectState = { readonly storage: { setAlarm(at: number): Promise<void> } }
+type State = ObjectState & { readonly storage: { setAlarm(at: number): Promise<void> } }
 
 type Namespace = {
   idFromName(name: string): unknown
@@ -15,13 +16,13 @@ type WorkerBindings = Bindings & { readonly ICL: Namespace }
 
 /** The one object that holds the ICL, so that one request can wake another. The host requires a class. */
 export class Icl {
-  readonly #state: ObjectState
+  readonly #state: State
   readonly #answer: ReturnType<typeof createEdgeIcl>
   #alarmAt = 0
 
-  constructor(state: ObjectState, bindings: Bindings) {
+  constructor(state: State, bindings: Bindings) {
     this.#state = state
-    this.#answer = createEdgeIcl(bindings, (line) => console.log(line.trimEnd()))
+    this.#answer = createEdgeIcl(bindings, (line) => console.log(line.trimEnd()), state)
   }
 
   async fetch(request: Request): Promise<Response> {

@@ -270,7 +270,7 @@ describe('the whole service', () => {
     // What the stranger and the ICL with its secret can derive keys from.
     const own = (await lastClient.context.secret()).bytes
     const secret = await jobSecretOf(own, handlesOf(receipt))
-    const icl = Buffer.from(world.icl.env.SVC_ICL_SECRET as string, 'hex')
+    const icl = Buffer.from(world.icl.command.env.SVC_ICL_SECRET as string, 'hex')
     const known = [promptKey, outputKey, new Uint8Array(32), new Uint8Array(icl)]
     const guesses = await Promise.all(known.map((key) => jobSecretOf(key, handlesOf(receipt))))
     const opensOutput = (candidate: Uint8Array<ArrayBuffer>) =>

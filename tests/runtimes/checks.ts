@@ -1,5 +1,9 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect } from 'vitest'
+import { programOf } from '../../demo/runtime-programs.ts'
 import { openApiDocument } from '../../icl/docs/openapi.ts'
+import { openSqliteStore } from '../../icl/store/sqlite/file.ts'
 import { version } from '../../icl/version.ts'
 import { readServerEvents } from '../../lib/client/event-stream.ts'
 import { sha256Hex } from '../../lib/digest.ts'
@@ -13,8 +17,9 @@ import { wrongKeyOf } from '../http/endpoint-actors.ts'
 import { createSoftwareTpm } from '../icl/attestation/software-tpm.ts'
 import { createVendor } from '../icl/attestation/tpm-vendor.ts'
 import { beat, origin } from '../icl/test-icl.ts'
+import { runStoreSuite } from './inside/runtimes.ts'
 import { openStream, sendHalf, statusFor } from './rude-clients.ts'
-import type { RunningIcl } from './running-icl.ts'
+import { dealWith, type RunningIcl } from './running-icl.ts'
 import { pageOrigin } from './world.ts'
 
 /** Something that an ICL has to do, whatever it runs on; it throws when it does not, and may say what it measured. */
@@ -176,5 +181,47 @@ export const checks: readonly Check[] = [
     const seconds = (performance.now() - since) / 1000
     expect((await icl.ask('/livez')).status).toBe(200)
     return `${seconds.toFixed(1)} s`
+  }),
+]
+
+/** What the table shows of an ICL that keeps everything in the storage of its Durable Object. */
+export const objectChecks: readonly Check[] = [
+  does('store suite', async () => {
+    const results = await runStoreSuite(programOf('workerd') ?? '')
+    expect(results.filter(({ error }) => error !== undefined)).toEqual([])
+    const suite = await readFile(new URL('../store/suite.ts', import.meta.url), 'utf8')
+    // Twice, and three tests of its own.
+    expect(results).toHaveLength(2 * (suite.match(/^ *it\(/gm) ?? []).length + 3)
+    return `${results.length} tests`
+  }),
+  does('kill -9', async ({ world }) => {
+    const own = { SVC_ICL_DATABASE_URL: '' }
+    const killed = await world.start('workerd', own, 'icl-killed')
+    const icl = dealWith(world, 'workerd', killed)
+    const { api, jobId, readToken } = await icl.awaitedJob()
+    killed.process.kill('SIGKILL')
+    await killed.process.exited
+    // Commands of the operator work on its file, while workerd does not run.
+    const folder = join(killed.command.args.at(-1)?.split('=')[1] ?? '', 'svc-icl')
+    const file = (await readdir(folder)).find((name) => /^[0-9a-f]{64}\.sqlite$/.test(name))
+    const store = await openSqliteStore(join(folder, file ?? ''), { guest: true })
+    expect(await store.findJob(jobId)).toBeDefined()
+    await store.close()
+    const again = world.startAgain(killed)
+    try {
+      // Without a request: the alarm that it had set starts it.
+      const since = performance.now()
+      await eventually('the start by the alarm', async () => {
+        const log = await readFile(again.logFile, 'utf8')
+        return log.split('"ICL started"').length === 3 || undefined
+      })
+      const seconds = (performance.now() - since) / 1000
+      expect((await api.getJob({ params: { jobId } }, { readToken })).status).toBe('open')
+      await icl.work()
+      expect((await api.getJob({ params: { jobId } }, { readToken })).status).toBe('accepted')
+      return `${seconds.toFixed(1)} s`
+    } finally {
+      await world.processes.stop([again])
+    }
   }),
 ]

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -82,10 +82,15 @@ async function startEdge(databaseUrl: string, more: Readonly<Record<string, stri
     )
   const file = join(bundle, `icl-${port}.capnp`)
   await writeFile(file, config + cron)
+  const store = join(folder, `store-${port}`)
+  await mkdir(store, { mode: 0o700 })
   const running = processes.start({
     name: `workerd-${port}`,
     program: programOf('workerd') ?? '',
-    args: ['serve', '--experimental', file, '--socket-addr', `http=127.0.0.1:${port}`],
+    args: [
+      ...['serve', '--experimental', file],
+      ...['--socket-addr', `http=127.0.0.1:${port}`, '--directory-path', `store=${store}`],
+    ],
     env: {
       ...sampleSettings,
       SVC_ICL_DATABASE_URL: databaseUrl,
@@ -124,7 +129,7 @@ describe('the ICL on an edge host', () => {
   })
 
   it.each([
-    ['a sqlite file', 'sqlite:icl.db', {}, 'An edge host has no disk for a sqlite file'],
+    ['a sqlite file', 'sqlite:/x.db', {}, 'An edge host has no disk for a sqlite file'],
     ['a file', 'memory:', { SVC_ICL_LOCAL_COPY: '/var/x' }, 'no disk for SVC_ICL_LOCAL_COPY'],
     ['a missing setting', 'memory:', { SVC_ICL_SECRET: '' }, 'SVC_ICL_SECRET is missing'],
   ])('says so when it cannot have %s', async (_, url, more, words) => {

@@ -1,7 +1,7 @@
 // npm run test:runtimes: what the ICL does on each runtime, as a table; ends with 1 when anything differs.
 import { iclRuntimes, programOf } from '../../demo/runtime-programs.ts'
 import { startPackedServer } from '../packed-server.ts'
-import { checks } from './checks.ts'
+import { checks, objectChecks } from './checks.ts'
 import { outgoingCases } from './inside/outgoing.ts'
 import { cases } from './inside/run-cases.ts'
 import { runInside } from './inside/runtimes.ts'
@@ -9,7 +9,7 @@ import { dealWith } from './running-icl.ts'
 import { startRuntimesWorld } from './world.ts'
 
 const say = (text: string) => process.stdout.write(`${text}\n`)
-const columns = [...checks.map(({ name }) => name), 'shared code']
+const columns = [...[...checks, ...objectChecks].map(({ name }) => name), 'shared code']
 const failures: string[] = []
 
 /** What the table shows: `pass` with what was measured, or `FAIL`, whose reason is told below the table. */
@@ -37,6 +37,9 @@ try {
     const process = await world.start(runtime)
     const icl = dealWith(world, runtime, process)
     for (const { name, run } of checks) row.push(await cell(`${runtime}, ${name}`, () => run(icl)))
+    for (const { name, run } of objectChecks) {
+      row.push(runtime === 'workerd' ? await cell(`${runtime}, ${name}`, () => run(icl)) : '')
+    }
     await world.processes.stop([process.process])
     const inside = await cell(`${runtime}, shared code`, async () => {
       const results = await runInside(runtime, program, packed.url)

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type IclRuntime, iclRuntimes, programOf } from '../../demo/runtime-programs.ts'
 import type { LocalServer } from '../local-server.ts'
 import { startPackedServer } from '../packed-server.ts'
-import { checks } from './checks.ts'
+import { checks, objectChecks } from './checks.ts'
 import { outgoingCases } from './inside/outgoing.ts'
 import { cases } from './inside/run-cases.ts'
 import { runInside } from './inside/runtimes.ts'
@@ -50,7 +50,7 @@ for (const runtime of iclRuntimes) {
     })
     afterAll(() => world.processes.stop([icl.process.process]))
 
-    for (const check of checks) {
+    for (const check of [...checks, ...(runtime === 'workerd' ? objectChecks : [])]) {
       it(`an ICL passes: ${check.name}`, async () => {
         await check.run(icl)
       })

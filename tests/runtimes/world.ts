@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type LocalAccount, toHex } from 'viem'
 import { fundWallet } from '../../demo/fund-wallet.ts'
-import { startIcl } from '../../demo/icl-process.ts'
+import { type IclProcess, startIcl } from '../../demo/icl-process.ts'
 import { type LocalChain, stake, startLocalChain } from '../../demo/local-chain.ts'
 import { createProcesses } from '../../demo/processes.ts'
 import type { IclRuntime } from '../../demo/runtime-programs.ts'
@@ -59,6 +59,9 @@ export async function startRuntimesWorld() {
       /** Sends from an account; one for each account, because nonces are counted in it. */
       writerOf,
       processes,
+      /** Starts an ICL again that has ended, and asks it nothing. */
+      startAgain: ({ process: { name }, command }: IclProcess) =>
+        processes.start({ name, ...command }),
       /** Starts an ICL; every one of them answers as the same public address. */
       start: (
         runtime: IclRuntime,
