@@ -84,29 +84,15 @@ export const checkDisk = (settings: Settings): Promise<Check> =>
     return failed(name, text, remedy)
   })
 
-/** Checks that the file which MongoDB follows can be opened, or made. */
+/** Checks the file that MongoDB follows in the same way as a database. The first start makes its folder. */
 export async function checkFile(settings: Settings, log: Log): Promise<Check> {
   const name = 'file'
   const file = mirrorFileOf(settings)
   if (file === undefined) return skipped(name, 'MongoDB follows none')
-  try {
-    const copy = await openStore(`sqlite:${file}`, { guest: true, log })
-    try {
-      await copy.ping()
-    } finally {
-      await copy.close()
-    }
-    return ok(name, `${resolve(file)} can be opened`)
-  } catch (error) {
-    if (!isMissing(error)) return failedBy(name, error)
-    const folder = existingFolderOf(file)
-    if (await takesFiles(folder)) {
-      return ok(name, `there is none yet: the first start makes ${resolve(file)}`)
-    }
-    const remedy =
-      'Name a file in SVC_ICL_LOCAL_COPY that the user of the ICL can write. Without one, a crash loses what MongoDB does not have yet.'
-    return failed(name, `there is none, and ${folder} takes no files`, remedy)
-  }
+  const its = { SVC_ICL_DATABASE_URL: `sqlite:${file}` }
+  const { check, store } = await checkStore(its, log, existingFolderOf(file))
+  await store?.close()
+  return { ...check, name }
 }
 
 const isMissing = (error: unknown): boolean =>
@@ -124,10 +110,14 @@ const takesFiles = (folder: string): Promise<boolean> =>
     () => false,
   )
 
-/** Checks that the database is reachable, has this version's schema, and takes saves. The store stays open for other checks. */
+/**
+ * Checks that the database is reachable, has this version's schema, and takes saves. The store stays open for other checks. A file may be
+ * missing where its folder takes files.
+ */
 export async function checkStore(
-  { SVC_ICL_DATABASE_URL: url }: Settings,
+  { SVC_ICL_DATABASE_URL: url }: Pick<Settings, 'SVC_ICL_DATABASE_URL'>,
   log: Log,
+  folder = dirname(resolve(sqliteFileOf(url))),
 ): Promise<{ readonly check: Check; readonly store?: Store }> {
   const name = 'store'
   if (url === 'memory:') return { check: ok(name, 'in memory: a restart forgets everything') }
@@ -142,7 +132,7 @@ export async function checkStore(
       store,
     }
   } catch (error) {
-    const check = await storeFailure(url, error)
+    const check = await storeFailure(url, folder, error)
     return store ? { check, store } : { check }
   }
 }
@@ -177,14 +167,12 @@ function unlessLocked(error: unknown): undefined {
   if (!(error instanceof SvcError && error.code === 'store-locked')) throw error
 }
 
-async function storeFailure(url: string, error: unknown): Promise<Check> {
+async function storeFailure(url: string, folder: string, error: unknown): Promise<Check> {
   const name = 'store'
   if (!isMissing(error)) return failedBy(name, error)
-  const folder = dirname(resolve(sqliteFileOf(url)))
   if (await takesFiles(folder)) {
-    return ok(name, `there is no database yet: the first start makes one in ${folder}`)
+    return ok(name, `there is none yet: the first start makes ${resolve(sqliteFileOf(url))}`)
   }
-  const remedy =
-    'Make the folder writable for the user of the ICL, or correct SVC_ICL_DATABASE_URL.'
-  return failed(name, `there is no database, and ${folder} takes no files`, remedy)
+  const remedy = 'Allow the user of the ICL to write there, or name another file.'
+  return failed(name, `there is none, and ${folder} takes no files`, remedy)
 }

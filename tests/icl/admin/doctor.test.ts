@@ -134,11 +134,14 @@ describe('admin doctor', () => {
   })
 
   it('takes a database that is still to be made, and refuses what is none', async () => {
-    const fresh = await doctor({ SVC_ICL_DATABASE_URL: `sqlite:${join(folder, 'new.db')}` })
+    const later = join(folder, 'new.db')
+    const fresh = await doctor({ SVC_ICL_DATABASE_URL: `sqlite:${later}` })
     expect([fresh.code, fresh.find('store')[0]?.detail]).toEqual([
       0,
-      `there is no database yet: the first start makes one in ${folder}`,
+      `there is none yet: the first start makes ${later}`,
     ])
+    const lost = await doctor({ SVC_ICL_DATABASE_URL: `sqlite:${join(folder, 'none', 'new.db')}` })
+    expect(lost.failed).toEqual(['store'])
     const text = join(folder, 'text.db')
     await writeFile(text, 'not a database, but more than a hundred bytes of text. '.repeat(20))
     const foreign = await doctor({ SVC_ICL_DATABASE_URL: `sqlite:${text}` })
@@ -162,7 +165,10 @@ describe('admin doctor', () => {
     const held = await openSqliteStore(name)
     const there = await withCopy(name)
     await held.close()
-    expect([there.failed, there.copy?.detail]).toEqual([['store'], `${name} can be opened`])
+    expect([there.failed, there.copy?.detail]).toEqual([
+      ['store'],
+      'reachable, takes saves, 0 effects to deliver',
+    ])
     expect(there.find('disk')[0]?.detail).toContain(`${folder} has `)
     const later = join(folder, 'not', 'yet', 'copy.db')
     const fresh = await withCopy(later)
