@@ -7,7 +7,7 @@ import { syncFolder } from '../../../lib/host/write-whole.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { systemClock } from '../../../lib/system.ts'
 import type { Log } from '../../telemetry/log.ts'
-import { failureCode, type SqliteDatabase, type Statement } from './database.ts'
+import { failureCode, type SqliteDatabase } from './database.ts'
 import { findPath, hasLostLog, unusable } from './path.ts'
 import { checkSchema, isEmpty, makeTables, pragmas } from './schema.ts'
 import { createSqliteStore, type SqliteStore } from './store.ts'
@@ -113,15 +113,8 @@ export async function openMemoryFile(log?: Log): Promise<SqliteStore> {
     defer: (work) => void setImmediate(work),
     rest: (work) => void systemClock.sleep(commitMs).then(work),
     isInPlace: () => true,
-    // It has one connection only, so that a long read takes the rows of one kind at once.
-    openReader: () => ({
-      exec: () => {},
-      close: () => {},
-      prepare: (sql) => {
-        const { all, get, run } = asOwn(db.prepare(sql))
-        return { all, get, run, iterate: (...values) => all(...values).values() }
-      },
-    }),
+    // It has one connection only, which a backup would share with saves: no process makes one of it.
+    openReader: () => ({ exec: () => {}, close: () => {}, prepare: (sql) => db.prepare(sql) }),
     close: () => db.close(),
     log,
   })
@@ -134,13 +127,6 @@ const loadSqlite = (load: () => Promise<Sqlite>): Promise<Sqlite> =>
       cause,
     })
   })
-
-/** A statement whose methods can be passed on. */
-const asOwn = (statement: Statement): Omit<Statement, 'iterate'> => ({
-  all: (...values) => statement.all(...values),
-  get: (...values) => statement.get(...values),
-  run: (...values) => statement.run(...values),
-})
 
 // The drivers' types promise less about values than the store's. The reads check each value.
 const asDatabase = (db: InstanceType<Sqlite['DatabaseSync']>): SqliteDatabase =>
