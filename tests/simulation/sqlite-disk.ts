@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Job } from '../../icl/rules/job.ts'
 import { openSqliteStore } from '../../icl/store/sqlite/file.ts'
+import type { SqliteStore } from '../../icl/store/sqlite/store.ts'
 import type { Store } from '../../icl/store/store.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { inCallOrder } from '../virtual-clock.ts'
@@ -19,7 +20,7 @@ export type StoreDisk = {
   end(): Promise<void>
 }
 
-const synchronous: ReadonlySet<string> = new Set(['status', 'scan'])
+const local: ReadonlySet<string> = new Set(['status', 'scan', 'close'])
 
 /** A file and those beside it, as one process after the other finds it; in memory where the system has such a place. */
 export function createFiles(name: string) {
@@ -45,56 +46,83 @@ export function createFiles(name: string) {
   }
 }
 
-/** Opens a new file in a folder of its own. Its saves last with the next commit, as an ICL's do. */
-export async function createSqliteDisk(clock: Clock): Promise<StoreDisk> {
-  const files = createFiles('icl.db')
-  const open = async () =>
-    (await inCallOrder(() => openSqliteStore(files.place(), { clock }))).ahead()
-  let current = await open()
-  /** The commits of the process that asks, waited for in the order of the calls. */
-  const commitsOf = ({ commits }: Store): Store['commits'] => ({
-    ...commits,
-    barrier: () => {
-      const life = files.lives()
-      const barrier = commits.barrier()
-      return async () => {
-        await inCallOrder(barrier)
-        if (life !== files.lives()) await new Promise(() => {})
-      }
-    },
-  })
+/** The store of a file; time stands still while the disk works. */
+export function timeless(store: SqliteStore): SqliteStore {
+  const ahead = store.ahead()
+  const barrier = () => {
+    const inFile = ahead.commits.barrier()
+    return () => inCallOrder(inFile)
+  }
+  return {
+    ...store,
+    transact: (work) => inCallOrder(() => store.transact(work)),
+    ahead: () => ({ ...ahead, commits: { ...ahead.commits, barrier } }),
+  }
+}
+
+/** Has one process after the other open the store of the files. */
+export async function createDisk(
+  files: ReturnType<typeof createFiles>,
+  open: () => Promise<Store>,
+): Promise<StoreDisk> {
+  const start = async () => ({ life: files.lives(), store: await open() })
+  let current = await start()
+  const ofCaller = <T>(life: number, work: Promise<T>): Promise<T> =>
+    work.finally(async () => {
+      // Callers of a dead process hear nothing.
+      if (life !== files.lives()) await new Promise(() => {})
+    })
   const store = new Proxy({} as Store, {
     get: (_, name) => {
-      if (name === 'commits') return commitsOf(current)
-      const value: unknown = Reflect.get(current, name)
-      if (typeof value !== 'function') return value
-      if (synchronous.has(String(name))) return value.bind(current)
-      return async (...args: unknown[]) => {
-        const life = files.lives()
-        const answer = await inCallOrder(async () => Reflect.apply(value, current, args))
-        // Callers of a dead process hear nothing.
-        return life === files.lives() ? answer : new Promise(() => {})
+      const { life, store: asked } = current
+      if (name === 'commits') {
+        const { commits } = asked
+        const barrier = () => {
+          const wait = commits.barrier()
+          return () => ofCaller(life, wait())
+        }
+        return { ...commits, barrier }
       }
+      const value: unknown = Reflect.get(asked, name)
+      if (typeof value !== 'function' || local.has(String(name))) return value
+      return (...args: unknown[]) =>
+        ofCaller(
+          life,
+          inCallOrder(async () => value(...args)),
+        )
     },
   })
   return {
     store,
     jobs: async () => {
       const jobs: Job[] = []
-      for await (const record of current.scan()) if (record.kind === 'job') jobs.push(record.job)
+      for await (const record of current.store.scan()) {
+        if (record.kind === 'job') jobs.push(record.job)
+      }
       return jobs
     },
-    // Its file is the same whether it is closed in between or not.
-    stop: async () => {},
+    stop: async () => {
+      await current.store.close()
+      current = await start()
+    },
     crash: async () => {
-      const old = current
+      const { store: killed } = current
       files.crash()
-      await old.close()
-      current = await open()
+      void killed.close().catch(() => {})
+      current = await start()
     },
     end: async () => {
-      await current.close()
+      await current.store.close()
       files.end()
     },
   }
+}
+
+/** Opens a new file in a folder of its own. Its saves last with the next commit, as an ICL's do. */
+export async function createSqliteDisk(clock: Clock): Promise<StoreDisk> {
+  const files = createFiles('icl.db')
+  const open = async () =>
+    timeless(await inCallOrder(() => openSqliteStore(files.place(), { clock }))).ahead()
+  // Its file is the same whether it is closed in between or not.
+  return { ...(await createDisk(files, open)), stop: async () => {} }
 }
