@@ -4,6 +4,9 @@ import { numberOf } from '../rows.ts'
 import type { SqliteStore } from '../sqlite/store.ts'
 import type { Store } from '../store.ts'
 
+const laterRemark =
+  'MongoDB gets this at the next start of this ICL: start and stop it before you change SVC_ICL_REPLICAS'
+
 /**
  * Returns the store of a file for a command of the operator. Changes while no ICL has the file get a mark of their own: one that was put
  * back from an older copy must not pass by their number for what the database had last. `whileStopped` runs work unless an ICL has the
@@ -26,18 +29,20 @@ export function storeForCommands(
     marked ??= whileStopped(() => store.transact(() => add.run(mark)))
     return marked
   }
+  /** How many records wait that were changed under this mark; 0 when an ICL had the file. */
+  const countOwn = (): number => {
+    const own = since.get(mark)
+    return own ? numberOf(unsent.get(numberOf(own, 'since')) ?? {}, 'n') : 0
+  }
   return {
     ...beforeChanges(store, prepare),
     close: async () => {
-      const own = since.get(mark)
-      const records = own ? numberOf(unsent.get(numberOf(own, 'since')) ?? {}, 'n') : 0
-      if (records > 0) {
-        log?.warn(
-          'MongoDB gets this at the next start of this ICL: start and stop it before you change SVC_ICL_REPLICAS',
-          { records },
-        )
+      try {
+        if (marked && countOwn() > 0) log?.warn(laterRemark, { records: countOwn() })
+        marked = undefined
+      } finally {
+        await store.close()
       }
-      await store.close()
     },
   }
 }
