@@ -8,7 +8,8 @@
  *
  * Invariants:
  * - `flushed` resolves only once every change made before its call is on the disk. The commit itself syncs
- *   (`synchronous = FULL`), so that no other process ever reads a change that may still be lost.
+ *   (`synchronous = FULL`), so that no other process ever reads a change that may still be lost. The host of a Durable Object, which
+ *   has no other process, syncs later (`synced`).
  * - A change that fails is undone alone (a savepoint), and the others of its group stay.
  * - After the loss of a group, `flushed` fails for every caller that began before: what it read or saved may rest on it.
  *
