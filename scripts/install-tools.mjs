@@ -1,11 +1,11 @@
-// Installs the programs that only tests need: builds FerretDB and Kubo into a folder of this user, once per version, and makes a Python
-// environment there. As root, it has Debian's package manager install the software TPM, Chromium and a C compiler: node
-// scripts/install-tools.mjs [ferretdb|kubo|python|swtpm|chromium|cc ...]
+// Installs the programs that only tests need: builds Kubo into a folder of this user, once per version, and makes Python environments
+// there. As root, it has Debian's package manager install the software TPM, Chromium and a C compiler: node scripts/install-tools.mjs
+// [secantusdb|kubo|python|swtpm|chromium|cc ...]
 import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { runProcess } from './run-process.mjs'
-import { ferretDb, kubo, pythonClient } from './tools.mjs'
+import { kubo, pythonClient, secantusDb } from './tools.mjs'
 
 const run = (command, args, options) =>
   runProcess(command, args, { stdio: ['ignore', 2, 2], ...options }).catch((error) => {
@@ -33,13 +33,13 @@ const installTool = async ({ name, folder, path }, how, build) => {
   return 0
 }
 
-const installGoTool = (tool, duration) => {
-  const { name, source, folder, path, target, ldflags } = tool
+const installKubo = (tool) => {
+  const { name, source, folder, path } = tool
   const env = { ...process.env, CGO_ENABLED: '0', GOFLAGS: '-mod=readonly', GOWORK: 'off' }
-  return installTool(tool, `Building ${name} with Go (${duration})`, (building) => {
+  return installTool(tool, `Building ${name} with Go (two to five minutes)`, (building) => {
     const built = join(building, relative(folder, path))
-    const args = ['build', '-p', '2', '-trimpath', '-ldflags', ldflags, '-o', built, target]
-    return run('go', args, { cwd: source, env })
+    const args = ['build', '-p', '2', '-trimpath', '-ldflags', '-s -w', '-o', built]
+    return run('go', [...args, 'github.com/ipfs/kubo/cmd/ipfs'], { cwd: source, env })
   })
 }
 
@@ -90,8 +90,8 @@ const tpmPackages = ['swtpm', 'swtpm-tools', 'tpm2-tools']
 const browser = process.env.CHROMIUM || 'chromium'
 
 const tools = {
-  ferretdb: () => installGoTool(ferretDb(), 'a minute or two'),
-  kubo: () => installGoTool(kubo(), 'two to five minutes'),
+  secantusdb: () => installPython(secantusDb()),
+  kubo: () => installKubo(kubo()),
   python: () => installPython(pythonClient()),
   swtpm: () => installDebianPrograms('swtpm and tpm2-tools', tpmPrograms, tpmPackages),
   chromium: () => installDebianPrograms('Chromium', [browser], ['chromium']),

@@ -81,7 +81,7 @@ async function measure(
 
 async function run(form: Form, say: (progress: string) => void): Promise<Findings> {
   const method =
-    'Nodes and clients talk to the replicas in turn, as behind a load balancer. The database passes one write at a time here, and all share two cores: jobs a second of more replicas cannot be shown.'
+    'Nodes and clients talk to the replicas in turn, as behind a load balancer. The database uses one core here, and all share two: jobs a second of more replicas cannot be shown.'
   const missing = await whyNoWireServer()
   if (missing !== undefined) {
     return { method, tables: [], figures: {}, goals: [], skipped: [`replicas: ${missing}`] }

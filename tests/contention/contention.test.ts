@@ -30,7 +30,7 @@ describe('assignments that many claim at once, while leases end and work is give
     it(
       name,
       async () => {
-        // Three have 400 claims between them; more at once only wait for the one write at a time that FerretDB gets.
+        // Three have 400 claims between them; more at once only wait for the one core that SecantusDB uses.
         const options = { store: 'mongodb', replicas: 3, jobs: 3, nodes: 9 } as const
         expectSound(await runContention({ ...options, claims: 400 }), 400)
       },

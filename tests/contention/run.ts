@@ -113,7 +113,7 @@ async function contend(
   return tally.counts()
 }
 
-/** Settled jobs are of no more use after this time, and slow FerretDB down. */
+/** Settled jobs are of no more use after this time, and slow the database down. */
 const keptMs = 60_000
 
 /** Has a node ask for work until the signal aborts; calls `onOffer` once for each offer. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { findFerretDb } from '../store/wire-server/ferretdb.ts'
+import { findSecantusDb } from '../store/wire-server/secantusdb.ts'
 import { faultKinds } from './kinds.ts'
 import { findPreload } from './preload.ts'
 import { totalsOf } from './report.ts'
@@ -7,8 +7,8 @@ import { runFaults } from './run.ts'
 import type { StoreKind } from './world.ts'
 
 const found = findPreload()
-const ferret = await findFerretDb()
-if ('missing' in ferret && process.env.CI === 'true') throw new Error(ferret.missing)
+const secantus = await findSecantusDb()
+if ('missing' in secantus && process.env.CI === 'true') throw new Error(secantus.missing)
 const preload = 'path' in found ? found.path : undefined
 
 /** Puts each of the faults in once, in an order from the seed. */
@@ -46,9 +46,9 @@ describe('faults under load', () => {
     600_000,
   )
 
-  const onMongo = 'missing' in ferret ? it.skip : it
+  const onMongo = 'missing' in secantus ? it.skip : it
   onMongo(
-    `cost nothing that was acknowledged (mongodb)${'missing' in ferret ? `: ${ferret.missing}` : ''}`,
+    `cost nothing that was acknowledged (mongodb)${'missing' in secantus ? `: ${secantus.missing}` : ''}`,
     async () => {
       const names = [
         ...['database-and-icl-kill', 'database-freeze', 'database-refuse'],

@@ -1,6 +1,6 @@
 import { demoStopSignal } from '../../demo/stop-signals.ts'
 import { readCommandLine, refuseOptions, wholeNumber } from '../command-line.ts'
-import { findFerretDb } from '../store/wire-server/ferretdb.ts'
+import { findSecantusDb } from '../store/wire-server/secantusdb.ts'
 import { faultKinds } from './kinds.ts'
 import { findPreload } from './preload.ts'
 import { remarksOf, tableOf, totalsOf } from './report.ts'
@@ -35,7 +35,7 @@ for (const name of only ?? []) {
 }
 
 const preload = findPreload()
-const ferret = await findFerretDb()
+const secantus = await findSecantusDb()
 const library = 'path' in preload ? preload.path : undefined
 const chosen = faultKinds.filter(({ name }) => !only || only.includes(name))
 const able = chosen.filter(({ needsPreload }) => !needsPreload || library !== undefined)
@@ -44,8 +44,8 @@ if ('missing' in preload && able.length < chosen.length) print(`left out: ${prel
 const stores = (['sqlite', 'mongodb'] as const).flatMap((store) => {
   const kinds = able.filter((kind) => kind.stores.includes(store))
   if (kinds.length === 0) return []
-  if (store === 'mongodb' && 'missing' in ferret) {
-    print(`left out: faults of the database: ${ferret.missing}`)
+  if (store === 'mongodb' && 'missing' in secantus) {
+    print(`left out: faults of the database: ${secantus.missing}`)
     return []
   }
   return [{ store: store as StoreKind, kinds }]

@@ -105,7 +105,7 @@ async function build(
     return opened
   }
   const state = join(folder, 'state')
-  const data = join(folder, 'ferretdb')
+  const data = join(folder, 'database')
   await Promise.all([state, data].map((path) => mkdir(path)))
   const chain = await open(startLocalChain())
   const proxies = {

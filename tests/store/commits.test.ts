@@ -148,7 +148,7 @@ describe('what a command costs', () => {
 
   it.skipIf(missing)('on MongoDB: a command for each of its writes', async () => {
     const server = await openWireServer()
-    const proxy = await startProxy(server.upstream, server.mutex)
+    const proxy = await startProxy(server.upstream)
     let commands = 0
     proxy.fateOf = (command) => {
       if (['insert', 'update', 'delete', 'findAndModify'].includes(command)) commands++

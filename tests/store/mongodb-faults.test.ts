@@ -47,7 +47,7 @@ describe('the mongodb store, when things go wrong', () => {
   })
   afterAll(() => server.close())
   beforeEach(async () => {
-    proxy = await startProxy(server.upstream, server.mutex)
+    proxy = await startProxy(server.upstream)
     url = server.freshUrl()
     proxied = `mongodb://127.0.0.1:${proxy.port}${new URL(url).pathname}?directConnection=true`
     store = connect(proxied)

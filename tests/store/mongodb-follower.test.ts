@@ -50,7 +50,7 @@ describe('a MongoDB that follows a file', () => {
     server = await openWireServer()
   }, 120_000)
   beforeEach(async () => {
-    proxy = await startProxy(server.upstream, server.mutex)
+    proxy = await startProxy(server.upstream)
     url = server.freshUrl()
   })
   afterEach(async () => {

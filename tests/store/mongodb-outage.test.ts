@@ -24,7 +24,7 @@ describe('stores whose server goes away behind a proxy that closes what it canno
   const stores: Store[] = []
   beforeAll(async () => {
     server = await openWireServer()
-    proxy = await startProxy(server.upstream, server.mutex)
+    proxy = await startProxy(server.upstream)
     for (let index = 0; index < storeCount; index++) {
       const url = `mongodb://127.0.0.1:${proxy.port}${new URL(server.freshUrl()).pathname}?directConnection=true`
       const store = createSharedStore({ url, clock, random, timeouts })

@@ -2,15 +2,13 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { MongoClient } from 'mongodb'
-import { findFerretDb, startFerretDb } from './ferretdb.ts'
-import { createMutex, type Mutex } from './mutex.ts'
-import { sideBySide, startProxy, type Upstream } from './proxy.ts'
+import type { Upstream } from './proxy.ts'
+import { findSecantusDb, startSecantusDb } from './secantusdb.ts'
 
 /** A server that speaks MongoDB's protocol. */
 export type WireServer = {
-  /** Where a proxy of one's own may connect to, and the mutex under which its commands have to pass. */
+  /** Where a proxy of one's own may connect to. */
   readonly upstream: Upstream
-  readonly mutex: Mutex
   /** A URL that names an empty database of its own each time. */
   readonly freshUrl: () => string
   readonly close: () => Promise<void>
@@ -19,16 +17,16 @@ export type WireServer = {
 /** Why there is no server to test with; undefined when there is one. Where everything is tested (CI), having none is an error. */
 export async function whyNoWireServer(): Promise<string | undefined> {
   if (process.env.MONGODB_URL) return undefined
-  const found = await findFerretDb()
+  const found = await findSecantusDb()
   if (!('missing' in found)) return undefined
   if (process.env.CI === 'true') throw new Error(found.missing)
   return found.missing
 }
 
-/** The server of MONGODB_URL as it is, else FerretDB behind the proxy that makes its updates atomic. */
+/** The server of MONGODB_URL, else SecantusDB. */
 export function openWireServer(): Promise<WireServer> {
   const given = process.env.MONGODB_URL
-  return given ? openGiven(given) : openFerretDb()
+  return given ? openGiven(given) : openSecantusDb()
 }
 
 const hostAndPort = /^mongodb:\/\/(?:[^@/]*@)?([^/:,?]+)(?::(\d+))?/
@@ -39,7 +37,6 @@ async function openGiven(url: string): Promise<WireServer> {
   const used: string[] = []
   return {
     upstream: { host, port: Number(port ?? 27_017) },
-    mutex: sideBySide,
     freshUrl: () => {
       const fresh = withFreshDatabase(url)
       used.push(fresh)
@@ -51,21 +48,16 @@ async function openGiven(url: string): Promise<WireServer> {
   }
 }
 
-async function openFerretDb(): Promise<WireServer> {
-  const found = await findFerretDb()
+async function openSecantusDb(): Promise<WireServer> {
+  const found = await findSecantusDb()
   if ('missing' in found) throw new Error(found.missing)
-  const folder = mkdtempSync(join(tmpdir(), 'svc-ferretdb-'))
-  const ferret = await startFerretDb(found.path, folder)
-  const upstream = { host: '127.0.0.1', port: ferret.port }
-  const mutex = createMutex()
-  const proxy = await startProxy(upstream, mutex)
+  const folder = mkdtempSync(join(tmpdir(), 'svc-secantusdb-'))
+  const { port, kill } = await startSecantusDb(found.path, folder)
   return {
-    upstream,
-    mutex,
-    freshUrl: () => withFreshDatabase(`mongodb://127.0.0.1:${proxy.port}/`),
+    upstream: { host: '127.0.0.1', port },
+    freshUrl: () => withFreshDatabase(`mongodb://127.0.0.1:${port}/`),
     close: async () => {
-      await proxy.close()
-      await ferret.kill()
+      await kill()
       rmSync(folder, { recursive: true, force: true })
     },
   }

@@ -1,7 +1,6 @@
 import { connect, createServer, type Socket } from 'node:net'
 import { BSON } from 'mongodb'
 import { createFrames } from './frames.ts'
-import { createMutex, type Mutex } from './mutex.ts'
 
 /** Where a server listens. */
 export type Upstream = { readonly host: string; readonly port: number }
@@ -23,18 +22,8 @@ export type WireProxy = {
   readonly close: () => Promise<void>
 }
 
-/** Lets commands pass as they come. */
-export const sideBySide: Mutex = (work) => work()
-
-/**
- * Starts a proxy. With `mutex` it lets one write through at a time: that is what makes an update of a single document atomic on
- * FerretDB, which reads a document in one transaction and writes it in another. It has to be one queue for all proxies before one
- * FerretDB. MongoDB needs no such thing.
- */
-export async function startProxy(
-  server: Upstream,
-  mutex: Mutex = createMutex(),
-): Promise<WireProxy> {
+/** Starts a proxy. Clients need `directConnection=true` in their URL: else they go to the server that it names. */
+export async function startProxy(server: Upstream): Promise<WireProxy> {
   const clients = new Set<Socket>()
   let away = false
   const listener = createServer((client) => {
@@ -56,8 +45,7 @@ export async function startProxy(
         client.destroy()
         return
       }
-      const ask = () => upstream.ask(frame)
-      const answer = await (isRead(command) ? ask() : mutex(ask))
+      const answer = await upstream.ask(frame)
       if (fate === 'lose-answer') client.destroy()
       else if (answer) client.write(answer)
     }
@@ -130,9 +118,6 @@ function connectUpstream(client: Socket, { host, port }: Upstream, onClosed: () 
     },
   }
 }
-
-const reads = new Set(['hello', 'ping', 'find', 'aggregate', 'getMore', 'endSessions'])
-const isRead = (command: string): boolean => reads.has(command)
 
 const opMsg = 2013
 

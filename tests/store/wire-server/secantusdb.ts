@@ -1,36 +1,33 @@
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 
 const startMs = 240_000
+const program = fileURLToPath(new URL('../../tools/secantusdb/serve.py', import.meta.url))
 
-/** A FerretDB process. */
-export type FerretDb = {
+/** A SecantusDB process. */
+export type SecantusDb = {
   readonly port: number
   readonly pid: number
   /** Kills it at once, without any tidying. */
   readonly kill: () => Promise<void>
 }
 
-type Tools = { readonly ferretDb: () => { readonly path: string; readonly version: string } }
+type Tools = { readonly secantusDb: () => { readonly path: string } }
 
-/** Where FerretDB is on this machine, or why it is not. */
-export async function findFerretDb(): Promise<
+/** Where the Python with SecantusDB is on this machine, or why it is not. */
+export async function findSecantusDb(): Promise<
   { readonly path: string } | { readonly missing: string }
 > {
-  const named = process.env.FERRETDB_BIN
   const tools = (await import(new URL('../../../scripts/tools.mjs', import.meta.url).href)) as Tools
-  const { path, version } = named ? { path: named, version: 'named' } : tools.ferretDb()
+  const { path } = tools.secantusDb()
   if (existsSync(path)) return { path }
-  return {
-    missing: named
-      ? `FERRETDB_BIN names ${named}, which does not exist`
-      : `FerretDB ${version} is not built (node scripts/install-tools.mjs builds it), and MONGODB_URL names no other server`,
-  }
+  return { missing: 'SecantusDB is not installed (node scripts/install-tools.mjs installs it)' }
 }
 
-/** Starts FerretDB over the data of a folder, at a port of its own choice unless one is given; it ends with this process. */
-export async function startFerretDb(path: string, folder: string, port = 0): Promise<FerretDb> {
-  const child = spawn(path, [folder, `127.0.0.1:${port}`], {
+/** Starts SecantusDB over the data of a folder, at a port of its own choice unless one is given; it ends with this process. */
+export async function startSecantusDb(path: string, folder: string, port = 0): Promise<SecantusDb> {
+  const child = spawn(path, ['-B', program, folder, String(port)], {
     cwd: folder,
     stdio: ['pipe', 'pipe', 'pipe'],
   })
@@ -41,15 +38,13 @@ export async function startFerretDb(path: string, folder: string, port = 0): Pro
     complaints = (complaints + chunk).slice(-2_000)
   })
   const listening = new Promise<number>((resolve, reject) => {
-    const fail = (why: string) => reject(new Error(`FerretDB ${why}: ${complaints}`))
+    const fail = (why: string) => reject(new Error(`SecantusDB ${why}: ${complaints}`))
     const timer = setTimeout(() => fail('does not start'), startMs)
     child.once('error', (error) => fail(error.message))
     child.once('exit', (code) => fail(`ended with ${code}`))
-    child.stdout.on('data', (chunk: Buffer) => {
-      const found = /:(\d+)\//.exec(chunk.toString())
-      if (!found) return
+    child.stdout.once('data', (chunk: Buffer) => {
       clearTimeout(timer)
-      resolve(Number(found[1]))
+      resolve(Number(chunk.toString()))
     })
   })
   const kill = async () => {
