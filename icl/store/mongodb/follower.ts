@@ -141,7 +141,7 @@ async function putAll(
       const isTaken = error instanceof MongoServerError && error.code === duplicateKey
       if (!isTaken || round === mostRounds) throw error
     }
-    // FerretDB stops at the first such row, and two that insert one row at once disturb each other: looks which are done.
+    // Two that insert one row at once disturb each other: looks which rows are done.
     const ids = { _id: { $in: left.map(({ id }) => id) } }
     const found = await rows.find(ids, { projection: { seq: 1 } }).toArray()
     const numbers = new Map(found.map(({ _id, seq = -1 }) => [_id, seq]))
