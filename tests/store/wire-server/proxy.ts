@@ -94,7 +94,12 @@ function connectUpstream(client: Socket, { host, port }: Upstream, onClosed: () 
   upstream.setNoDelay(true)
   upstream.on(
     'data',
-    createFrames((answer) => waiting.shift()?.(answer)),
+    createFrames((answer) => {
+      const resolve = waiting.shift()
+      if (resolve) resolve(answer)
+      // The first answer to a `hello` may be followed by more, one for each change of the server.
+      else client.write(answer)
+    }),
   )
   upstream.on('error', () => {})
   client.on('error', () => {})
