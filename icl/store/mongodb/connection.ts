@@ -201,6 +201,8 @@ const passingCodes = new Set([
   // Over the quota of Atlas, over the rate of Cosmos DB.
   8000, 16500,
 ])
+// LockTimeout, LockBusy, QueryPlanKilled, TemporarilyUnavailable.
+const busyCodes = new Set([24, 46, 175, 365])
 const refusedCodes = new Set([13, 18])
 
 const noMajority = 64
@@ -209,9 +211,14 @@ const noMajority = 64
 const codeOf = (error: unknown): number =>
   error instanceof MongoServerError ? Number(error.code) : 0
 
+/** True when the server refuses a command because it has too much to do, which newer servers say by a label. */
+const isBusy = (error: unknown): boolean =>
+  busyCodes.has(codeOf(error)) ||
+  (error instanceof MongoServerError && error.hasErrorLabel('SystemOverloadedError'))
+
 /** True when a retry may succeed at once. */
 const isPassing = (error: unknown): boolean =>
-  error instanceof MongoNetworkError || passingCodes.has(codeOf(error))
+  error instanceof MongoNetworkError || passingCodes.has(codeOf(error)) || isBusy(error)
 
 const isRefused = (error: unknown): boolean => refusedCodes.has(codeOf(error))
 
@@ -237,6 +244,7 @@ const isAway = (error: unknown): boolean =>
 
 function describeTrouble(error: unknown): string {
   if (isRefused(error)) return "MongoDB refuses this ICL's user or password"
+  if (isBusy(error)) return 'MongoDB has too much to do'
   const hasNoMajority = codeOf(error) === noMajority
   return hasNoMajority ? 'MongoDB has no majority of its servers' : 'MongoDB cannot be reached'
 }
