@@ -254,7 +254,7 @@ describe('the mongodb store, when things go wrong', () => {
       client
         .db()
         .collection('format')
-        .updateMany({}, { $set: { version: 3 } }),
+        .updateMany({}, { $inc: { version: 1 } }),
     )
     const late = connect(url)
     expect(await codeOf(late.stats())).toBe('store-format')
