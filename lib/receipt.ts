@@ -13,10 +13,10 @@
  * and the readers of the keys are on chain, and lib/client/check-receipt.ts checks them there.
  */
 
-import { z } from 'zod'
 import { canonicalJson } from './canonical-json.ts'
 import type { Address, Hash32 } from './codecs.ts'
 import { sha256Hex } from './digest.ts'
+import { encode } from './encode.ts'
 import { jobIdOf } from './job-id.ts'
 import { receiptQuota, replayBatches, verifyAnswers } from './receipt/answers.ts'
 import { verifyDeliveries } from './receipt/deliveries.ts'
@@ -28,11 +28,11 @@ import { verifySignature } from './session-key.ts'
 import { statementBytes } from './statements.ts'
 
 /** The hash of a receipt, as on chain: SHA-256 of its canonical JSON. */
-export const receiptHash = (receipt: Receipt): Promise<Hash32> => hashOf(z.encode(Receipt, receipt))
+export const receiptHash = (receipt: Receipt): Promise<Hash32> => hashOf(encode(Receipt, receipt))
 
 /** The hash of a receipt that the tally signs: SHA-256 of the canonical JSON of all but the tally itself. */
 export const recordHash = (record: ReceiptRecord): Promise<Hash32> =>
-  hashOf(z.encode(ReceiptRecord, record))
+  hashOf(encode(ReceiptRecord, record))
 
 const hashOf = (encoded: object): Promise<Hash32> => sha256Hex(canonicalJson(encoded))
 
@@ -41,9 +41,9 @@ export async function tallied(
   record: ReceiptRecord,
   tallyOf: (recordHash: Hash32) => Promise<Receipt['tally']>,
 ): Promise<{ readonly tally: Receipt['tally']; readonly receiptHash: Hash32 }> {
-  const encoded = z.encode(ReceiptRecord, record)
+  const encoded = encode(ReceiptRecord, record)
   const tally = await tallyOf(await hashOf(encoded))
-  const whole = { ...encoded, tally: z.encode(Receipt.shape.tally, tally) }
+  const whole = { ...encoded, tally: encode(Receipt.shape.tally, tally) }
   return { tally, receiptHash: await hashOf(whole) }
 }
 

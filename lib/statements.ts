@@ -1,7 +1,8 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import { canonicalJson } from './canonical-json.ts'
 import type { Address, Hash32, JobId } from './codecs.ts'
 import { sha256Hex } from './digest.ts'
+import { encode } from './encode.ts'
 import type { Evidence } from './schemas/evidence.ts'
 import { ListStatement } from './schemas/list.ts'
 import { Tally } from './schemas/receipt.ts'
@@ -37,7 +38,7 @@ const schemas: Readonly<Record<(NodeStatement | IclStatement)['statement'], z.Zo
 
 /** Returns the bytes of a statement that are signed and hashed: canonical JSON of its wire form. */
 export const statementBytes = (statement: NodeStatement | IclStatement): Uint8Array<ArrayBuffer> =>
-  canonicalJson(z.encode(schemas[statement.statement], statement))
+  canonicalJson(encode(schemas[statement.statement], statement))
 
 /** SHA-256 of a statement, by which other statements name it. */
 export const statementHash = (statement: NodeStatement): Promise<Hash32> =>

@@ -1,5 +1,5 @@
-import { z } from 'zod'
 import { elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
+import { encode } from '../../lib/encode.ts'
 import { ConsoleNews, type ConsoleOverview } from '../../lib/schemas/console.ts'
 import type { RecentJobs } from '../console/recent-jobs.ts'
 import type { Viewers } from '../console/viewers.ts'
@@ -62,4 +62,4 @@ const withoutTime = (overview: ConsoleOverview): string =>
   JSON.stringify({ ...overview, at: undefined })
 
 const eventOf = (news: ConsoleNews): string =>
-  `data: ${JSON.stringify(z.encode(ConsoleNews, news))}\n\n`
+  `data: ${JSON.stringify(encode(ConsoleNews, news))}\n\n`

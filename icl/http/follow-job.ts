@@ -1,6 +1,6 @@
-import { z } from 'zod'
 import { elapsedSince } from '../../lib/clock.ts'
 import type { JobId } from '../../lib/codecs.ts'
+import { encode } from '../../lib/encode.ts'
 import { JobEvent } from '../../lib/schemas/jobs.ts'
 import { jobKey } from '../async/notifier.ts'
 import type { Dependencies } from '../dependencies.ts'
@@ -59,7 +59,7 @@ async function* eventChunks(
     try {
       const job = shownJob(await loadJob(deps, jobId))
       for (const event of job.events.filter(({ seq }) => seq > seen)) {
-        yield `id: ${event.seq}\nevent: job\ndata: ${JSON.stringify(z.encode(JobEvent, event))}\n\n`
+        yield `id: ${event.seq}\nevent: job\ndata: ${JSON.stringify(encode(JobEvent, event))}\n\n`
         seen = event.seq
         quietSince = clock.monotonic()
       }

@@ -1,8 +1,9 @@
 import type { Context, Hono } from 'hono'
 import { etag } from 'hono/etag'
-import { z } from 'zod'
+import type { z } from 'zod'
 import { JobId } from '../../lib/codecs.ts'
 import { within } from '../../lib/deadline.ts'
+import { encode } from '../../lib/encode.ts'
 import {
   type Endpoint,
   type Input,
@@ -273,7 +274,7 @@ function respond(endpoint: Endpoint, c: Context<RequestEnv>, output: unknown): R
 }
 
 function jsonResponse(endpoint: Endpoint, output: unknown): Response {
-  const text = JSON.stringify(z.encode(endpoint.response as z.ZodType, output))
+  const text = JSON.stringify(encode(endpoint.response as z.ZodType, output))
   const headers = { 'content-type': 'application/json', 'cache-control': cacheControlOf(endpoint) }
   if (!endpoint.isUnavailable?.(output)) return new Response(text, { headers })
   return new Response(text, { status: 503, headers: { ...headers, 'retry-after': '1' } })

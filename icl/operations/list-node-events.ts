@@ -1,6 +1,7 @@
-import { z } from 'zod'
+import type { z } from 'zod'
 import { canonicalJson } from '../../lib/canonical-json.ts'
 import type { Address } from '../../lib/codecs.ts'
+import { encode } from '../../lib/encode.ts'
 import type { ReputationEvent } from '../../lib/reputation.ts'
 import { FaultKind, type FaultView, type NodeFaults } from '../../lib/schemas/fault.ts'
 import { type ReputationEvents, ReputationStatement } from '../../lib/schemas/nodes.ts'
@@ -40,7 +41,7 @@ async function signed({ keys: { tally } }: Dependencies, event: ReputationEvent)
     ...(event.partners !== undefined && { partners: event.partners }),
     ...(event.again && { again: event.again }),
   }
-  const signature = await tally.sign(canonicalJson(z.encode(ReputationStatement, body)))
+  const signature = await tally.sign(canonicalJson(encode(ReputationStatement, body)))
   return { body, key: tally.publicKey, signature }
 }
 

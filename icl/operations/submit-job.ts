@@ -1,7 +1,7 @@
-import { z } from 'zod'
 import { canonicalJson } from '../../lib/canonical-json.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { sha256Hex } from '../../lib/digest.ts'
+import { encode } from '../../lib/encode.ts'
 import { jobIdOf } from '../../lib/job-id.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SubmitJob } from '../../lib/schemas/jobs.ts'
@@ -57,7 +57,7 @@ async function takeIn(
     kpLowHandle: body.kpLowHandle,
     clientNonce: body.client_nonce,
   })
-  const submissionHash = await sha256Hex(canonicalJson(z.encode(LastingSubmission, body)))
+  const submissionHash = await sha256Hex(canonicalJson(encode(LastingSubmission, body)))
   const existing = await deps.store.findJob(id)
   if (existing) return viewSubmission(deps, existing.document, submissionHash)
 

@@ -1,5 +1,6 @@
+import { z } from 'zod'
 import { describeEncryption, type EncryptedHalves } from '../coprocessor/coprocessor.ts'
-import type { Terms } from '../schemas/terms.ts'
+import { Terms } from '../schemas/terms.ts'
 import { splitKey } from '../sealing.ts'
 import { termsHash } from '../terms.ts'
 import type { StoredPromptKey } from './client-chain.ts'
@@ -33,8 +34,11 @@ export const storePromptKey = async (
   halves: EncryptedHalves,
   terms: Terms,
   signal?: AbortSignal,
-): Promise<StoredPromptKey> =>
-  chain.storeKey({ ...halves, termsHash: await termsHash(terms) }, signal)
+): Promise<StoredPromptKey> => {
+  // Before the client pays for them: the ICL refuses terms that are not as the schema says.
+  z.encode(Terms, terms)
+  return chain.storeKey({ ...halves, termsHash: await termsHash(terms) }, signal)
+}
 
 /** The handles under which PromptKeyStore holds a prompt key. */
 export type KeyHandles = Pick<StoredPromptKey, 'highHandle' | 'lowHandle'>

@@ -5,13 +5,11 @@ export type JsonSchema = Readonly<Record<string, unknown>>
 
 type Schemas = Readonly<Record<string, JsonSchema>>
 
-const prefix = '#/components/schemas/'
-
 /** The schema that a reference names. */
 export function resolved(schema: JsonSchema, schemas: Schemas): JsonSchema {
   const { $ref } = schema
   if (typeof $ref !== 'string') return schema
-  const target = $ref.startsWith(prefix) ? schemas[$ref.slice(prefix.length)] : undefined
+  const target = schemas[$ref.slice($ref.lastIndexOf('/') + 1)]
   if (!target) throw new TypeError(`the document has no schema ${$ref}`)
   return resolved(target, schemas)
 }

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { type ChosenTerms, chooseTerms } from '../../../lib/client/choose-terms.ts'
 import { infer } from '../../../lib/client/infer.ts'
+import { storePromptKey } from '../../../lib/client/prompt-key.ts'
+import type { EncryptedHalves } from '../../../lib/coprocessor/coprocessor.ts'
 import { ProblemError } from '../../../lib/problem.ts'
 import { promptOfText } from '../../../lib/prompt.ts'
 import { clientAddress, createFakeWorld, type FakeOptions, pool } from './fake-world.ts'
@@ -119,6 +121,17 @@ describe('the terms of a job', () => {
       code: 'not-enough-nodes',
     })
     expect(callsOf('storeKey')).toEqual([])
+  })
+
+  it('are refused before a key is paid for when they are not as the ICL takes them', async () => {
+    const { outcome, world } = await chosen()
+    const { terms } = outcome as ChosenTerms
+    const halves = {} as EncryptedHalves
+    for (const change of [{ stray: 1 }, { quorum: 3.5 }, { needs: { prompt_bytes: -1 } }]) {
+      const stored = storePromptKey(world.context, halves, { ...terms, ...change })
+      await expect(stored).rejects.toThrow()
+    }
+    expect(world.callsOf('storeKey')).toEqual([])
   })
 
   it('name what the prompt needs, and are not made when too few nodes take it', async () => {
