@@ -1,3 +1,4 @@
+import canonicalize from 'canonicalize'
 import fc from 'fast-check'
 import { describe, expect } from 'vitest'
 import { z } from 'zod'
@@ -39,6 +40,29 @@ describe('canonical JSON', () => {
       expect(JSON.parse(once)).toEqual(JSON.parse(JSON.stringify(value)))
     }),
   )
+
+  itHolds('is the one of the library, for values that are not plain JSON too', () => {
+    const circular: unknown[] = []
+    circular.push({ circular }, circular)
+    const odd = fc.anything({ withBigInt: true, withDate: true, withNullPrototype: true })
+    const special = fc.constantFrom(
+      ...['\ud800', '\\ud800', -0, NaN, circular, { '\udc00': 1 }, { b: 1, 10: 2, 9: 3 }],
+      { a: undefined, toJSON: () => 'other' },
+      Object.assign([1], { toJSON: () => 2 }),
+    )
+    const outcome = (make: () => unknown) => {
+      try {
+        return make()
+      } catch (error) {
+        return String(error)
+      }
+    }
+    return forAll(2_000, fc.oneof(odd, hostileJson, special, fc.array(special)), (value) => {
+      const byLibrary = () =>
+        canonicalize(value) ?? 'TypeError: Only JSON values have a canonical form'
+      expect(outcome(() => text(canonicalJson(value)))).toEqual(outcome(byLibrary))
+    })
+  })
 
   itHolds('does not depend on the order of keys', () =>
     forAll(300, json, (value) => {
