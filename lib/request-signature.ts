@@ -105,4 +105,4 @@ export const verifyWalletSignature = (
 
 /** True when the session key signed. */
 export const verifyNodeSignature = (publicKey: string, parsed: ParsedSignature): Promise<boolean> =>
-  verifySignature(publicKey, toBase64Url(parsed.signature), parsed.base)
+  verifySignature(publicKey, parsed.signature, parsed.base)

@@ -72,14 +72,14 @@ async function importVerifier(publicKey: string): Promise<Verify> {
   return (signature, message) => crypto.subtle.verify('Ed25519', key, signature, message)
 }
 
-/** True when the private half of `publicKey` signed `message` (key and signature in base64url). False for a weak key. */
+/** True when the private half of `publicKey` signed `message` (key, and a signature in text, in base64url). False for a weak key. */
 export async function verifySignature(
   publicKey: string,
-  signature: string,
+  signature: string | Uint8Array<ArrayBuffer>,
   message: Uint8Array<ArrayBuffer>,
 ): Promise<boolean> {
   try {
-    const rawSignature = fromBase64Url(signature)
+    const rawSignature = typeof signature === 'string' ? fromBase64Url(signature) : signature
     if (!isCanonicalSignature(rawSignature)) return false
     const verify = await verifierOf(publicKey)
     return await verify(rawSignature, message)
