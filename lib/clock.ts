@@ -13,6 +13,8 @@ export interface Clock {
   monotonic(): MonotonicMs
   /** Resolves after `ms`, or rejects with the signal's reason if it aborts first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
+  /** Calls `work` after `ms`, unless the returned function is called before. A clock without it sleeps. */
+  readonly after?: (ms: number, work: () => void) => () => void
 }
 
 /** Makes a clock's `monotonic` reading from milliseconds since any fixed moment. */

@@ -32,13 +32,25 @@ export async function withDeadline<T>(
   }
 }
 
+/** Calls `work` after `ms`, unless the returned function is called before. */
+export function callAfter(clock: Clock, ms: number, work: () => void): () => void {
+  if (clock.after) return clock.after(ms, work)
+  const timer = new AbortController()
+  clock.sleep(ms, timer.signal).then(work, () => {})
+  return () => timer.abort(over)
+}
+
 /** Returns the result of `work`, or rejects with `onTimeout()` when it takes longer. The work goes on. */
 export const within = <T>(
   clock: Clock,
   ms: number,
   onTimeout: () => Error,
   work: Promise<T>,
-): Promise<T> => withDeadline(clock, ms, undefined, onTimeout, () => work)
+): Promise<T> =>
+  new Promise((resolve, reject) => {
+    const cancel = callAfter(clock, ms, () => reject(onTimeout()))
+    work.then(resolve, reject).finally(cancel)
+  })
 
 async function sleepOut(clock: Clock, ms: number | (() => number), signal: AbortSignal) {
   if (typeof ms === 'number') return clock.sleep(ms, signal)

@@ -19,6 +19,10 @@ export const systemClock: Clock = {
       }, ms)
       signal?.addEventListener('abort', onAbort, { once: true })
     }),
+  after: (ms, work) => {
+    const timer = setTimeout(work, ms)
+    return () => clearTimeout(timer)
+  },
 }
 
 /** The host's cryptographic generator. */

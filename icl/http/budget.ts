@@ -34,10 +34,10 @@ export function withinBudget(deps: Dependencies, holdMs: number): Dependencies {
     ...deps,
     // Getters, because few requests need one of these.
     get chain() {
-      return limited(triedAgain(deps.chain, clock, restMs), clock, leftMs, chainLate)
+      return limited(deps.chain, clock, leftMs, chainLate, restMs)
     },
     get pool() {
-      return limited(triedAgain(deps.pool, clock, restMs), clock, leftMs, chainLate)
+      return limited(deps.pool, clock, leftMs, chainLate, restMs)
     },
     get blobs() {
       return limitedBlobs(deps.blobs, clock, leftMs, blobsLate)
@@ -45,24 +45,22 @@ export function withinBudget(deps: Dependencies, holdMs: number): Dependencies {
   }
 }
 
-/** Wraps a port so that its asynchronous methods reject with `late` once the time is over. */
+/**
+ * Wraps a port so that its asynchronous methods reject with `late` once the time is over. With `restMs`, calls which the chain fails with a
+ * retryable error are repeated, with growing pauses, while there is time.
+ */
 const limited = <T extends object>(
   port: T,
   clock: Clock,
   leftMs: () => number,
   late: (method: string) => Error,
+  restMs?: () => number,
 ): T =>
   wrapped(port, (call, name) => (...args) => {
     const result = call(...args)
-    return result instanceof Promise ? within(clock, leftMs(), () => late(name), result) : result
-  })
-
-/** Wraps a port so that calls which the chain fails with a retryable error are repeated, with growing pauses, while there is time. */
-const triedAgain = <T extends object>(port: T, clock: Clock, restMs: () => number): T =>
-  wrapped(port, (call) => (...args) => {
-    const result = call(...args)
-    const again = () => call(...args)
-    return result instanceof Promise ? untilRead(clock, restMs, result, again) : result
+    if (!(result instanceof Promise)) return result
+    const read = restMs ? untilRead(clock, restMs, result, () => call(...args)) : result
+    return within(clock, leftMs(), () => late(name), read)
   })
 
 async function untilRead(

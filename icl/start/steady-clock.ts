@@ -1,4 +1,5 @@
 import { type Clock, elapsedSince } from '../../lib/clock.ts'
+import { callAfter } from '../../lib/deadline.ts'
 import { systemClock } from '../../lib/system.ts'
 
 /**
@@ -39,6 +40,7 @@ export function createSteadyClock(
     now,
     monotonic: () => machine.monotonic(),
     sleep: (ms, signal) => machine.sleep(ms, signal),
+    after: (ms, work) => callAfter(machine, ms, work),
     aheadMs: () => machine.now() - now(),
   }
 }
