@@ -14,39 +14,61 @@ export function inPoolOrder<T extends Weighted>(pool: readonly T[]): readonly T[
   return isOrdered ? pool : pool.toSorted((a, b) => (a.address < b.address ? -1 : 1))
 }
 
+/** A pool that many draws are made from: its nodes in the order of a draw, and the sum of the weights up to each. */
+export type Drawable = { readonly nodes: readonly Weighted[]; readonly sums: readonly number[] }
+
+/** Prepares draws from a pool. Throws RangeError when the sum of the weights is not a safe integer. */
+export function drawable(pool: readonly Weighted[]): Drawable {
+  const nodes = inPoolOrder(pool)
+  let total = 0
+  const sums = nodes.map(({ weight }) => {
+    total += weight
+    return total
+  })
+  // Below 2^53 sums of integers are exact in any order.
+  if (!Number.isSafeInteger(total)) throw new RangeError('The weights of a draw are too large')
+  return { nodes, sums }
+}
+
 /**
  * Draws up to `count` different nodes, each with a chance proportional to its weight. Uses integers only, so the same seed and pool give
  * the same nodes everywhere. Throws RangeError for weights that are not positive, or whose sum is not a safe integer.
  */
-export function drawNodes(
+export const drawNodes = (
   seed: Hash32,
   pool: readonly Weighted[],
   count: number,
+): readonly Address[] => drawFrom(seed, drawable(pool), count)
+
+/** Draws like `drawNodes` from a prepared pool, as if it did not have the node `without`. */
+export function drawFrom(
+  seed: Hash32,
+  { nodes, sums }: Drawable,
+  count: number,
+  without?: Address,
 ): readonly Address[] {
-  const nodes = inPoolOrder(pool)
-  const taken = new Set<number>()
+  const taken: number[] = []
   const chosen: Address[] = []
-  let total = totalWeight(nodes)
-  while (chosen.length < count && chosen.length < nodes.length) {
-    const index = indexAt(nodes, taken, pointOf(seed, chosen.length, total))
+  let total = sums.at(-1) ?? 0
+  const take = (index: number) => {
+    taken.push(index)
+    total -= nodes[index]?.weight ?? 0
+  }
+  if (without !== undefined) {
+    let own = firstIndex(nodes.length, (index) => (nodes[index]?.address ?? '') >= without)
+    while (nodes[own]?.address === without) take(own++)
+  }
+  while (chosen.length < count && taken.length < nodes.length) {
+    const index = indexAt(sums, taken, pointOf(seed, chosen.length, total))
     const node = nodes[index]
-    if (node === undefined) throw needsPositiveWeights()
-    taken.add(index)
+    if (node === undefined || node.weight <= 0) throw needsPositiveWeights()
+    take(index)
     chosen.push(node.address)
-    total -= node.weight
   }
   return chosen
 }
 
 const needsPositiveWeights = () => new RangeError('A draw needs positive weights')
-
-function totalWeight(nodes: readonly Weighted[]): number {
-  let total = 0
-  for (const { weight } of nodes) total += weight
-  // Below 2^53 sums of integers are exact in any order.
-  if (!Number.isSafeInteger(total)) throw new RangeError('The weights of a draw are too large')
-  return total
-}
 
 /** 256 bits modulo a total far below 2^256 are as good as uniform. */
 function pointOf(seed: Hash32, turn: number, total: number): number {
@@ -56,12 +78,22 @@ function pointOf(seed: Hash32, turn: number, total: number): number {
 }
 
 /** Returns the index at which the running sum of the remaining weights exceeds the point. */
-function indexAt(nodes: readonly Weighted[], taken: ReadonlySet<number>, point: number): number {
-  let left = point
-  for (const [index, { weight }] of nodes.entries()) {
-    if (taken.has(index)) continue
-    left -= weight
-    if (left < 0) return index
+function indexAt(sums: readonly number[], taken: readonly number[], point: number): number {
+  let at = point
+  for (const index of taken.toSorted((a, b) => a - b)) {
+    const before = sums[index - 1] ?? 0
+    if (at >= before) at += (sums[index] ?? 0) - before
   }
-  throw needsPositiveWeights()
+  return firstIndex(sums.length, (index) => (sums[index] ?? 0) > at)
+}
+
+/** Returns the first index below `length` that is far enough, else `length`. All indexes after one that is far enough are so, too. */
+function firstIndex(length: number, isFarEnough: (index: number) => boolean): number {
+  let [low, high] = [0, length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (isFarEnough(middle)) high = middle
+    else low = middle + 1
+  }
+  return low
 }

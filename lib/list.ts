@@ -19,7 +19,7 @@
 import { encodeAbiParameters } from 'viem'
 import type { Address, Hash32 } from './codecs.ts'
 import { keccak256Hex } from './digest.ts'
-import { drawNodes } from './draw.ts'
+import { type Drawable, drawable, drawFrom } from './draw.ts'
 import { askOf, type PoolNode } from './pool-line.ts'
 import { takesOf, unmetNeeds } from './prompt-needs.ts'
 import type { Terms } from './schemas/terms.ts'
@@ -89,13 +89,32 @@ function takesOffer(
   return input <= offer.input && output <= offer.output && delivery <= offer.delivery
 }
 
-/** Draws the list of a stored key from the pool that its terms name. */
+// Pools are never changed, and many lists are drawn from each.
+const prepared = new WeakMap<readonly PoolNode[], Map<string, Drawable>>()
+const mostDemands = 16
+
+function drawableOf(pool: readonly PoolNode[], terms: Terms): Drawable {
+  const { model_id, min_tier, comparator, needs, offer } = terms
+  const demands = prepared.get(pool) ?? new Map<string, Drawable>()
+  prepared.set(pool, demands)
+  const demand = JSON.stringify([model_id, min_tier, comparator, needs, offer], (_, part) =>
+    typeof part === 'bigint' ? `${part}` : part,
+  )
+  const known = demands.get(demand)
+  if (known) return known
+  const made = drawable(candidatesOf(pool, terms, undefined))
+  if (demands.size >= mostDemands) demands.clear()
+  demands.set(demand, made)
+  return made
+}
+
+/** Draws the list of a stored key from the pool that its terms name. The pool must not change afterwards. */
 export const drawList = (
   key: ListSource,
   terms: Terms,
   pool: readonly PoolNode[],
 ): readonly Address[] =>
-  drawNodes(listSeedOf(key), candidatesOf(pool, terms, key.client), terms.list_length)
+  drawFrom(listSeedOf(key), drawableOf(pool, terms), terms.list_length, key.client)
 
 /** A node that was passed over, by its position on the list. */
 type Passed = { readonly position: number; readonly reason: string }

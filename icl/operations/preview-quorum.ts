@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import { candidatesOf } from '../../lib/list.ts'
 import type { PoolNode } from '../../lib/pool-line.ts'
 import { ProblemError } from '../../lib/problem.ts'
@@ -6,24 +7,32 @@ import { takesOf } from '../../lib/prompt-needs.ts'
 import type { QuorumPreviewQuery } from '../../lib/schemas/list.ts'
 import { PromptPart } from '../../lib/schemas/prompt-needs.ts'
 import type { Terms } from '../../lib/schemas/terms.ts'
+import { setNewest } from '../async/set-newest.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { hasFreeSlot, loadEligible, loadPoolNodes } from '../pool/load-pool.ts'
+import type { PublishedPool } from '../pool/pool.ts'
 import { currentPool, replacePool } from './publish-pool.ts'
 
 type Query = z.output<typeof QuorumPreviewQuery>
 
 /** Returns the pool to name in the terms of a job, and how many of its nodes can serve the job now (spec 4). */
 export async function previewQuorum(deps: Dependencies, query: Query, drawsWaiting: number) {
+  const { min_tier } = query
+  let pool = await currentPool(deps)
   const demand = {
-    model_id: query.model_id ?? (await mostServedModel(deps, query.min_tier)),
-    min_tier: query.min_tier,
+    model_id:
+      query.model_id ??
+      (await ofLastSecond(deps, pool, `${min_tier}`, () => mostServedModel(deps, min_tier))),
+    min_tier,
     comparator: query.comparator ?? deps.network.default_comparator,
   }
   const { model_id, comparator } = demand
   const quorum = 1 + query.verifier_count
   const find = (nodes: readonly PoolNode[]) => candidatesOf(nodes, demand, undefined)
-  let pool = await currentPool(deps)
-  let active = await countActive(deps, find(pool.nodes))
+  const { nodes } = pool
+  let active = await ofLastSecond(deps, pool, JSON.stringify(demand), () =>
+    countActive(deps, find(nodes)),
+  )
   if (active.nodes < quorum) {
     // The remembered pool may be a moment old, and the published one up to 30 s.
     deps.pool.forget()
@@ -51,6 +60,31 @@ const notEnoughNodes = (
     'not-enough-nodes',
     `There are not enough active nodes for the requested quorum: ${quorum} are needed, ${left} serve ${model_id}${tier} by ${comparator} now`,
   )
+}
+
+const countedMs = 1_000
+const mostCounts = 64
+type Count = { readonly at: MonotonicMs; readonly result: Promise<unknown> }
+const counts = new WeakMap<PublishedPool, Map<string, Count>>()
+
+/** Returns the result of `count` that is at most a second old, by name. Counting looks at every node, and each job asks. */
+function ofLastSecond<T>(
+  { clock }: Dependencies,
+  pool: PublishedPool,
+  name: string,
+  count: () => Promise<T>,
+): Promise<T> {
+  const known = counts.get(pool) ?? new Map<string, Count>()
+  counts.set(pool, known)
+  const last = known.get(name)
+  if (last && elapsedSince(clock, last.at) < countedMs) {
+    // The other request may have had less time left.
+    return (last.result as Promise<T>).catch(count)
+  }
+  const result = count()
+  setNewest(known, name, { at: clock.monotonic(), result }, mostCounts)
+  result.catch(() => known.delete(name))
+  return result
 }
 
 /** Counts the nodes of a published pool that are active now, and how many of those have a free slot. */

@@ -85,14 +85,11 @@ export async function memberStates(
   members: readonly Address[],
   demand: Demand,
 ): Promise<readonly MemberState[]> {
-  const [nodes, busy, outages] = await Promise.all([
-    deps.pool.nodes(),
+  const [known, busy, outages] = await Promise.all([
+    deps.pool.find(members),
     deps.pool.busy(),
     deps.outages.known(),
   ])
-  const wanted = new Set(members)
-  const seated = nodes.filter(({ node }) => wanted.has(node.address))
-  const known = new Map(seated.map((entry) => [entry.node.address, entry]))
   const now = deps.clock.now()
   return members.map((address) => {
     const entry = known.get(address)
@@ -108,10 +105,11 @@ export async function readingGrants(
   { pool, store }: Pick<PoolSources, 'pool' | 'store'>,
   members: readonly Address[],
 ): Promise<readonly ReadingGrant[]> {
-  const known = new Map((await pool.nodes()).map(({ node }) => [node.address, node.reading]))
+  const known = await pool.find(members)
   return Promise.all(
     members.map(async (address) => {
-      const reading = known.get(address) ?? (await store.findNode(address))?.document.reading
+      const reading =
+        known.get(address)?.node.reading ?? (await store.findNode(address))?.document.reading
       if (reading) return reading
       throw new TypeError(`The node ${address} of a list has never attested`)
     }),

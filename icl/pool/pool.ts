@@ -21,6 +21,8 @@ export type KnownNode = { readonly node: Node; readonly chain: ChainNode }
 export type Pool = {
   /** Returns every node with a valid certificate that the chain knows. Throws when the chain or the store does not answer. */
   nodes(): Promise<readonly KnownNode[]>
+  /** Returns those of some nodes that `nodes` would return, by address. */
+  find(addresses: readonly Address[]): Promise<ReadonlyMap<Address, KnownNode>>
   /** Returns how many slots of each node are occupied. */
   busy(): Promise<ReadonlyMap<Address, OccupiedSlots>>
   /** Adds a node that this process has just saved. */
@@ -67,15 +69,20 @@ export function createPool({
       throw error
     }
   }
+  const withStates = async (nodes: readonly Node[]): Promise<readonly KnownNode[]> => {
+    const states = await chain.nodesOf(nodes.map(({ address }) => address))
+    return nodes.flatMap((node) => {
+      const state = states.get(node.address)
+      return state ? [{ node, chain: state }] : []
+    })
+  }
   return {
     published: createPublishedPools(clock),
-    nodes: async () => {
+    nodes: async () => withStates([...(await current()).values()]),
+    find: async (addresses) => {
       const nodes = await current()
-      const states = await chain.nodesOf([...nodes.keys()])
-      return [...nodes.values()].flatMap((node) => {
-        const state = states.get(node.address)
-        return state ? [{ node, chain: state }] : []
-      })
+      const found = addresses.flatMap((address) => nodes.get(address) ?? [])
+      return new Map((await withStates(found)).map((known) => [known.node.address, known]))
     },
     busy: () =>
       busy.read().catch((error: unknown) => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createStoredBlobs } from '../../icl/blobs/stored.ts'
+import { previewQuorum } from '../../icl/operations/preview-quorum.ts'
 import { readPool } from '../../lib/pool-snapshot.ts'
 import { codeOf } from '../code-of.ts'
 import { useReplicas } from './replica-set.ts'
@@ -33,6 +34,18 @@ describe('the published pool', () => {
     for (const { tiers, models, comparators } of published) {
       expect([tiers, models, comparators]).toEqual([[0], [modelId], ['exact', 'similar/2']])
     }
+  })
+
+  it('is counted anew for a request when the count of another failed', async () => {
+    const { a, clock } = await pair()
+    await preview(a)
+    await clock.advance(2_000)
+    const busy = () => Promise.reject(new Error('The time of this request is over'))
+    const failing = { ...a.deps, pool: { ...a.deps.pool, busy } }
+    const wish = { ...query, model_id: modelId, min_tier: 0 as const }
+    const both = [failing, a.deps].map((deps) => previewQuorum(deps, wish, 0))
+    const ends = await Promise.allSettled(both)
+    expect(ends.map(({ status }) => status)).toEqual(['rejected', 'fulfilled'])
   })
 
   it('is drawn from under an offer, which the receipt shows', async () => {

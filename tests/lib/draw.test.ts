@@ -1,7 +1,7 @@
 import { keccak256, stringToHex } from 'viem'
 import { describe, expect, it } from 'vitest'
 import type { Hash32 } from '../../lib/codecs.ts'
-import { drawNodes } from '../../lib/draw.ts'
+import { drawable, drawFrom, drawNodes } from '../../lib/draw.ts'
 import { anAddress } from '../branded.ts'
 import { nodeAddress } from '../icl/rules/sample-job.ts'
 
@@ -34,6 +34,16 @@ describe('a draw', () => {
     expect(drawn.map((address) => Number(address.slice(2)))).toEqual([
       312, 390, 747, 854, 770, 369, 225,
     ])
+  })
+
+  it('without a node is the one from a pool without it', () => {
+    const ready = drawable(pool)
+    for (const { address } of [...pool, { address: nodeAddress('9') }]) {
+      const others = pool.filter((other) => other.address !== address)
+      for (const seed of ['a', 'b', 'c', 'd'].map(seedOf)) {
+        expect(drawFrom(seed, ready, 9, address)).toEqual(drawNodes(seed, others, 9))
+      }
+    }
   })
 
   it('takes all there are when more are asked for, and none from an empty pool', () => {
