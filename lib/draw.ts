@@ -1,5 +1,6 @@
 import { concat, hexToBigInt, keccak256, numberToHex } from 'viem'
 import type { Address, Hash32 } from './codecs.ts'
+import { firstIndex } from './first-index.ts'
 
 /** A node with its weight in a draw, which is a positive integer. */
 export type Weighted = { readonly address: Address; readonly weight: number }
@@ -85,15 +86,4 @@ function indexAt(sums: readonly number[], taken: readonly number[], point: numbe
     if (at >= before) at += (sums[index] ?? 0) - before
   }
   return firstIndex(sums.length, (index) => (sums[index] ?? 0) > at)
-}
-
-/** Returns the first index below `length` that is far enough, else `length`. All indexes after one that is far enough are so, too. */
-function firstIndex(length: number, isFarEnough: (index: number) => boolean): number {
-  let [low, high] = [0, length]
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (isFarEnough(middle)) high = middle
-    else low = middle + 1
-  }
-  return low
 }

@@ -312,6 +312,14 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
           { key: 'p:2', value: 'b', expiresAt: 10 },
         ])
         expect((await store.listKeys('p:', 10)).map(({ key }) => key)).toEqual(['p:1'])
+        // Places of running jobs, which memory keeps by client.
+        const places = ['running:a:1', 'running:a:2', 'running:ab:1']
+        for (const name of places) await claim(name, 'v', 0, 10)
+        for (const prefix of ['run', 'running:', 'running:a', 'running:a:', 'running:a:1']) {
+          expect((await store.listKeys(prefix, 0)).map(({ key }) => key)).toEqual(
+            places.filter((name) => name.startsWith(prefix)),
+          )
+        }
       })
     })
 

@@ -1,8 +1,8 @@
 import type { JobPhase } from '../../../lib/schemas/jobs.ts'
-import { isSettled, type Job } from '../../rules/job.ts'
-import { countSlots, indexOfJob } from '../job-index.ts'
+import { countSlots, type JobIndex } from '../job-index.ts'
 import { type Position, type Store, type StoreStats, sizeOf } from '../store.ts'
-import { byTime, keysWith, type MemoryState } from './state.ts'
+import { byTime } from './due-list.ts'
+import { keysWith, type MemoryState } from './state.ts'
 
 /** Every read of the store. */
 export const createMemoryReads = (state: MemoryState) => ({
@@ -10,37 +10,33 @@ export const createMemoryReads = (state: MemoryState) => ({
   ...otherReads(state),
 })
 
-function jobReads({ records, active, occupied, changes }: MemoryState) {
-  const jobs = () => [...records.job.values()].map(({ job }) => job)
-  const activeJobs = () => [...active.values()]
+function jobReads({ records, indexes, due, unsettled, occupied, changes }: MemoryState) {
+  const jobs = () => [...indexes.values()]
   return {
     findJob: async (id) => {
       const found = records.job.get(id)
       return found && { document: found.job, version: found.version }
     },
-    listDue: async (what, now, limit) =>
-      activeJobs()
-        .filter(({ outbox }) => what === 'tick' || outbox.length > 0)
-        .map((job) => ({ id: job.id, at: dueAt(job, what) }))
-        .filter(({ at }) => at <= now)
-        .sort(byTime)
-        .slice(0, limit)
-        .map(({ id }) => id),
+    listDue: async (what, now, limit) => due[what].until(now, limit),
     listJobsOfNode: async (node) => [...(occupied.get(node)?.values() ?? [])],
     countOccupiedSlots: async () =>
-      countSlots(activeJobs().flatMap((job) => indexOfJob(job).occupied)),
+      countSlots(
+        [...new Set([...occupied.values()].flatMap((held) => [...held.keys()]))].flatMap(
+          (id) => indexes.get(id)?.occupied ?? [],
+        ),
+      ),
     listJobs: async ({ client, phase, before, limit }) =>
       jobs()
         .filter((job) => client === undefined || job.client === client)
         .filter((job) => phase === undefined || job.phase === phase)
         .filter((job) => isBefore(positionOf(job), before))
         .sort((a, b) => byTime(positionOf(b), positionOf(a)))
-        .slice(0, limit),
+        .slice(0, limit)
+        .flatMap(({ id }) => records.job.get(id)?.job ?? []),
     countJobsOfClient: async (client, which) =>
-      (which === 'unsettled'
-        ? activeJobs().filter(({ phase }) => !isSettled(phase))
-        : jobs().filter(({ createdAt }) => createdAt >= which.since)
-      ).filter((job) => job.client === client).length,
+      which === 'unsettled'
+        ? (unsettled.get(client) ?? 0)
+        : jobs().filter((job) => job.client === client && job.createdAt >= which.since).length,
     listChanges: async (cursor) => changes.since(cursor),
     stats: async () => statsOf(jobs()),
   } satisfies Partial<Store>
@@ -87,21 +83,19 @@ function otherReads(state: MemoryState) {
   } satisfies Partial<Store>
 }
 
-const positionOf = ({ createdAt, id }: Job): Position => ({ at: createdAt, id })
+type Found = { readonly createdAt: number; readonly id: string }
+const positionOf = ({ createdAt, id }: Found): Position => ({ at: createdAt, id })
 
 const isBefore = (position: Position, limit: Position | undefined): boolean =>
   limit === undefined || byTime(position, limit) < 0
 
-const dueAt = (job: Job, what: 'tick' | 'effect'): number =>
-  indexOfJob(job)[what === 'tick' ? 'tickAt' : 'effectsDueAt'] ?? Number.POSITIVE_INFINITY
-
-function statsOf(jobs: readonly Job[]): StoreStats {
+function statsOf(jobs: readonly JobIndex[]): StoreStats {
   const jobsByPhase: Partial<Record<JobPhase, number>> = {}
   for (const { phase } of jobs) jobsByPhase[phase] = (jobsByPhase[phase] ?? 0) + 1
-  const due = jobs.flatMap(({ outbox }) => outbox.map(({ dueAt }) => dueAt))
+  const due = jobs.flatMap(({ effectsDueAt }) => effectsDueAt ?? [])
   return {
     jobsByPhase,
-    effects: due.length,
+    effects: jobs.reduce((sum, { effects }) => sum + effects, 0),
     oldestEffectDueAt: due.length > 0 ? Math.min(...due) : undefined,
   }
 }

@@ -1,8 +1,10 @@
-import type { Address } from '../../../lib/codecs.ts'
+import type { Address, JobId } from '../../../lib/codecs.ts'
 import type { ReputationEvent } from '../../../lib/reputation.ts'
 import { isSettled, type Job } from '../../rules/job.ts'
-import { indexOfJob, offeredIn } from '../job-index.ts'
-import { idOf, type JobChange, type Position, type StoreRecord } from '../store.ts'
+import { decodeDocument, encodeDocument } from '../encoding.ts'
+import { indexOfJob, type JobIndex, offeredIn } from '../job-index.ts'
+import { idOf, type JobChange, type StoreRecord } from '../store.ts'
+import { byTime, createDueList } from './due-list.ts'
 
 type RecordsOf<Kind extends StoreRecord['kind']> = Map<string, Extract<StoreRecord, { kind: Kind }>>
 
@@ -17,12 +19,16 @@ export const emptyState = () => ({
     key: new Map() as RecordsOf<'key'>,
     blob: new Map() as RecordsOf<'blob'>,
   },
-  /** Jobs that have not settled, or have effects to deliver. */
-  active: new Map<string, Job>(),
+  /** What jobs are found by. */
+  indexes: new Map<string, JobIndex & { readonly id: JobId }>(),
+  /** The jobs with a time at which they are due. */
+  due: { tick: createDueList(), effect: createDueList() },
+  /** How many jobs of a client have not settled. */
+  unsettled: new Map<Address, number>(),
   /** The jobs in which a node occupies a slot. Every poll asks for those of its node. */
   occupied: new Map<Address, Map<string, Job>>(),
-  /** The keys by what comes before their first colon: most are nonces, and nothing lists those. */
-  keysByKind: new Map<string, RecordsOf<'key'>>(),
+  /** The keys by what they are listed by. */
+  keysByGroup: new Map<string, RecordsOf<'key'>>(),
   /** In order of time, then of id. */
   eventsByNode: new Map<Address, ReputationEvent[]>(),
   changes: createChanges(),
@@ -31,20 +37,16 @@ export const emptyState = () => ({
 /** Everything that a store in memory holds. */
 export type MemoryState = ReturnType<typeof emptyState>
 
-/** Orders by time, then by id. */
-export const byTime = (a: Position, b: Position): number =>
-  a.at - b.at || (a.id < b.id ? -1 : Number(a.id > b.id))
-
 /** Stores a record, and replaces the one with its id. */
 export function put(state: MemoryState, record: StoreRecord): void {
-  const { records, active, eventsByNode, changes } = state
-  if (record.kind === 'job') occupy(state, record.job)
-  const ofKind: Map<string, StoreRecord> = records[record.kind]
-  ofKind.set(idOf(record), record)
+  const { eventsByNode } = state
+  if (record.kind === 'job') index(state, record)
+  const ofKind: Map<string, StoreRecord> = state.records[record.kind]
+  ofKind.set(idOf(record), record.kind === 'job' ? keptJob(record) : record)
   if (record.kind === 'key') {
-    const kind = kindOfKey(record.key)
-    const keys = state.keysByKind.get(kind) ?? new Map()
-    state.keysByKind.set(kind, keys.set(record.key, record))
+    const group = groupOfKey(record.key)
+    const keys = state.keysByGroup.get(group) ?? new Map()
+    state.keysByGroup.set(group, keys.set(record.key, record))
   }
   if (record.kind === 'event') {
     const { event } = record
@@ -54,47 +56,93 @@ export function put(state: MemoryState, record: StoreRecord): void {
     known.splice(earlier + 1, 0, event)
     eventsByNode.set(event.node, known)
   }
-  if (record.kind === 'job') {
-    const { job, version } = record
-    if (isSettled(job.phase) && job.outbox.length === 0) active.delete(job.id)
-    else active.set(job.id, job)
-    changes.note(job, version)
-  }
+}
+
+/** Deletes a job. */
+export function removeJob(state: MemoryState, id: JobId): void {
+  setIndex(state, id, undefined)
+  state.records.job.delete(id)
 }
 
 /** Deletes a key. */
-export function removeKey({ records, keysByKind }: MemoryState, key: string): void {
+export function removeKey({ records, keysByGroup }: MemoryState, key: string): void {
   records.key.delete(key)
-  keysByKind.get(kindOfKey(key))?.delete(key)
+  const group = groupOfKey(key)
+  const keys = keysByGroup.get(group)
+  keys?.delete(key)
+  if (keys?.size === 0) keysByGroup.delete(group)
 }
 
 /** Returns every key with a prefix. */
-export const keysWith = ({ keysByKind }: MemoryState, prefix: string) =>
-  [...keysByKind]
-    .filter(([kind]) =>
-      prefix.includes(':') ? kind === kindOfKey(prefix) : kind.startsWith(prefix),
-    )
-    .flatMap(([, keys]) => [...keys.values()])
+export function keysWith({ keysByGroup }: MemoryState, prefix: string) {
+  const group = groupOfKey(prefix)
+  const groups = prefix.startsWith(`${group}:`)
+    ? [keysByGroup.get(group)]
+    : [...keysByGroup].map(([name, keys]) =>
+        name.startsWith(prefix) || prefix.startsWith(name) ? keys : undefined,
+      )
+  return groups
+    .flatMap((keys) => [...(keys?.values() ?? [])])
     .filter(({ key }) => key.startsWith(prefix))
-
-function kindOfKey(key: string): string {
-  const [kind = key] = key.split(':', 1)
-  return kind
 }
 
-/** Replaces a job in the slots of nodes; a settled job occupies none. */
-function occupy({ records, occupied }: MemoryState, job: Job): void {
-  const former = records.job.get(job.id)?.job
-  for (const { node } of former ? indexOfJob(former).occupied : []) {
-    const jobs = occupied.get(node)
-    jobs?.delete(job.id)
-    if (jobs?.size === 0) occupied.delete(node)
+/** Returns what a key is listed by: its kind, and of kinds with many keys also the part after it. */
+function groupOfKey(key: string): string {
+  const [kind = key, first = ''] = key.split(':', 2)
+  return kind === 'running' || kind === 'pool' ? `${kind}:${first}` : kind
+}
+
+type JobRecord = Extract<StoreRecord, { kind: 'job' }>
+
+/** A job that is over is kept as text, because the collector walks through every object again and again. */
+function keptJob(record: JobRecord): JobRecord {
+  const { kind, job, version } = record
+  if (!isSettled(job.phase) || job.outbox.length > 0) return record
+  const text = encodeDocument(job)
+  return {
+    kind,
+    version,
+    get job() {
+      return decodeDocument<Job>(text)
+    },
   }
-  for (const { node } of indexOfJob(job).occupied) {
+}
+
+function index(state: MemoryState, { job, version }: JobRecord): void {
+  const { occupied, changes } = state
+  const now = indexOfJob(job)
+  setIndex(state, job.id, now)
+  for (const { node } of now.occupied) {
     const jobs = occupied.get(node) ?? new Map<string, Job>()
     occupied.set(node, jobs.set(job.id, job))
   }
+  changes.note(job, version)
 }
+
+/** Replaces what a job is found by, and takes it out of the slots of nodes. */
+function setIndex(
+  { indexes, due, unsettled, occupied }: MemoryState,
+  id: JobId,
+  now: JobIndex | undefined,
+): void {
+  const former = indexes.get(id)
+  for (const { node } of former?.occupied ?? []) {
+    const jobs = occupied.get(node)
+    jobs?.delete(id)
+    if (jobs?.size === 0) occupied.delete(node)
+  }
+  if (now) indexes.set(id, { ...now, id })
+  else indexes.delete(id)
+  due.tick.set(id, now?.tickAt)
+  due.effect.set(id, now?.effectsDueAt)
+  const client = (now ?? former)?.client
+  if (client === undefined) return
+  const count = (unsettled.get(client) ?? 0) + countOf(now) - countOf(former)
+  if (count > 0) unsettled.set(client, count)
+  else unsettled.delete(client)
+}
+
+const countOf = (index: JobIndex | undefined): number => (index && !isSettled(index.phase) ? 1 : 0)
 
 const keptChanges = 10_000
 

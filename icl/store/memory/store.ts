@@ -1,5 +1,3 @@
-import { isSettled } from '../../rules/job.ts'
-import { indexOfJob } from '../job-index.ts'
 import {
   documentIn,
   type Erasable,
@@ -10,12 +8,11 @@ import {
   mostDropped,
   recordBy,
   type Store,
-  type StoreRecord,
   sizeOf,
   type Write,
 } from '../store.ts'
 import { createMemoryReads } from './reads.ts'
-import { emptyState, type MemoryState, put, removeKey } from './state.ts'
+import { emptyState, type MemoryState, put, removeJob, removeKey } from './state.ts'
 
 /** Creates an empty store in memory, which ends with its process, for development and tests, or when the disk is out of reach (`why`). */
 export function createMemoryStore(why?: string): Store {
@@ -114,27 +111,24 @@ function prune(
   state: MemoryState,
   { now, settledBefore, limit }: Parameters<Store['prune']>[0],
 ): number {
-  const isOver = (record: StoreRecord): boolean => {
-    if (record.kind === 'key') return record.expiresAt <= now
-    if (record.kind === 'blob') return record.until <= now
-    if (record.kind !== 'job' || record.job.outbox.length > 0) return false
-    return (indexOfJob(record.job).settledAt ?? settledBefore) < settledBefore
-  }
-  const { job, key, blob } = state.records
-  const over = [job, key, blob].flatMap((records) =>
-    [...records.values()].filter(isOver).slice(0, limit),
-  )
-  for (const record of over) {
-    if (record.kind === 'key') removeKey(state, record.key)
-    else state.records[record.kind].delete(idOf(record))
-  }
-  return over.length
+  const { key, blob } = state.records
+  const keys = [...key.values()].filter(({ expiresAt }) => expiresAt <= now).slice(0, limit)
+  const blobs = [...blob.values()].filter(({ until }) => until <= now).slice(0, limit)
+  const jobs = [...state.indexes.values()]
+    .filter(({ effects, settledAt = settledBefore }) => effects === 0 && settledAt < settledBefore)
+    .slice(0, limit)
+  for (const held of keys) removeKey(state, held.key)
+  for (const { cid } of blobs) blob.delete(cid)
+  for (const { id } of jobs) removeJob(state, id)
+  return keys.length + blobs.length + jobs.length
 }
 
-function erase({ records }: MemoryState, record: Erasable): boolean {
+function erase(state: MemoryState, record: Erasable): boolean {
+  const { records, indexes } = state
   if (record.kind === 'client') return records.client.delete(record.address)
   if (record.kind === 'blob') return records.blob.delete(record.cid)
-  const job = records.job.get(record.id)?.job
-  if (!job || !isSettled(job.phase) || job.outbox.length > 0) return false
-  return records.job.delete(job.id)
+  const job = indexes.get(record.id)
+  if (job?.settledAt === undefined || job.effects > 0) return false
+  removeJob(state, job.id)
+  return true
 }

@@ -1,0 +1,35 @@
+import type { JobId } from '../../../lib/codecs.ts'
+import { firstIndex } from '../../../lib/first-index.ts'
+import type { Position } from '../store.ts'
+
+type Due = { readonly at: number; readonly id: JobId }
+
+/** Orders by time, then by id. */
+export const byTime = (a: Position, b: Position): number =>
+  a.at - b.at || (a.id < b.id ? -1 : Number(a.id > b.id))
+
+/** Creates a list of jobs in the order of the times at which they are due. */
+export function createDueList() {
+  const times = new Map<JobId, number>()
+  const list: Due[] = []
+  const placeOf = (position: Position): number =>
+    firstIndex(list.length, (index) => byTime(list[index] as Due, position) >= 0)
+  return {
+    /** Sets or removes a job's time. */
+    set: (id: JobId, at: number | undefined): void => {
+      const before = times.get(id)
+      if (before === at) return
+      if (before !== undefined) list.splice(placeOf({ at: before, id }), 1)
+      if (at === undefined) times.delete(id)
+      else {
+        times.set(id, at)
+        list.splice(placeOf({ at, id }), 0, { at, id })
+      }
+    },
+    /** Returns the jobs that are due, the longest overdue first. */
+    until: (now: number, limit: number): JobId[] => {
+      const end = firstIndex(list.length, (index) => (list[index] as Due).at > now)
+      return list.slice(0, Math.min(end, limit)).map(({ id }) => id)
+    },
+  }
+}
