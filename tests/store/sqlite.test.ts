@@ -12,7 +12,7 @@ import { openSqliteStore } from '../../icl/store/sqlite/file.ts'
 import { queries } from '../../icl/store/sqlite/reads.ts'
 import type { Store } from '../../icl/store/store.ts'
 import { codeOf } from '../code-of.ts'
-import { nodeA } from '../icl/rules/sample-job.ts'
+import { claimed, nodeA } from '../icl/rules/sample-job.ts'
 import { createVirtualClock } from '../virtual-clock.ts'
 import { describeStore, jobOf, nodeOf } from './suite.ts'
 import { checkUnreadable } from './unreadable.ts'
@@ -96,6 +96,22 @@ describe('a sqlite file', () => {
     expect((await store.findJob(jobOf('1').id))?.document.minTier).toBe(9)
     await guest.close()
     expect(await insert(store, '2')).toBe(true)
+    await store.close()
+  })
+
+  it('finds the jobs of a node that a guest, or a save after it, has changed', async () => {
+    const file = newFile()
+    const store = await openSqliteStore(file)
+    const guest = await openSqliteStore(file, { guest: true })
+    const busyWith = async () => (await store.listJobsOfNode(nodeA)).length
+    const taken = claimed(jobOf('1'), nodeA, 1)
+    await insert(store, '1')
+    expect(await busyWith()).toBe(0)
+    await guest.save({ kind: 'job', job: taken, base: 1 })
+    expect(await busyWith()).toBe(1)
+    await store.save({ kind: 'job', job: { ...taken, assignments: [] }, base: 2 })
+    expect(await busyWith()).toBe(0)
+    await guest.close()
     await store.close()
   })
 

@@ -2,7 +2,7 @@
  * Problem: each request reads the documents of its job and its node several times, and each save compares the new document with the
  * old one. Reading and decoding rows costs more than the rest of most saves.
  *
- * Idea: the documents that were decoded or saved last stay in memory with their versions.
+ * Idea: the documents that were decoded or saved last stay in memory with their versions, and so do the ids of each node's jobs.
  *
  * Invariants:
  * - The cache holds the documents of the last look at SQLite's `data_version`. A commit of another process changes that value, and
@@ -42,11 +42,15 @@ export function createDocuments(db: SqliteDatabase, transaction: () => object | 
     nodes: documentsOf<Node>(look, 'node', 8_388_608),
     clients: documentsOf<Client>(look, 'client', 262_144),
   }
+  /** The rows of the jobs in which a node occupies a slot. A save that changes them drops those of its nodes. */
+  const jobsOfNodes = new Map<string, readonly Row[]>()
   const forget = () => {
     for (const documents of Object.values(tables)) documents.forget()
+    jobsOfNodes.clear()
   }
   return {
     ...tables,
+    jobsOfNodes,
     /** Clears the cache if another process has committed. Must run before rows are read: their documents are cached as of this look. */
     look,
     forget,

@@ -1,8 +1,8 @@
 import type { Job } from '../../rules/job.ts'
 import { indexOfJob, type JobIndex } from '../job-index.ts'
 import type { Store } from '../store.ts'
-import type { SqliteDatabase, SqliteValue, Statement } from './database.ts'
-import type { Documents } from './documents.ts'
+import { didChange, type SqliteDatabase, type SqliteValue, type Statement } from './database.ts'
+import type { AllDocuments } from './documents.ts'
 import { changingPart, newSubmission } from './job-parts.ts'
 
 /** The columns of `jobs` that every save writes, besides the number of the change. */
@@ -24,7 +24,10 @@ const jobColumns: readonly (readonly [name: string, read: (index: JobIndex) => S
 const columns = [...headColumns, ...jobColumns.map(([name]) => name)]
 
 /** Writes to jobs, and to the slots that they occupy. */
-export function createJobWrites(db: SqliteDatabase, documents: Documents<Job>) {
+export function createJobWrites(
+  db: SqliteDatabase,
+  { jobs: documents, jobsOfNodes }: Pick<AllDocuments, 'jobs' | 'jobsOfNodes'>,
+) {
   const insert = db.prepare(`
     INSERT INTO jobs (id, change, ${columns.join(', ')})
     VALUES (?, ${nextChange}, ${columns.map(() => '?').join(', ')})
@@ -70,7 +73,12 @@ export function createJobWrites(db: SqliteDatabase, documents: Documents<Job>) {
       else insert.run(job.id, ...head, ...values)
       const submission = newSubmission(before, job)
       if (submission !== undefined) putSubmission.run(job.id, submission)
-      if (!known || !isSame(known.occupied, index.occupied)) occupy(job.id, index.occupied)
+      if (known && isSame(known.occupied, index.occupied)) return
+      // The slots of a stored job that is not in memory are not known.
+      if (!known && didChange(clearOccupied.run(job.id))) jobsOfNodes.clear()
+      const changed = [...(known?.occupied ?? []), ...index.occupied]
+      for (const { node } of changed) jobsOfNodes.delete(node)
+      occupy(job.id, index.occupied)
     },
     prune: ({ settledBefore, limit }: Parameters<Store['prune']>[0]): number =>
       Number(prune.run(settledBefore, limit).changes),

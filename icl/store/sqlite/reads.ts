@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { Address, JobId } from '../../../lib/codecs.ts'
 import type { ReputationEvent } from '../../../lib/reputation.ts'
 import { JobPhase } from '../../../lib/schemas/jobs.ts'
+import { setNewest } from '../../async/set-newest.ts'
 import type { Client } from '../../rules/client.ts'
 import type { Node } from '../../rules/eligibility.ts'
 import type { Job } from '../../rules/job.ts'
@@ -22,6 +23,9 @@ import { fillPage, type Unreadable } from '../unreadable.ts'
 import { asStoreError, type SqliteDatabase, type SqliteValue, type Statement } from './database.ts'
 import type { AllDocuments, Documents } from './documents.ts'
 import { wholeJob } from './job-parts.ts'
+
+// Nodes that poll: each asks for its jobs at every look.
+const mostNodes = 65_536
 
 const jobsWhere = (condition: string) => `
   SELECT created_at AS at, ${wholeJob} FROM jobs WHERE ${condition} (created_at, id) < (?, ?)
@@ -81,6 +85,8 @@ export const queries = {
 type Rows = {
   all(name: keyof typeof queries, ...values: SqliteValue[]): readonly Row[]
   one(name: keyof typeof queries, ...values: SqliteValue[]): Row | undefined
+  /** Clears what is cached if another process has committed. */
+  look(): void
 }
 
 /** Every read of the store. Reports errors of SQLite to `suspect`, and unreadable documents to `unreadable`. */
@@ -107,6 +113,7 @@ export function createSqliteReads(
         return statements[name].all(...values)
       }),
     one: (name, ...values) => guarded(() => statements[name].get(...values)),
+    look: () => guarded(() => decoding.documents.look()),
   }
   return {
     ping: async () => {
@@ -134,7 +141,7 @@ const reading =
       return found && documents.decode(found)
     })
 
-function jobReads({ all, one }: Rows, { unreadable, documents }: Decoding) {
+function jobReads({ all, one, look }: Rows, { unreadable, documents }: Decoding) {
   const ids = (found: readonly Row[]) => found.map((row) => parsed(JobId, row, 'id'))
   const jobs = unreadable.readerOf('job', (row) => documents.jobs.decode(row).document)
   const jobsAt = unreadable.readerOf('job', (row) => {
@@ -146,7 +153,12 @@ function jobReads({ all, one }: Rows, { unreadable, documents }: Decoding) {
     findJob: async (id) => find(id),
     listDue: async (what, now, limit) =>
       ids(all(what === 'tick' ? 'listDueTicks' : 'listDueEffects', now, limit)),
-    listJobsOfNode: async (node) => jobsAt(all('listJobsOfNode', node)),
+    listJobsOfNode: async (node) => {
+      look()
+      const rows = documents.jobsOfNodes.get(node) ?? all('listJobsOfNode', node)
+      setNewest(documents.jobsOfNodes, node, rows, mostNodes)
+      return jobsAt(rows)
+    },
     countOccupiedSlots: async () =>
       countSlots(
         all('countOccupiedSlots').map((row) => ({

@@ -34,7 +34,7 @@ type Tables = ReturnType<typeof createTables>
 function createTables(db: SqliteDatabase, documents: AllDocuments) {
   const insertEvent = db.prepare('INSERT INTO events VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING')
   return {
-    job: createJobWrites(db, documents.jobs),
+    job: createJobWrites(db, documents),
     node: createNodeWrites(db, documents.nodes),
     client: createClientWrites(db, documents.clients),
     keys: createKeyWrites(db),
