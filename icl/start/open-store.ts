@@ -53,7 +53,7 @@ type StoreSettings = Pick<
   'SVC_ICL_DATABASE_URL' | 'SVC_ICL_REPLICAS' | 'SVC_ICL_LOCAL_COPY'
 >
 
-/** Returns the URL under which commands of the operator find the records of an ICL: that of its file, unless there is none. */
+/** Returns the URL under which commands of the operator find the records of an ICL: that of its file if it has one. */
 export function recordsUrlOf(settings: StoreSettings): string {
   const file = mirrorFileOf(settings)
   return file === undefined || isAbsent(file) ? settings.SVC_ICL_DATABASE_URL : `sqlite:${file}`
@@ -112,7 +112,7 @@ async function openMade(file: string, log: Log): Promise<Opened> {
   return openFile(file, log)
 }
 
-/** Opens a file. When its folder can not be reached or written, so that there is none, says why; other errors are thrown. */
+/** Opens a file. Says why when its folder cannot be reached or written; throws other errors. */
 async function openFile(file: string, log: Log): Promise<Opened> {
   const { openSqliteStore } = await import('../store/sqlite/file.ts')
   try {

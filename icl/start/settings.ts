@@ -126,7 +126,7 @@ export const Settings = z.object({
   SVC_ICL_REPLICAS: Whole(1, 1_000)
     .default(1)
     .describe(
-      'How many ICLs share the MongoDB. One that is alone has it follow a file, and goes on while it is away',
+      'How many ICLs share the MongoDB. One that is alone has it follow a file, and continues while it is away',
     ),
   SVC_ICL_LOCAL_COPY: optionalText(
     'File of an ICL that is alone, which MongoDB follows, or off. ~/.svc-icl/copy.db when unset',

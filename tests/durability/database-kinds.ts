@@ -28,7 +28,7 @@ async function wait(what: string, holds: () => Promise<boolean> | boolean): Prom
   if (!(await comesTo(holds, waitMs))) throw new Error(`It takes too long until ${what}`)
 }
 
-/** Kills the database under load and waits until the ICL goes on without it. */
+/** Kills the database under load and waits until the ICL continues without it. */
 async function takeDatabase(stage: Stage): Promise<void> {
   const { load, world } = stage
   await databaseOf(stage).kill()

@@ -14,7 +14,7 @@
  * - The database names the file that it follows, and the process of that file that wrote last. It takes nothing from another.
  *
  * Failure cases:
- * - The database is away, or slower than a barrier waits: the file goes on, and the worker tries again.
+ * - The database is away, or slower than a barrier waits: the file continues, and the worker tries again.
  * - The process dies: the next one sends what the file says was not sent.
  * - The database has lost states (a backup was restored): everything is sent again, and what the file has deleted is deleted there.
  * - The file is older than the database, or of another database: nothing is served, and the start ends with the remedy.
@@ -46,7 +46,7 @@ export type MirrorOptions = Connecting & {
   readonly random: Random
 }
 
-/** How long a barrier waits for the database before the file goes on without it. */
+/** How long a barrier waits for the database before the file continues without it. */
 const barrierMs = 5_000
 const flushMs = 5_000
 /** How long a barrier waits for a database that catches up: without it, saves could come faster than the database takes them. */
@@ -185,7 +185,7 @@ function startWorker(options: MirrorOptions, ledger: Ledger) {
     refuse = reject
   })
   const noteAway = (trouble: string) => {
-    if (trouble !== state.trouble) log.warn('The file goes on without the database', { trouble })
+    if (trouble !== state.trouble) log.warn('The file continues without the database', { trouble })
     state.isFollowing = false
     state.catchesUp = false
     state.trouble = trouble
@@ -247,7 +247,7 @@ function startWorker(options: MirrorOptions, ledger: Ledger) {
     /** Resolves once the file is filled, or the database did not respond. Throws why this file may not use it. */
     judged,
     sentTo: sender.sentTo,
-    /** Resolves once the database has everything up to a number, or the file goes on without it. */
+    /** Resolves once the database has everything up to a number, or the file continues without it. */
     reached: async (seq: number, ms = barrierMs): Promise<void> => {
       if (!(state.isFollowing || state.catchesUp) || sender.sentTo() >= seq) return
       const atMostMs = state.isFollowing ? ms : paceMs
