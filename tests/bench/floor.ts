@@ -3,14 +3,37 @@ import { type Fleet, startFleet } from './load/fleet.ts'
 import { runRequests } from './load/run-requests.ts'
 import { requestBytes } from './load/signed-request.ts'
 import type { Counts } from './server/counting.ts'
-import type { FloorParts, JobNeeds } from './server/floor.ts'
+import { type JobNeeds, pinnedNeeds, type UnitCosts } from './server/floor.ts'
 import { createRoster, entriesOf } from './server/roster.ts'
 import { type ServerProcess, startServer } from './server/server-process.ts'
 import type { Usage } from './server/usage.ts'
 import { median } from './table.ts'
 
+/** Microseconds of processor time that one of each takes, a request to a bare server included. */
+export type FloorUnits = UnitCosts & { readonly requests: number }
+
 /** Microseconds of processor time that a job takes at least, by its parts. */
-export type Floor = FloorParts & { readonly requests: number }
+export type Floor = ReturnType<typeof floorOf>
+
+/** What a job takes at least when it asks so much. */
+export const floorOf = (
+  units: FloorUnits,
+  needs: Pick<
+    JobNeeds,
+    'requests' | 'verified' | 'signed' | 'recoveries' | 'sha256' | 'hmac' | 'keccak'
+  >,
+) => {
+  const sum = (...names: (keyof FloorUnits & keyof typeof needs)[]) =>
+    names.reduce((total, name) => total + needs[name] * units[name], 0)
+  return {
+    requests: sum('requests'),
+    signatures: sum('verified', 'signed'),
+    recoveries: sum('recoveries'),
+    hashes: sum('sha256', 'hmac', 'keccak'),
+    json: needs.requests * units.json + units.jobJson,
+    append: units.append,
+  }
+}
 
 /** Milliseconds of a whole floor. */
 export const floorMs = (floor: Floor): number =>
@@ -53,20 +76,21 @@ function needsOf(before: Counts, after: Counts, jobs: number): JobNeeds {
   return { ...each, settledBytes }
 }
 
-/** Does what a job needs with the fastest calls of this host; `group` jobs are under way at once. */
-export async function measureFloor(needs: JobNeeds, folder: string, group: number): Promise<Floor> {
-  const answerBytes = Math.round(needs.sentBytes / needs.requests)
+/** Measures what one of each takes with the fastest calls of this host; `group` jobs are under way at once. */
+export async function measureUnits(folder: string, group: number): Promise<FloorUnits> {
+  const { requests, receivedBytes, sentBytes } = pinnedNeeds
   const server = await startServer({
     kind: 'floor',
     databaseUrl: 'memory:',
     workers: false,
     folder,
-    answerBytes,
+    answerBytes: Math.round(sentBytes / requests),
   })
   try {
-    const micros = await measureRequests(server, Math.round(needs.receivedBytes / needs.requests))
-    const parts = await server.call<FloorParts>('parts', { needs, group })
-    return { requests: micros * needs.requests, ...parts }
+    return {
+      requests: await measureRequests(server, Math.round(receivedBytes / requests)),
+      ...(await server.call<UnitCosts>('units', { group })),
+    }
   } finally {
     await server.stop()
   }
