@@ -4,6 +4,7 @@ import { icl } from './icl.ts'
 import { jobs } from './jobs.ts'
 import { million } from './million.ts'
 import { pickup } from './pickup.ts'
+import { queues } from './queues.ts'
 import { recover } from './recover.ts'
 import { replicas } from './replicas.ts'
 import { scale } from './scale.ts'
@@ -13,6 +14,7 @@ export const benchmarks = {
   icl,
   pickup,
   jobs,
+  queues,
   replicas,
   scale,
   million,

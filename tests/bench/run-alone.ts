@@ -22,7 +22,7 @@ export async function runAlone(
   say: (progress: string) => void,
 ): Promise<Outcome> {
   const flags = byForm(form, { short: [], long: ['--long'] })
-  const short = name === 'million' ? 1_800_000 : 240_000
+  const short = name === 'million' ? 1_800_000 : 480_000
   const mostMs = byForm(form, { short, long: 7_200_000 })
   const startedAt = performance.now()
   const args = ['--no-env-file', entry, '--alone', '--only', name, ...flags]
