@@ -1,5 +1,6 @@
+import { inEmptyFolder } from '../empty-folder.ts'
 import { openWireServer, whyNoWireServer } from '../store/wire-server/open.ts'
-import { type Benchmark, byForm, type Findings, type Form } from './benchmark.ts'
+import { type Benchmark, byForm, type Findings, type Form, type Goal } from './benchmark.ts'
 import { startFleet } from './load/fleet.ts'
 import type { Counts } from './server/counting.ts'
 import { createRoster, entriesOf } from './server/roster.ts'
@@ -12,10 +13,11 @@ type Costs = {
   readonly saves: number
   readonly refusedSaves: number
   readonly cpuMs: number
+  readonly commands: number
 }
 
 const figuresOf = async (servers: readonly ServerProcess[]): Promise<Costs> => {
-  const total = { requests: 0, saves: 0, refusedSaves: 0, cpuMs: 0 }
+  const total = { requests: 0, saves: 0, refusedSaves: 0, cpuMs: 0, commands: 0 }
   for (const server of servers) {
     const counts = await server.call<Counts>('counts')
     const { cpuMicros } = await server.call<Usage>('usage')
@@ -23,25 +25,42 @@ const figuresOf = async (servers: readonly ServerProcess[]): Promise<Costs> => {
     total.saves += counts.saves
     total.refusedSaves += counts.refusedSaves
     total.cpuMs += cpuMicros / 1000
+    total.commands += counts.databaseCommands
   }
   return total
 }
 
+const idleMs = 5_000
+
+/** How many ICLs run, and how many there are by their settings. */
+type Setup = {
+  readonly name: string
+  readonly running: number
+  readonly replicas: number
+  readonly folder?: string
+}
+
 /** Has clients and nodes, which talk to the replicas in turn, do `jobs` jobs, `workers` at a time, or as many as begin in `mostMs`. */
 async function measure(
-  replicas: number,
+  { running, replicas, folder }: Setup,
   databaseUrl: string,
   {
     jobs,
     workers,
     mostMs,
   }: { readonly jobs: number; readonly workers: number; readonly mostMs: number },
-): Promise<Costs> {
+): Promise<Costs & { readonly idle: number }> {
   const roster = await createRoster(60)
   const servers: ServerProcess[] = []
   try {
-    for (let index = 0; index < replicas; index++) {
-      const options = { databaseUrl, replicas, workers: true, counts: true }
+    for (let index = 0; index < running; index++) {
+      const options = {
+        databaseUrl,
+        replicas,
+        workers: true,
+        counts: true,
+        ...(folder && { folder }),
+      }
       servers.push(await startServer({ kind: 'icl', ...options }))
     }
     await servers[0]?.call('nodes', { nodes: entriesOf(roster) })
@@ -65,11 +84,15 @@ async function measure(
       const done = await load(jobs)
       const after = await figuresOf(servers)
       const each = (name: keyof Costs) => (after[name] - before[name]) / done
+      await new Promise((resolve) => setTimeout(resolve, idleMs))
+      const rested = await figuresOf(servers)
       return {
         requests: each('requests'),
         saves: each('saves'),
         refusedSaves: each('refusedSaves'),
         cpuMs: each('cpuMs'),
+        commands: each('commands'),
+        idle: (rested.commands - after.commands) / (idleMs / 1000) / running,
       }
     } finally {
       fleet.stop()
@@ -88,31 +111,54 @@ async function run(form: Form, say: (progress: string) => void): Promise<Finding
   }
   const plan = byForm(form, {
     // The nodes never beat: they count for 150 s.
-    short: { jobs: 12, workers: 3, mostMs: 90_000 },
+    short: { jobs: 24, workers: 6, mostMs: 60_000 },
     long: { jobs: 100, workers: 8, mostMs: 90_000 },
   })
   const wire = await openWireServer()
   try {
-    const rows = [['replicas', 'requests', 'saves', 'refused', 'processor time']]
-    const figures: Record<string, number> = {}
-    for (const replicas of [1, 2]) {
-      say(`${replicas} over MongoDB`)
-      const costs = await measure(replicas, wire.freshUrl(), plan)
-      rows.push([
-        String(replicas),
-        costs.requests.toFixed(1),
-        costs.saves.toFixed(1),
-        costs.refusedSaves.toFixed(1),
-        `${costs.cpuMs.toFixed(1)} ms`,
-      ])
-      figures[`replicas_${replicas}_saves`] = costs.saves
-      figures[`replicas_${replicas}_refused_saves`] = costs.refusedSaves
-      figures[`replicas_${replicas}_job_cpu_ms`] = costs.cpuMs
-    }
-    const tables = [{ title: 'A job, all replicas together', rows }]
-    return { method, tables, figures, goals: [], skipped: [] }
+    return await inEmptyFolder(async (folder) => {
+      const found: Found[] = []
+      for (const setup of setupsIn(folder)) {
+        say(`${setup.name} over MongoDB`)
+        found.push({ ...setup, ...(await measure(setup, wire.freshUrl(), plan)) })
+      }
+      return findingsOf(method, found)
+    })
   } finally {
     await wire.close()
+  }
+}
+
+const setupsIn = (folder: string) =>
+  [
+    { name: 'alone, with its file', running: 1, replicas: 1, folder, limit: 3 },
+    { name: 'one of several', running: 1, replicas: 2, limit: 45 },
+    { name: 'two', running: 2, replicas: 2, limit: 60 },
+  ] as const satisfies (Setup & { limit: number })[]
+
+type Found = ReturnType<typeof setupsIn>[number] & Awaited<ReturnType<typeof measure>>
+
+function findingsOf(method: string, found: readonly Found[]): Findings {
+  const figures: Record<string, number> = {}
+  const rows = [['ICLs', 'requests', 'saves', 'refused', 'commands', 'processor time', 'idle']]
+  const goals: Goal[] = []
+  for (const { name, limit, requests, saves, refusedSaves, commands, cpuMs, idle } of found) {
+    const counts = [requests, saves, refusedSaves, commands].map((count) => count.toFixed(1))
+    rows.push([name, ...counts, `${cpuMs.toFixed(1)} ms`, `${idle.toFixed(1)} commands/s`])
+    const figure = `replicas_${name.replaceAll(/[^a-z]+/g, '_')}`
+    figures[`${figure}_saves`] = saves
+    figures[`${figure}_refused_saves`] = refusedSaves
+    figures[`${figure}_commands`] = commands
+    figures[`${figure}_job_cpu_ms`] = cpuMs
+    const what = `commands to MongoDB for a job, ${name}`
+    goals.push({ what, found: commands, unit: 'commands', limit, better: 'lower' })
+  }
+  return {
+    method,
+    tables: [{ title: 'A job, all ICLs together', rows }],
+    figures,
+    goals,
+    skipped: [],
   }
 }
 

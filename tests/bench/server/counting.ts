@@ -29,6 +29,8 @@ const zero = () => ({
   jobSaves: 0,
   settledJobs: 0,
   settledBytes: 0,
+  /** Commands to MongoDB, by its driver's own monitoring. */
+  databaseCommands: 0,
 })
 
 const counts = zero()
@@ -90,6 +92,23 @@ async function countCryptography(): Promise<void> {
   }
 }
 
+/** Counts the commands of all clients that connect from now on. */
+async function countDatabaseCommands(): Promise<void> {
+  const { MongoClient } = await import('mongodb')
+  const { connect } = MongoClient.prototype
+  const isWatched = new WeakSet<object>()
+  MongoClient.prototype.connect = function (...args) {
+    if (!isWatched.has(this)) {
+      isWatched.add(this)
+      Object.assign(this.options, { monitorCommands: true })
+      this.on('commandStarted', ({ commandName }) => {
+        add('databaseCommands', Number(!['ping', 'endSessions'].includes(commandName)))
+      })
+    }
+    return connect.apply(this, args)
+  }
+}
+
 function noteSave(writes: readonly Write[], isRefused: boolean): void {
   const jobs = writes.filter((write) => write.kind === 'job')
   add('saves')
@@ -142,6 +161,7 @@ export const countedApp = (app: Served): Served =>
 /** A host whose process counts from now on. */
 export async function countedHost(host: Host): Promise<Host> {
   await countCryptography()
+  await countDatabaseCommands()
   return {
     ...host,
     openStore: async (...args) => countedStore(await host.openStore(...args)),
