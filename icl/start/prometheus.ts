@@ -83,7 +83,7 @@ const countersOf = ({ counter, gauge, histogram }: Makers) => {
     ),
     callSeconds: histogram(
       'call_seconds',
-      'Calls to the store and the chain; of a sqlite file, waits for its commits',
+      'Calls to the store and the chain; of a sqlite file, waits for its commits; of a store in memory, none',
       callBuckets,
       ['port', 'method', 'outcome'],
     ),

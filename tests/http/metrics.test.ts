@@ -6,6 +6,7 @@ import type { Dependencies } from '../../icl/dependencies.ts'
 import { openAccess } from '../../icl/rules/access.ts'
 import { createMachine } from '../../icl/start/machine.ts'
 import { createPrometheus } from '../../icl/start/prometheus.ts'
+import { instrumentedStore } from '../../icl/store/instrumented.ts'
 import { createMemoryStore } from '../../icl/store/memory/store.ts'
 import { instrumented } from '../../icl/telemetry/instrumented.ts'
 import { endpoints } from '../../lib/endpoints.ts'
@@ -162,6 +163,13 @@ describe('the metrics', () => {
     expect(count('port="chain",method="ping",outcome="ok"')).toBe(1)
     expect(count('port="chain",method="ping",outcome="error"')).toBe(1)
     expect(count('port="store",method="findNode",outcome="ok"')).toBeGreaterThan(3)
+  })
+
+  it('time no call of a store in memory, which waits for nothing', async () => {
+    const metrics = createPrometheus()
+    await start({ metrics, store: instrumentedStore(createMemoryStore(), metrics) })
+    const { samples } = await scrape()
+    expect([...samples.keys()].filter((name) => name.includes('port="store"'))).toEqual([])
   })
 
   it('count the phases that jobs went through', async () => {
