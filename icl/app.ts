@@ -6,14 +6,13 @@ import { createRefusals } from './console/refusals.ts'
 import type { Dependencies } from './dependencies.ts'
 import { authenticate as bySignature } from './http/authenticate.ts'
 import { laterOf } from './http/connection-limit.ts'
-import { allowOrigins } from './http/cross-origin.ts'
 import { serveFrontPage } from './http/front-page.ts'
-import { mount } from './http/mount.ts'
+import { mount, writtenOut } from './http/mount.ts'
 import { answerProblems, createFailureAnswers } from './http/problems.ts'
 import { createRateLimiter } from './http/rate-limit.ts'
 import { requestContext } from './http/request-context.ts'
 import type { RequestEnv } from './http/request-env.ts'
-import { checkForm } from './http/request-form.ts'
+import { TableRouter } from './http/table-router.ts'
 import { createThrottle } from './http/throttle.ts'
 import { createRoutes } from './routes.ts'
 
@@ -23,35 +22,26 @@ import { createRoutes } from './routes.ts'
  */
 export function createApp(given: Dependencies, authenticate = bySignature) {
   const deps = { ...given, chain: rememberingStoredKeys(given.chain, given.clock) }
-  const app = new Hono<RequestEnv>({ getPath: pathOf })
+  const app = new Hono<RequestEnv>({ getPath: pathOf, router: new TableRouter(writtenOut) })
   const throttle = createThrottle(createRateLimiter(deps.clock, deps.access.rates))
-  app.use(requestContext(deps))
-  app.use(allowOrigins(deps.access.origins))
-  // No answer rests on a save that may still be lost.
-  app.use(async (c, next) => {
-    const barrier = deps.store.commits.barrier()
-    await next()
-    await barrier().catch((error: unknown) => {
-      // Ends a stream that is not sent, and drops the answer's headers, which the problem must not have.
-      void c.res.body?.cancel()
-      c.res = undefined
-      throw error
-    })
-    // Ends the body, which nobody reads: Hono makes a new response of the head.
-    if (c.req.method === 'HEAD') void c.res.body?.cancel()
-  })
-  app.use(async (c, next) => {
-    checkForm(c.req.raw)
-    await next()
-  })
   const refusals = createRefusals(deps.clock)
   const fail = createFailureAnswers(refusals)
+  const within = requestContext(deps, fail)
   const routes = createRoutes(deps, refusals)
   for (const id of Object.keys(endpoints) as OperationId[]) {
-    mount(app, { throttle, authenticate, fail }, deps, id, endpoints[id], routes[id] as never)
+    mount(
+      app,
+      { within, throttle, authenticate, fail },
+      deps,
+      id,
+      endpoints[id],
+      routes[id] as never,
+    )
   }
-  serveFrontPage(app, deps, throttle)
-  answerProblems(app, throttle, fail)
+  serveFrontPage(app, deps, throttle, within)
+  // Mounted later, with handlers of its own.
+  app.use('/playground/*', (c, next) => within(c, () => next().then(() => c.res)))
+  answerProblems(app, throttle, within, fail)
   const answer = app.fetch
   app.fetch = (...request) => {
     const response = answer(...request)

@@ -1,6 +1,4 @@
-import type { MiddlewareHandler } from 'hono'
 import type { AllowedOrigins } from '../rules/access.ts'
-import type { RequestEnv } from './request-env.ts'
 
 /** The paths of clients. Those of nodes, the console, probes, metrics and the pages are for no page elsewhere. */
 const publicPath = /^\/(?:health$|ipfs\/|\.well-known\/|v1\/(?!console\/))/
@@ -19,17 +17,6 @@ const preflightSeconds = '7200'
  * so responses never allow credentials that a browser would add. A preflight has neither, and counts towards no limit: a page would not learn
  * why it is refused. Hono's own middleware sets its headers before a request is served, but a 304 and a failed save drop such headers.
  */
-
-/** Answers preflights, and lets pages of the allowed origins read all responses of public paths. */
-export const allowOrigins =
-  (allowed: AllowedOrigins): MiddlewareHandler<RequestEnv> =>
-  async (c, next) => {
-    const { preflight, share } = crossOrigin(allowed, c.req.path, c.req.raw)
-    if (preflight) c.set('operation', 'preflight')
-    else await next()
-    share(preflight ?? c.res)
-    return preflight
-  }
 
 /** The response to a request that is a preflight from an allowed origin, and the function that lets the page of a request read a response. */
 export function crossOrigin(

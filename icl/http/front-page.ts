@@ -1,8 +1,8 @@
-import type { Hono } from 'hono'
+import type { Context, Hono } from 'hono'
 import { html, raw } from 'hono/html'
 import type { Dependencies } from '../dependencies.ts'
 import { style } from '../docs/style.ts'
-import type { RequestEnv } from './request-env.ts'
+import type { RequestEnv, Within } from './request-env.ts'
 import { pageHeaders } from './text-response.ts'
 import type { Throttle } from './throttle.ts'
 
@@ -16,16 +16,21 @@ export function serveFrontPage(
   app: Hono<RequestEnv>,
   { network, access }: Pick<Dependencies, 'network' | 'access'>,
   throttle: Throttle,
+  within: Within,
 ): void {
-  app.get('/robots.txt', (c) => {
-    throttle.arrive(c, undefined)
-    return c.text('User-agent: *\nDisallow: /\n')
-  })
-  app.get('/', async (c, next) => {
-    if (!c.req.header('accept')?.includes('text/html')) return next()
+  app.get('/robots.txt', (c) =>
+    within(c, () => {
+      throttle.arrive(c, undefined)
+      return c.text('User-agent: *\nDisallow: /\n')
+    }),
+  )
+  const frontPage = async (c: Context<RequestEnv>) => {
+    if (!c.req.header('accept')?.includes('text/html')) return c.notFound()
     throttle.arrive(c, undefined)
     // The playground is mounted after this page.
-    const hasPlayground = app.routes.some(({ path }) => path.startsWith('/playground'))
+    const hasPlayground = app.routes.some(
+      ({ method, path }) => method === 'GET' && path.startsWith('/playground'),
+    )
     const links: readonly Link[] = [
       ...(hasPlayground
         ? [{ path: '/playground', name: 'Playground', what: 'Send a prompt and watch each check' }]
@@ -37,7 +42,8 @@ export function serveFrontPage(
     ]
     const headers = { 'cache-control': 'no-store', ...(await pageHeaders(style)) }
     return c.html(pageOf(network, links), 200, headers)
-  })
+  }
+  app.get('/', (c) => within(c, () => frontPage(c)))
 }
 
 const pageOf = (

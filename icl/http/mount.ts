@@ -19,11 +19,10 @@ import { publicOrigin } from '../../lib/schemas/network.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { takeNonce } from '../records/claim-key.ts'
 import type { Authenticate, Caller } from './authenticate.ts'
-import { withinBudget } from './budget.ts'
 import { isLater, type Later, letGo, responseLater } from './connection-limit.ts'
 import type { AnswerFailure } from './problems.ts'
 import { type Ending, endingOf, finish } from './request-context.ts'
-import type { RequestEnv } from './request-env.ts'
+import type { RequestEnv, Within } from './request-env.ts'
 import { targetOf } from './request-form.ts'
 import { cacheControlOf } from './text-response.ts'
 import type { Throttle } from './throttle.ts'
@@ -48,6 +47,7 @@ export type Serve<E extends Endpoint> = (
 
 /** The checks that every request passes, and the answer to a failure. */
 export type Gate = {
+  readonly within: Within
   readonly throttle: Throttle
   readonly authenticate: Authenticate
   readonly fail: AnswerFailure
@@ -63,8 +63,7 @@ export function mount<E extends Endpoint>(
   serve: Serve<E>,
 ): void {
   const path = endpoint.path.replace(/\{(\w+)\}/g, ':$1')
-  if (endpoint.hasEtag) app.use(path, etag())
-  app.on(endpoint.method, path, async (c) => {
+  const answer = async (c: Context<RequestEnv>): Promise<Response> => {
     // `GET /internal/task/claim` uses the wrong method of a known path. It does not name a job `claim`.
     if (writtenOut.has(c.req.path) && c.req.path !== endpoint.path) return c.notFound()
     c.set('operation', operation)
@@ -85,9 +84,10 @@ export function mount<E extends Endpoint>(
       if (takesNonce(c) && caller.kind === 'wallet') await takeNonce(deps, caller.nonce)
       throw error
     }
+    // A stream outlasts every budget.
+    if (!isRawAnswer(endpoint.response)) deps.begin(holdMsOf(input))
     const output = await serve(input as Input<E>, {
-      // A stream outlasts every budget.
-      deps: isRawAnswer(endpoint.response) ? deps : withinBudget(deps, holdMsOf(input)),
+      deps,
       caller,
       get signal() {
         return c.req.raw.signal
@@ -98,7 +98,15 @@ export function mount<E extends Endpoint>(
     if (!isLater(output)) return respond(endpoint, c, output)
     if (!c.get('mayLeave')) return answerWithin(endpoint, output)
     return responseLater(answerLater(endpoint, gate, base, endingOf(c), output))
-  })
+  }
+  const tag = endpoint.hasEtag ? etag() : undefined
+  const tagged = async (c: Context<RequestEnv>) => {
+    await tag?.(c, async () => {
+      c.res = await answer(c)
+    })
+    return c.res
+  }
+  app.on(endpoint.method, path, (c) => gate.within(c, () => (tag ? tagged(c) : answer(c))))
 }
 
 async function answerWithin(endpoint: Endpoint, { later, held }: Later<unknown>) {
@@ -129,7 +137,9 @@ function answerLater(
 }
 
 /** The paths of the table of endpoints, which no path with a parameter matches. */
-const writtenOut = new Set<string>(Object.values(endpoints).map(({ path }) => path))
+export const writtenOut: ReadonlySet<string> = new Set(
+  Object.values(endpoints).map(({ path }) => path),
+)
 
 /** How long the caller asked to be held, in milliseconds. */
 const holdMsOf = ({ query, body }: Record<string, unknown>): number => {

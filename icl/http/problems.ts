@@ -6,7 +6,7 @@ import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { Refusals } from '../console/refusals.ts'
 import type { Dependencies } from '../dependencies.ts'
-import type { RequestEnv } from './request-env.ts'
+import type { RequestEnv, Within } from './request-env.ts'
 import type { Throttle } from './throttle.ts'
 
 type Failed = {
@@ -41,14 +41,22 @@ const failedOf = (c: Context<RequestEnv>): Failed => ({
   operation: c.get('operation'),
 })
 
+/** Returns the response to a request that failed. */
+export const failureOf = (
+  c: Context<RequestEnv>,
+  answer: AnswerFailure,
+  error: unknown,
+): Response => answer(failedOf(c), isGivenUp(c, error) ? givenUp() : error)
+
 /** Makes an application answer all failures, unknown paths and wrong methods. */
 export function answerProblems(
   app: Hono<RequestEnv>,
   throttle: Throttle,
+  within: Within,
   answer: AnswerFailure,
 ): void {
-  app.onError((error, c) => answer(failedOf(c), isGivenUp(c, error) ? givenUp() : error))
-  app.notFound((c) => {
+  app.onError((error, c) => failureOf(c, answer, error))
+  const nothingAt = (c: Context<RequestEnv>) => {
     try {
       throttle.arrive(c, undefined)
       const allow = methodsAt(c.req.path).join(', ')
@@ -58,7 +66,11 @@ export function answerProblems(
     } catch (error) {
       return problemResponse(failedOf(c), problemOf(error))
     }
-  })
+  }
+  // A handler may call this within its request's context.
+  app.notFound((c) =>
+    c.get('requestId') === undefined ? within(c, () => nothingAt(c)) : nothingAt(c),
+  )
 }
 
 /** True for a request that failed because its caller went away. */

@@ -1,20 +1,56 @@
 import { context, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api'
-import type { Context, MiddlewareHandler } from 'hono'
+import type { Context } from 'hono'
 import { toBase64Url } from '../../lib/digest.ts'
 import { endpoints, type OperationId } from '../../lib/endpoints.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { logWith } from '../telemetry/log.ts'
 import { callerContext, isTraced, traceIdOf, tracer } from '../telemetry/tracing.ts'
+import { requestDependencies } from './budget.ts'
 import { laterOf } from './connection-limit.ts'
+import { crossOrigin } from './cross-origin.ts'
 import { callerAddress, createForwardingCheck } from './peer-address.ts'
-import type { RequestEnv } from './request-env.ts'
+import { type AnswerFailure, failureOf } from './problems.ts'
+import type { RequestEnv, Within } from './request-env.ts'
+import { checkForm } from './request-form.ts'
 import { allowanceHeaders } from './throttle.ts'
 
-/** Gives every request an id, a span, a log that names both, a stopwatch, and the headers that all responses have. */
-export function requestContext(deps: Dependencies): MiddlewareHandler<RequestEnv> {
-  const { trustedProxies } = deps.access
+/**
+ * Gives every request an id, a span, a log that names both, a stopwatch, and the headers that all responses have. Checks its form, answers
+ * preflights and failures, and sends no response that rests on a save that may still be lost. One function instead of a middleware for
+ * each, because Hono composes middleware anew for every request.
+ */
+export function requestContext(deps: Dependencies, fail: AnswerFailure): Within {
+  const { trustedProxies, origins } = deps.access
   const checkForwarding = createForwardingCheck(trustedProxies, (text) => deps.log.warn(text))
-  return async (c, next) => {
+  const dependenciesOf = requestDependencies(deps)
+  const durably: Within = async (c, serve) => {
+    const barrier = deps.store.commits.barrier()
+    let response: Response
+    try {
+      checkForm(c.req.raw)
+      response = await serve()
+    } catch (error) {
+      response = failureOf(c, fail, error)
+    }
+    try {
+      await barrier()
+    } catch (error) {
+      // Ends a stream that is not sent.
+      void response.body?.cancel()
+      response = failureOf(c, fail, error)
+    }
+    // Ends the body, which nobody reads: Hono makes a new response of the head.
+    if (c.req.method === 'HEAD') void response.body?.cancel()
+    return response
+  }
+  const shared: Within = async (c, serve) => {
+    const { preflight, share } = crossOrigin(origins, c.req.path, c.req.raw)
+    if (preflight) c.set('operation', 'preflight')
+    const response = preflight ?? (await durably(c, serve))
+    share(response)
+    return response
+  }
+  return async (c, serve) => {
     const { headers } = c.req.raw
     const requestId = toBase64Url(deps.random.bytes(9))
     c.set('requestId', requestId)
@@ -24,22 +60,23 @@ export function requestContext(deps: Dependencies): MiddlewareHandler<RequestEnv
     c.set('address', callerAddress(c.env?.peerAddress, forwardedFor, trustedProxies))
     // Without a tracing SDK, a span would only pass the caller's trace to the log.
     if (!isTraced() && !headers.has('traceparent')) {
-      c.set('deps', { ...deps, log: logWith(deps.log, { requestId }) })
+      c.set('deps', dependenciesOf(logWith(deps.log, { requestId })))
       // For HEAD, Hono makes a new response, which is no placeholder.
       c.set('mayLeave', c.req.method !== 'HEAD')
-      await next()
-      if (laterOf(c.res) === undefined) finish(c.get('deps'), endingOf(c), c.res)
-      return
+      const response = await shared(c, serve)
+      if (laterOf(response) === undefined) finish(deps, endingOf(c), response)
+      return response
     }
     const parent = callerContext(headers)
     const attributes = { 'http.request.method': c.req.method, 'svc.request_id': requestId }
     const span = tracer.startSpan('request', { kind: SpanKind.SERVER, attributes }, parent)
     const log = logWith(deps.log, { requestId, traceId: traceIdOf(span) })
-    c.set('deps', { ...deps, log })
-    await context.with(trace.setSpan(parent, span), next)
+    c.set('deps', dependenciesOf(log))
+    const response = await context.with(trace.setSpan(parent, span), () => shared(c, serve))
     const ending = endingOf(c)
-    finish(c.get('deps'), ending, c.res)
-    describe(span, ending.operation, c.res.status)
+    finish(c.get('deps'), ending, response)
+    describe(span, ending.operation, response.status)
+    return response
   }
 }
 

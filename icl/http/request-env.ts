@@ -1,4 +1,5 @@
-import type { Dependencies } from '../dependencies.ts'
+import type { Context } from 'hono'
+import type { RequestDependencies } from './budget.ts'
 import type { Allowance } from './rate-limit.ts'
 
 /** What each request carries through the application. */
@@ -16,10 +17,16 @@ export type RequestEnv = {
     /** The operation in the endpoint table; unset when the path is not in it. */
     operation: string | undefined
     /** The dependencies with a log that names this request. */
-    deps: Dependencies
+    deps: RequestDependencies
     /** The address that the request counts for when it is not authenticated. */
     address: string
     /** The allowance with the least left. */
     allowance: Allowance | undefined
   }
 }
+
+/** Serves a request within its context. Never rejects. */
+export type Within = (
+  c: Context<RequestEnv>,
+  serve: () => Promise<Response> | Response,
+) => Promise<Response>
