@@ -24,9 +24,12 @@ export const isContainer = (value: unknown): value is object =>
   typeof value === 'object' && value !== null
 
 /** True when a parsed value is nested deeper than `maxDepth`. */
-export const isTooDeep = (value: unknown, depth = 0): boolean =>
-  isContainer(value) &&
-  (depth === maxDepth || Object.values(value).some((one) => isTooDeep(one, depth + 1)))
+export function isTooDeep(value: unknown, depth = 0): boolean {
+  if (!isContainer(value)) return false
+  if (depth === maxDepth) return true
+  for (const one of valuesIn(value)) if (isContainer(one) && isTooDeep(one, depth + 1)) return true
+  return false
+}
 
 /** Returns a JSON text with all strings emptied. */
 export const withoutStrings = (text: string): string => text.replace(stringsOfJson, '""')
@@ -35,11 +38,38 @@ const stringsOfJson = /"[^"\\]*(?:\\.[^"\\]*)*"/gs
 
 /** True when an object in a JSON text has a name twice: readers take either. `value` is the parsed text, and not too deep. */
 export const hasNameTwice = (text: string, value: unknown): boolean =>
-  countMembers(value) !== withoutStrings(text).split(':').length - 1
+  membersOf(value) !== namesIn(text)
 
-const countMembers = (value: unknown): number => {
+function membersOf(value: unknown): number {
   if (!isContainer(value)) return 0
-  const inside = Object.values(value)
-  const own = Array.isArray(value) ? 0 : inside.length
-  return inside.reduce<number>((sum, one) => sum + countMembers(one), own)
+  const inside = valuesIn(value)
+  let count = Array.isArray(value) ? 0 : inside.length
+  for (const one of inside) if (isContainer(one)) count += membersOf(one)
+  return count
+}
+
+const valuesIn = (value: object): readonly unknown[] =>
+  Array.isArray(value) ? value : Object.values(value)
+
+/** Counts the strings of a JSON text that a colon follows. */
+function namesIn(text: string): number {
+  let count = 0
+  for (let at = text.indexOf('"'); at >= 0; at = text.indexOf('"', at)) {
+    at = text.indexOf('"', at + 1)
+    while (isEscaped(text, at)) at = text.indexOf('"', at + 1)
+    do at++
+    while (text.charCodeAt(at) <= space)
+    if (text.charAt(at) === ':') count++
+  }
+  return count
+}
+
+/** No character of JSON below it stands outside of a string, but for the blanks. */
+const space = 0x20
+
+/** True when an odd number of backslashes stands before a place in a text. */
+function isEscaped(text: string, at: number): boolean {
+  let first = at
+  while (text.charAt(first - 1) === '\\') first--
+  return (at - first) % 2 === 1
 }

@@ -239,11 +239,13 @@ function parseBody(
   return parse(endpoint.body as z.ZodType, parseJson(body), 'body')
 }
 
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
 function parseJson(bytes: Uint8Array): unknown {
   let text: string
   let value: unknown
   try {
-    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+    text = decoder.decode(bytes)
     value = JSON.parse(text)
   } catch (error) {
     // Deep nesting overflows the stack of some runtimes.

@@ -19,8 +19,9 @@ export function checkForm(request: Request): void {
   if (!isDecodable(target)) {
     throw new ProblemError('invalid-request', 'The address is not UTF-8 in percent-encoding')
   }
-  const query = target.includes('?') ? target.slice(target.indexOf('?') + 1) : ''
-  const names = [...new URLSearchParams(query).keys()]
+  const queryAt = target.indexOf('?')
+  if (queryAt < 0) return
+  const names = [...new URLSearchParams(target.slice(queryAt + 1)).keys()]
   if (new Set(names).size < names.length) {
     throw new ProblemError('invalid-request', 'A query parameter is given more than once')
   }
@@ -40,6 +41,7 @@ export function targetOf(url: string): string {
 }
 
 function isDecodable(text: string): boolean {
+  if (!text.includes('%')) return true
   try {
     decodeURIComponent(text)
     return true
