@@ -4,8 +4,9 @@ import { dueKey, jobKey, nodeKey } from '../async/notifier.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { unavailable } from '../records/unavailable.ts'
 import type { Command } from '../rules/commands.ts'
-import { isSettled, type Job } from '../rules/job.ts'
-import { excuse } from '../rules/outages.ts'
+import { byFence, isSettled, type Job } from '../rules/job.ts'
+import { excuse, type Outage } from '../rules/outages.ts'
+import { withReceipt } from '../rules/outbox.ts'
 import { transition } from '../rules/transition.ts'
 import { notePhaseChange } from '../telemetry/settled-job.ts'
 import { keepingBlobs } from './keep-blobs.ts'
@@ -35,14 +36,14 @@ export async function changeJob(
   const changed = await updateJob(deps, id, async (found) => {
     refusal = undefined
     // First of all: time in which the ICL was away passes no deadline.
-    const job = after(deps, found, { type: 'miss-time', outages: missed })
+    const job = missed.length === 0 ? found : excused(deps, found, missed)
     const wanted = typeof command === 'function' ? await command(job) : command
     if (!wanted) return job
     const next = transition(job, wanted, deps.clock.now(), deps.limits)
     if (!('refused' in next)) {
       // No accepted job is saved without its receipt.
       const made = await receiptFor(deps, next.job)
-      return made ? after(deps, next.job, { type: 'receipt-made', ...made }) : next.job
+      return made ? withReceipt(next.job, made) : next.job
     }
     refusal = new ProblemError(next.refused, next.detail)
     return next.noted?.job ?? job
@@ -51,9 +52,9 @@ export async function changeJob(
   return changed
 }
 
-/** Applies a command that no rule refuses. */
-function after({ clock, limits }: Dependencies, job: Job, command: Command): Job {
-  const next = transition(job, command, clock.now(), limits)
+/** Moves the job's deadlines, which no rule refuses. */
+function excused({ clock, limits }: Dependencies, job: Job, outages: readonly Outage[]): Job {
+  const next = transition(job, { type: 'miss-time', outages }, clock.now(), limits)
   return 'refused' in next ? job : next.job
 }
 
@@ -124,16 +125,14 @@ export function notifyOfChange(deps: Dependencies, before: Job | undefined, job:
   const { notifier, log, metrics, clock } = deps
   notePhaseChange(metrics, before, job, clock.now())
   notifier.notify(jobKey(job.id))
-  const known = new Map(
-    before?.assignments.map((assignment) => [assignment.fence, assignment.status]),
-  )
   for (const { fence, node, status } of job.assignments) {
-    if (status === 'offered' && known.get(fence) !== status) notifier.notify(nodeKey(node))
+    if (status !== 'offered' || (before && byFence(before, fence)?.status === status)) continue
+    notifier.notify(nodeKey(node))
   }
   if (job.outbox.length > 0 || job.fillAt !== undefined) notifier.notify(dueKey)
   const lastSeen = before?.events.at(-1)?.seq ?? 0
-  for (const { seq, type, node, role, fence, detail } of job.events) {
-    if (seq <= lastSeen) continue
+  const newest = job.events.findLastIndex(({ seq }) => seq <= lastSeen) + 1
+  for (const { type, node, role, fence, detail } of job.events.slice(newest)) {
     log.info(`job ${type}`, { jobId: job.id, phase: job.phase, node, role, fence, detail })
   }
   if (isSettled(job.phase) && !(before && isSettled(before.phase))) {

@@ -27,9 +27,7 @@ const slackMs = 5_000
 
 /** The outages that have ended by now: one that ends later was saved by a clock that was ahead, and is none. */
 const ended = (outages: readonly Outage[], now: number): readonly Outage[] =>
-  outages.every(({ until }) => until <= now + slackMs)
-    ? outages
-    : outages.filter(({ until }) => until <= now + slackMs)
+  outages.filter(({ until }) => until <= now + slackMs)
 
 type Held = { readonly store: Store; readonly clock: Clock; readonly log: Log }
 
@@ -54,17 +52,20 @@ export function createOutages(held: Held) {
     })
     return renewing
   }
+  const current = () => (outages.length === 0 ? outages : ended(outages, clock.now()))
   const all = async () => {
-    // Waits for a renewal that began before the silence, because it has not looked for an outage.
-    if (isSilent()) await renewing?.catch(() => {})
-    if (isSilent()) await renewOnce()
-    return ended(outages, clock.now())
+    if (isSilent()) {
+      // Waits for a renewal that began before the silence, because it has not looked for an outage.
+      await renewing?.catch(() => {})
+      if (isSilent()) await renewOnce()
+    }
+    return current()
   }
   return {
     /** Returns the outages of the last hour. Reads the mark first when this replica may have been away. Throws what the store throws. */
     all,
     /** The same for callers that change nothing: returns the outages known so far when the store fails. */
-    known: (): Promise<readonly Outage[]> => all().catch(() => ended(outages, clock.now())),
+    known: (): Promise<readonly Outage[]> => all().catch(current),
     /** Renews the mark every second until the signal aborts. */
     keep: (signal: AbortSignal) =>
       every(held, renewMs, signal, 'saying that the ICL is there', renewOnce),

@@ -1,7 +1,7 @@
 import type { Address, Hash32 } from '../../lib/codecs.ts'
 import type { AbortReason } from '../../lib/schemas/jobs.ts'
 import type { ChainSlash, Slash } from './fault.ts'
-import type { Job, MemberState } from './job.ts'
+import type { MemberState } from './job.ts'
 import type { Opening } from './open-check.ts'
 import type { Outage } from './outages.ts'
 import type { PostedAnswer, PostedDelivery, PostedTurnAbort, PostedVerdict } from './posted.ts'
@@ -83,8 +83,6 @@ export type Command =
   | EffectCommand
   /** Has the effect of these commands, applied one after the other. */
   | { readonly type: 'effects-seen'; readonly news: NewsOfEffects }
-  /** Brings the receipt of the job that has just been accepted. */
-  | ({ readonly type: 'receipt-made' } & Pick<Required<Job>, 'receipt' | 'receiptHash'>)
   | { readonly type: 'cancel' }
   /** The ICL may have been away in these times. Outages that the job has already taken into account change nothing. */
   | { readonly type: 'miss-time'; readonly outages: readonly Outage[] }

@@ -287,7 +287,7 @@ export function recorded(
   }
   return {
     ...job,
-    events: [...job.events, event].slice(-maxEvents),
+    events: [...job.events.slice(1 - maxEvents), event],
     ...(job.heldFrom === undefined && heldEvents.has(type) && { heldFrom: seq }),
   }
 }

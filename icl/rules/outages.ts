@@ -37,7 +37,7 @@ export function ageOf(at: number, now: number, outages: readonly Outage[]): numb
 
 /** The outages since the job was created for which its deadlines were not moved yet, in time order. */
 const missedBy = (job: Job, outages: readonly Outage[]): readonly Outage[] =>
-  job.settledAt === undefined
+  job.settledAt === undefined && outages.length > 0
     ? outages
         .filter(({ until }) => until > Math.max(job.createdAt, job.excusedUntil ?? 0))
         .toSorted((a, b) => a.until - b.until)

@@ -170,9 +170,8 @@ function tryWebhook(
   return tried({ ...job, webhook }, pending, news, now)
 }
 
-/** Adds the receipt to an accepted job. The caller makes it, because it has to be signed. */
-export const takeReceipt = (
+/** Adds the receipt to a job that has just been accepted. The caller makes it, because it has to be signed. */
+export const withReceipt = (
   job: Job,
   { receipt, receiptHash }: Pick<Required<Job>, 'receipt' | 'receiptHash'>,
-): Change =>
-  changeTo(job.phase === 'accepted' && !job.receipt ? { ...job, receipt, receiptHash } : job)
+): Job => (job.phase === 'accepted' && !job.receipt ? { ...job, receipt, receiptHash } : job)

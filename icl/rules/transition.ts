@@ -27,7 +27,7 @@
 import { currentTurn } from './agreed.ts'
 import { commit, reveal } from './answers.ts'
 import { abort, applyFinding, claim } from './assignments.ts'
-import type { Command, NodeCommand } from './commands.ts'
+import type { Command, NewsOfEffects, NodeCommand } from './commands.ts'
 import { abortTurn, deliver, openCheck, postVerdict, verdictOn } from './delivery.ts'
 import { type Effect, scoring } from './effects.ts'
 import {
@@ -36,6 +36,7 @@ import {
   assignmentOf,
   type Change,
   changeTo,
+  isHeld,
   isSettled,
   type Job,
   type JobLimits,
@@ -44,26 +45,29 @@ import {
   type Transition,
 } from './job.ts'
 import { missTime } from './outages.ts'
-import { applyEffectCommand, takeReceipt } from './outbox.ts'
-import { emptySeats, mayStillReveal, timedAssignments } from './seats.ts'
+import { applyEffectCommand } from './outbox.ts'
+import { assignmentAt, mayStillReveal } from './seats.ts'
 import { hasKeyOfAnother } from './session-keys.ts'
 import { cancel } from './settle.ts'
 import { tick } from './tick.ts'
 
 /** Decides the next state of a job. Pure: the same job, command and time (milliseconds) give the same transition. */
 export function transition(job: Job, command: Command, now: number, limits: JobLimits): Transition {
-  if (command.type === 'effects-seen') return oneByOne(job, command.news, { now, limits })
-  const next = apply(job, command, { now, limits })
+  const moment = { now, limits }
+  const next =
+    command.type === 'effects-seen'
+      ? oneByOne(job, command.news, moment)
+      : apply(job, command, moment)
   if ('refused' in next) return next.noted ? { ...next, noted: ready(next.noted, now) } : next
   return next.job === job && next.effects.length === 0 ? next : ready(next, now)
 }
 
 /** Applies several commands in order. A refused command changes nothing. */
-const oneByOne = (job: Job, commands: readonly Command[], { now, limits }: Moment): Change =>
+const oneByOne = (job: Job, commands: NewsOfEffects, moment: Moment): Change =>
   commands.reduce(
     (before, command) =>
       afterwards(before, (current) => {
-        const next = transition(current, command, now, limits)
+        const next = apply(current, command, moment)
         return 'refused' in next ? changeTo(current) : next
       }),
     changeTo(job),
@@ -101,8 +105,6 @@ function apply(job: Job, command: SingleCommand, moment: Moment): Transition {
     case 'slash-seen':
     case 'webhook-tried':
       return applyEffectCommand(job, command, now)
-    case 'receipt-made':
-      return takeReceipt(job, command)
     case 'see-access':
     case 'miss-access':
     case 'refuse-access':
@@ -206,7 +208,13 @@ function scoredLate(job: Job, assignment: Assignment, { type }: NodeCommand): Ch
 /** Puts the effects into the outbox and sets the time of the next tick. */
 function timed(job: Job, effects: readonly Effect[], now: number): Job {
   const settled = isSettled(job.phase)
-  const isFilling = !settled && emptySeats(job).length > 0
+  let isFilling = false
+  let tickAt = Math.min(job.deadline, currentTurn(job)?.deadline ?? job.deadline)
+  for (let seat = 0; seat < job.seats && !settled; seat++) {
+    const current = assignmentAt(job, seat)
+    isFilling ||= !current || !isHeld(current.status)
+    tickAt = Math.min(tickAt, current?.deadline ?? tickAt)
+  }
   const fillAt = isFilling ? (job.fillAt ?? now) : undefined
   const pending = effects.map((effect, index) => ({
     id: job.nextEffect + index,
@@ -214,13 +222,11 @@ function timed(job: Job, effects: readonly Effect[], now: number): Job {
     attempts: 0,
     dueAt: now + (effect.type === 'notify' ? effect.afterMs : 0),
   }))
-  const deadlines = [...timedAssignments(job), currentTurn(job)].map((step) => step?.deadline)
-  const times = [job.deadline, fillAt, ...deadlines].filter((time) => time !== undefined)
   return {
     ...job,
-    outbox: [...job.outbox, ...pending],
+    outbox: pending.length === 0 ? job.outbox : [...job.outbox, ...pending],
     nextEffect: job.nextEffect + effects.length,
     fillAt,
-    tickAt: settled ? undefined : Math.min(...times),
+    tickAt: settled ? undefined : Math.min(tickAt, fillAt ?? tickAt),
   }
 }

@@ -2,6 +2,7 @@ import type { EffectCommand, EffectNews } from '../../../icl/rules/commands.ts'
 import type { Effect } from '../../../icl/rules/effects.ts'
 import type { ChainSlash, Slash } from '../../../icl/rules/fault.ts'
 import type { Assignment, Job, JobLimits } from '../../../icl/rules/job.ts'
+import { withReceipt } from '../../../icl/rules/outbox.ts'
 import type { Receipt } from '../../../lib/schemas/receipt.ts'
 import { aHash } from '../../branded.ts'
 import { take } from './sample-job.ts'
@@ -96,7 +97,7 @@ function checkNews(before: Job, command: EffectCommand, after: Job, limits: JobL
 }
 
 const now = 50
-const receiptMade = { type: 'receipt-made', receipt: {} as Receipt, receiptHash: tx } as const
+const madeReceipt = { receipt: {} as Receipt, receiptHash: tx }
 
 /** What decides on what may still come of a settled job's effects. */
 const keyOf = ({
@@ -141,7 +142,7 @@ export function createOutboxWalk(limits: JobLimits) {
   const seen = new Set<string>()
   const met = { states: 0, left: new Set<string>() }
   const walk = (settled: Job): void => {
-    const queue = [take(withOneScore(settled), receiptMade, now, limits)]
+    const queue = [withReceipt(withOneScore(settled), madeReceipt)]
     while (queue.length > 0) {
       const job = queue.pop()!
       const key = keyOf(job)
