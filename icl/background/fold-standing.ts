@@ -10,7 +10,7 @@ import type { Folded, Node } from '../rules/eligibility.ts'
 import type { Store } from '../store/store.ts'
 
 const pageSize = 1_000
-/** How many events may stay unfolded. Each new event makes the ICL read them again. */
+/** How many events may stay unfolded. Another process reads them again for each new event. */
 const mostUnfolded = 4
 /**
  * How old an event is, in seconds, when it is folded for good. Another replica, whose clock may be behind, may be about to save an earlier
@@ -19,6 +19,12 @@ const mostUnfolded = 4
 const settlingSeconds = 60
 const leastSettlingSeconds = 2
 const mostSettling = 64
+
+/**
+ * The events of a standing that are not in the fold beside it, so that this process need not read them again. A standing is saved together
+ * with each new event: a document that another process has saved since comes with an object of its own, which is not in here.
+ */
+const unfolded = new WeakMap<Standing, readonly ReputationEvent[]>()
 
 /**
  * Returns a node's standing: the fold of all its events, starting from the fold in the node's document. `from` is the earliest second of
@@ -33,14 +39,24 @@ export async function foldStanding(
 ): Promise<{ readonly standing: Standing; readonly folded?: Folded }> {
   const known = from !== undefined && from >= (node.folded?.before ?? 0) ? node.folded : undefined
   const start = known ?? emptyFold
-  const events = await listSince(store, node, known?.before ?? 0)
+  const isSame = from !== undefined && known === node.folded
+  const events =
+    (isSame && unfolded.get(node.standing)) || (await listSince(store, node, known?.before ?? 0))
   const ordered = inOrder([...events, ...added])
   const { standing } = ordered.reduce(afterEvent, start)
+  // Without events it is the object of all newcomers, or that of the fold.
+  const remember = (events: readonly ReputationEvent[]) =>
+    ordered.length > 0 && unfolded.set(standing, events)
   const settled = store.shared ? settledBefore(ordered, nowSeconds) : nowSeconds
   // The clock may have been set back since: what is folded stays folded.
   const before = Math.max(settled, known?.before ?? 0)
-  if (ordered.length <= mostUnfolded) return { standing, ...(known && { folded: known }) }
-  const old = ordered.filter(({ at }) => toSeconds(at) < before).reduce(afterEvent, start)
+  if (ordered.length <= mostUnfolded) {
+    remember(ordered)
+    return { standing, ...(known && { folded: known }) }
+  }
+  const isOld = ({ at }: ReputationEvent) => toSeconds(at) < before
+  remember(ordered.filter((event) => !isOld(event)))
+  const old = ordered.filter(isOld).reduce(afterEvent, start)
   return { standing, folded: { before, standing: old.standing, losses: old.losses } }
 }
 

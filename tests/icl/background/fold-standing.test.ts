@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { foldStanding } from '../../../icl/background/fold-standing.ts'
 import { attestedNode, type Certificate, type Node } from '../../../icl/rules/eligibility.ts'
@@ -18,18 +19,23 @@ const eventAt = (index: number, second: number): ReputationEvent => ({
   at: second * 1_000 + (index % 7),
 })
 
-/** Scores one event after the other as the background does; gives the node, how often all events were read, and the most that one score read. */
+/**
+ * Scores one event after the other as the background does, each in a process that has read the node's document anew unless it says
+ * otherwise. Gives the node, how often all events were read, how often any, and the most that one score read.
+ */
 async function scoreAll(
   events: readonly ReputationEvent[],
-  { knownSeconds = true, shared = false } = {},
+  { knownSeconds = true, shared = false, isElsewhere = (_: number) => true } = {},
 ) {
   const store = { ...createMemoryStore(), shared }
   let wholeReads = 0
+  let reads = 0
   let mostRead = 0
   const counted = {
     ...store,
     listReputationEvents: async (...args: Parameters<typeof store.listReputationEvents>) => {
       const [, { since = 0 }] = args
+      reads += 1
       if (since === 0) wholeReads += 1
       const found = await store.listReputationEvents(...args)
       mostRead = Math.max(mostRead, found.length)
@@ -37,15 +43,16 @@ async function scoreAll(
     },
   }
   let node = start
-  for (const event of events) {
+  for (const [index, event] of events.entries()) {
     const second = Math.floor(event.at / 1000)
     const from = knownSeconds ? second : undefined
-    const found = await foldStanding(counted, node, from, second, [event])
+    const known = isElsewhere(index) ? structuredClone(node) : node
+    const found = await foldStanding(counted, known, from, second, [event])
     await store.save({ kind: 'event', event })
     node = { ...node, folded: undefined, ...found }
   }
   const all = await store.listReputationEvents(nodeA, { limit: 1_000 })
-  return { node, wholeReads, mostRead, expected: standingOf(all) }
+  return { node, reads, wholeReads, mostRead, expected: standingOf(all) }
 }
 
 describe('the standing of a node', () => {
@@ -88,6 +95,26 @@ describe('the standing of a node', () => {
     const events = Array.from({ length: 200 }, (_, index) => eventAt(index, 1_000 + index * 20))
     const { node, expected } = await scoreAll([...events, eventAt(777, 1_001), eventAt(778, 6_000)])
     expect(node.standing).toEqual(expected)
+  })
+
+  it('reads no event again that this process has counted', async () => {
+    const events = Array.from({ length: 200 }, (_, index) => eventAt(index, 1_000 + index * 3))
+    const { node, reads, expected } = await scoreAll(events, { isElsewhere: () => false })
+    expect(node.standing).toEqual(expected)
+    expect(reads).toBe(1)
+  })
+
+  it('is the fold of all events, whichever processes count them, in whatever order', async () => {
+    const seconds = fc.array(fc.nat(150), { minLength: 1, maxLength: 40 })
+    const elsewhere = fc.array(fc.boolean(), { minLength: 1 })
+    await fc.assert(
+      fc.asyncProperty(seconds, elsewhere, fc.boolean(), async (offsets, which, shared) => {
+        const events = offsets.map((offset, index) => eventAt(index, 1_000 + index * 5 + offset))
+        const isElsewhere = (index: number) => which[index % which.length]!
+        const { node, expected } = await scoreAll(events, { shared, isElsewhere })
+        expect(node.standing).toEqual(expected)
+      }),
+    )
   })
 
   it('reads everything when it is not known since when an event may be missing', async () => {

@@ -31,6 +31,8 @@ it('of many events those are read that came since the fold, also by replicas and
     store: {
       ...shared.store,
       shared: true,
+      // As from a database, which knows nothing of the objects of this process.
+      findNode: async (address) => structuredClone(await shared.store.findNode(address)),
       listReputationEvents: (address, page) => {
         reads.push(page.since ?? 0)
         return shared.store.listReputationEvents(address, page)
