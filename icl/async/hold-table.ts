@@ -2,6 +2,7 @@
 // function for each would take most of the memory of an ICL. So each waiting caller is a row, and one timer wakes the rows that are due.
 // News and the timer may come in either order, and both late: a row leaves the table before it is woken, and is not woken twice.
 import { type Clock, elapsedSince } from '../../lib/clock.ts'
+import { callAfter } from '../../lib/deadline.ts'
 
 /** A caller that waits for news under a key. Its maker may keep fields of its own in it. */
 export type Row = {
@@ -25,7 +26,7 @@ export function createHoldTable(clock: Clock) {
   const madeAt = clock.monotonic()
   const rows = new Map<string, Row>()
   let size = 0
-  let timer: { readonly at: number; readonly ended: AbortController } | undefined
+  let timer: { readonly at: number; readonly cancel: () => void } | undefined
 
   const wakeAll = (first: Row | undefined) => {
     for (let row = first; row; ) {
@@ -71,17 +72,13 @@ export function createHoldTable(clock: Clock) {
     for (const row of due) row.wake()
   }
   const setTimer = (at: number) => {
-    timer?.ended.abort()
-    const mine = { at, ended: new AbortController() }
-    timer = mine
-    clock.sleep(Math.max(at - elapsedSince(clock, madeAt), 0), mine.ended.signal).then(
-      () => {
-        if (timer !== mine) return
-        timer = undefined
-        wakeDue()
-      },
-      () => {},
-    )
+    timer?.cancel()
+    const cancel = callAfter(clock, Math.max(at - elapsedSince(clock, madeAt), 0), () => {
+      if (timer?.cancel !== cancel) return
+      timer = undefined
+      wakeDue()
+    })
+    timer = { at, cancel }
   }
   return {
     get size() {

@@ -1,5 +1,6 @@
 import type { Clock } from '../../lib/clock.ts'
 import type { Address, JobId } from '../../lib/codecs.ts'
+import { callAfter } from '../../lib/deadline.ts'
 import { createHoldTable, type HoldTable } from './hold-table.ts'
 
 /** Lets requests of this process wait for news under a key. */
@@ -21,8 +22,6 @@ export interface Notifier {
   close(): void
   readonly closed: boolean
 }
-
-const over = new Error('The wait is over')
 
 /** Creates a notifier. */
 export function createNotifier(clock: Clock): Notifier {
@@ -48,7 +47,7 @@ export function createNotifier(clock: Clock): Notifier {
     held,
     wait: (keys, ms, signal) =>
       new Promise((resolve) => {
-        const timer = new AbortController()
+        let cancel = () => {}
         const done = () => {
           for (const key of keys) {
             const others = waiting.get(key)
@@ -56,7 +55,7 @@ export function createNotifier(clock: Clock): Notifier {
             if (others?.size === 0) waiting.delete(key)
           }
           signal?.removeEventListener('abort', done)
-          timer.abort(over)
+          cancel()
           resolve()
         }
         for (const key of keys) {
@@ -65,7 +64,7 @@ export function createNotifier(clock: Clock): Notifier {
         }
         if (signal?.aborted || closed) return done()
         signal?.addEventListener('abort', done, { once: true })
-        clock.sleep(ms, timer.signal).then(done, () => {})
+        cancel = callAfter(clock, ms, done)
       }),
     notify: (key) => {
       for (const done of [...(waiting.get(key) ?? [])]) done()
