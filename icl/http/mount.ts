@@ -66,7 +66,7 @@ export function mount<E extends Endpoint>(
   const answer = async (c: Context<RequestEnv>): Promise<Response> => {
     // `GET /internal/task/claim` uses the wrong method of a known path. It does not name a job `claim`.
     if (writtenOut.has(c.req.path) && c.req.path !== endpoint.path) return c.notFound()
-    c.set('operation', operation)
+    c.get('request').operation = operation
     gate.throttle.arrive(c, endpoint)
     let reading: ReturnType<typeof bodyOf> | undefined
     const readBody = () => {
@@ -75,7 +75,7 @@ export function mount<E extends Endpoint>(
     }
     const caller = await recognise(c, gate, endpoint, readBody)
     const body = endpoint.body ? await readBody() : undefined
-    const deps = c.get('deps')
+    const deps = c.get('request').deps
     let input: Record<string, unknown>
     try {
       input = inputOf(endpoint, c, body)
@@ -93,10 +93,10 @@ export function mount<E extends Endpoint>(
         return c.req.raw.signal
       },
       headers: c.req.raw.headers,
-      address: c.get('address'),
+      address: c.get('request').address,
     })
     if (!isLater(output)) return respond(endpoint, c, output)
-    if (!c.get('mayLeave')) return answerWithin(endpoint, output)
+    if (!c.get('request').mayLeave) return answerWithin(endpoint, output)
     return responseLater(answerLater(endpoint, gate, base, endingOf(c), output))
   }
   const tag = endpoint.hasEtag ? etag() : undefined
@@ -149,7 +149,8 @@ const holdMsOf = ({ query, body }: Record<string, unknown>): number => {
 
 /** Operations that use up their wallet's nonce themselves, also when they fail. */
 const takingNonces: ReadonlySet<string> = new Set(['submitJob'] satisfies OperationId[])
-const takesNonce = (c: Context<RequestEnv>): boolean => takingNonces.has(c.get('operation') ?? '')
+const takesNonce = (c: Context<RequestEnv>): boolean =>
+  takingNonces.has(c.get('request').operation ?? '')
 
 async function recognise(
   c: Context<RequestEnv>,
@@ -157,7 +158,7 @@ async function recognise(
   endpoint: Endpoint,
   body: () => ReturnType<typeof bodyOf>,
 ): Promise<Caller> {
-  const deps = c.get('deps')
+  const deps = c.get('request').deps
   const named = c.req.param('jobId')
   const jobId = named === undefined ? undefined : JobId.safeParse(named).data
   const caller = await authenticate(deps, endpoint.auth, {
@@ -195,7 +196,7 @@ async function bodyOf(
     // A caller that goes away is no failure of the ICL.
     throw new ProblemError('invalid-request', 'The body did not arrive whole')
   })
-  return within(c.get('deps').clock, bodyMs, tooSlow, body)
+  return within(c.get('request').deps.clock, bodyMs, tooSlow, body)
 }
 
 /** Like `readLimited`, but in one piece: a stream would cost more than the rest of most requests. */

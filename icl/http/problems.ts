@@ -36,9 +36,9 @@ export const createFailureAnswers =
   }
 
 const failedOf = (c: Context<RequestEnv>): Failed => ({
-  deps: c.get('deps'),
-  requestId: c.get('requestId'),
-  operation: c.get('operation'),
+  deps: c.get('request').deps,
+  requestId: c.get('request').requestId,
+  operation: c.get('request').operation,
 })
 
 /** Returns the response to a request that failed. */
@@ -69,7 +69,7 @@ export function answerProblems(
   }
   // A handler may call this within its request's context.
   app.notFound((c) =>
-    c.get('requestId') === undefined ? within(c, () => nothingAt(c)) : nothingAt(c),
+    c.get('request') === undefined ? within(c, () => nothingAt(c)) : nothingAt(c),
   )
 }
 

@@ -45,37 +45,40 @@ export function requestContext(deps: Dependencies, fail: AnswerFailure): Within 
   }
   const shared: Within = async (c, serve) => {
     const { preflight, share } = crossOrigin(origins, c.req.path, c.req.raw)
-    if (preflight) c.set('operation', 'preflight')
+    if (preflight) c.get('request').operation = 'preflight'
     const response = preflight ?? (await durably(c, serve))
     share(response)
     return response
   }
   return async (c, serve) => {
-    const { headers } = c.req.raw
+    const { headers, method } = c.req.raw
     const requestId = toBase64Url(deps.random.bytes(9))
-    c.set('requestId', requestId)
-    c.set('startedAt', deps.metrics.stopwatch())
     const forwardedFor = headers.get('x-forwarded-for')
     checkForwarding(() => c.req.path, c.env?.peerAddress, forwardedFor)
-    c.set('address', callerAddress(c.env?.peerAddress, forwardedFor, trustedProxies))
     // Without a tracing SDK, a span would only pass the caller's trace to the log.
-    if (!isTraced() && !headers.has('traceparent')) {
-      c.set('deps', dependenciesOf(logWith(deps.log, { requestId })))
+    const parent = isTraced() || headers.has('traceparent') ? callerContext(headers) : undefined
+    const attributes = { 'http.request.method': method, 'svc.request_id': requestId }
+    const span =
+      parent && tracer.startSpan('request', { kind: SpanKind.SERVER, attributes }, parent)
+    const log = logWith(deps.log, span ? { requestId, traceId: traceIdOf(span) } : { requestId })
+    const request = {
+      requestId,
+      startedAt: deps.metrics.stopwatch(),
       // For HEAD, Hono makes a new response, which is no placeholder.
-      c.set('mayLeave', c.req.method !== 'HEAD')
-      const response = await shared(c, serve)
-      if (laterOf(response) === undefined) finish(deps, endingOf(c), response)
-      return response
+      mayLeave: !span && method !== 'HEAD',
+      operation: undefined,
+      deps: dependenciesOf(log),
+      address: callerAddress(c.env?.peerAddress, forwardedFor, trustedProxies),
+      allowance: undefined,
     }
-    const parent = callerContext(headers)
-    const attributes = { 'http.request.method': c.req.method, 'svc.request_id': requestId }
-    const span = tracer.startSpan('request', { kind: SpanKind.SERVER, attributes }, parent)
-    const log = logWith(deps.log, { requestId, traceId: traceIdOf(span) })
-    c.set('deps', dependenciesOf(log))
-    const response = await context.with(trace.setSpan(parent, span), () => shared(c, serve))
+    c.set('request', request)
+    const response = await (parent && span
+      ? context.with(trace.setSpan(parent, span), () => shared(c, serve))
+      : shared(c, serve))
+    if (laterOf(response) !== undefined) return response
     const ending = endingOf(c)
-    finish(c.get('deps'), ending, response)
-    describe(span, ending.operation, response.status)
+    finish(request.deps, ending, response)
+    if (span) describe(span, ending.operation, response.status)
     return response
   }
 }
@@ -84,13 +87,10 @@ export function requestContext(deps: Dependencies, fail: AnswerFailure): Within 
 export type Ending = ReturnType<typeof endingOf>
 
 /** Returns what the answer to a request needs, so that the request itself need not be kept. */
-export const endingOf = (c: Context<RequestEnv>) => ({
-  requestId: c.get('requestId'),
-  operation: c.get('operation') ?? 'unknown',
-  method: c.req.method,
-  allowance: c.get('allowance'),
-  startedAt: c.get('startedAt'),
-})
+export const endingOf = (c: Context<RequestEnv>) => {
+  const { requestId, operation = 'unknown', allowance, startedAt } = c.get('request')
+  return { requestId, operation, method: c.req.method, allowance, startedAt }
+}
 
 /** Adds the headers that all responses have, and counts the request. */
 export function finish(

@@ -26,8 +26,8 @@ const stricter: Readonly<Record<string, RateName>> = {
 
 const isOpen = (c: Context<RequestEnv>, { auth }: Endpoint): boolean =>
   auth === 'none' ||
-  (auth === 'metrics-token' && c.get('deps').access.metricsToken === undefined) ||
-  (auth === 'console' && c.get('deps').access.console !== 'token')
+  (auth === 'metrics-token' && c.get('request').deps.access.metricsToken === undefined) ||
+  (auth === 'console' && c.get('request').deps.access.console !== 'token')
 
 /** Applies the rate limits of a request. Its methods throw `rate-limited` when a limit is exhausted. */
 export type Throttle = {
@@ -43,12 +43,12 @@ export type Throttle = {
 export function createThrottle(limiter: RateLimiter): Throttle {
   const check = (c: Context<RequestEnv>, allowance: Allowance | undefined) => {
     if (!allowance) return
-    const tightest = c.get('allowance')
+    const tightest = c.get('request').allowance
     if (!tightest || !allowance.allowed || allowance.remaining < tightest.remaining) {
-      c.set('allowance', allowance)
+      c.get('request').allowance = allowance
     }
     if (allowance.allowed) return
-    c.get('deps').metrics.limited(allowance.name)
+    c.get('request').deps.metrics.limited(allowance.name)
     const { requests, seconds } = allowance.rate
     throw new ProblemError(
       'rate-limited',
@@ -59,9 +59,14 @@ export function createThrottle(limiter: RateLimiter): Throttle {
   const take = (c: Context<RequestEnv>, name: RateName, caller: string) =>
     check(c, limiter.take(name, caller))
   const addressLimit = (c: Context<RequestEnv>): RateName =>
-    stricter[c.get('operation') ?? ''] ?? 'address'
-  const takeByAddress = (c: Context<RequestEnv>) => take(c, addressLimit(c), c.get('address'))
-  const refuseExhausted = (c: Context<RequestEnv>, name: RateName, by = c.get('address')) => {
+    stricter[c.get('request').operation ?? ''] ?? 'address'
+  const takeByAddress = (c: Context<RequestEnv>) =>
+    take(c, addressLimit(c), c.get('request').address)
+  const refuseExhausted = (
+    c: Context<RequestEnv>,
+    name: RateName,
+    by = c.get('request').address,
+  ) => {
     const allowance = limiter.look(name, by)
     if (allowance && !allowance.allowed) check(c, allowance)
   }
@@ -69,7 +74,7 @@ export function createThrottle(limiter: RateLimiter): Throttle {
   const known = createKnownCallers()
   /** What failures count against: the address, or once that is exhausted, the address's share for callers that authenticated lately. */
   const failingAs = (c: Context<RequestEnv>): string | undefined => {
-    const address = c.get('address')
+    const address = c.get('request').address
     if (limiter.look('failure', address)?.allowed !== false) return address
     const caller = namedCaller(c.req.raw.headers, c.req.param('jobId'))
     return caller !== undefined && known.has(caller) ? `${address} ${caller.at(-1)}` : undefined
@@ -77,7 +82,7 @@ export function createThrottle(limiter: RateLimiter): Throttle {
 
   return {
     arrive: (c, endpoint) => {
-      if (unlimited.has(c.get('operation') ?? '')) return
+      if (unlimited.has(c.get('request').operation ?? '')) return
       if (endpoint === undefined || isOpen(c, endpoint)) return takeByAddress(c)
       // Only looked at, because the headers must not disclose the rest of this allowance.
       refuseExhausted(c, 'failure', failingAs(c))

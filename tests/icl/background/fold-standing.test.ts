@@ -25,7 +25,7 @@ const eventAt = (index: number, second: number): ReputationEvent => ({
  */
 async function scoreAll(
   events: readonly ReputationEvent[],
-  { knownSeconds = true, shared = false, isElsewhere = (_: number) => true } = {},
+  { knownSeconds = true, shared = false, isElsewhere = (_: number): boolean => true } = {},
 ) {
   const store = { ...createMemoryStore(), shared }
   let wholeReads = 0
