@@ -77,7 +77,7 @@ export function requestContext(deps: Dependencies, fail: AnswerFailure): Within 
       : shared(c, serve))
     if (laterOf(response) !== undefined) return response
     const ending = endingOf(c)
-    finish(request.deps, ending, response)
+    finish(span ? request.deps : deps, ending, response)
     if (span) describe(span, ending.operation, response.status)
     return response
   }

@@ -20,7 +20,7 @@ export function checkForm(request: Request): void {
     throw new ProblemError('invalid-request', 'The address is not UTF-8 in percent-encoding')
   }
   const queryAt = target.indexOf('?')
-  if (queryAt < 0) return
+  if (queryAt < 0 || !target.includes('&', queryAt)) return
   const names = [...new URLSearchParams(target.slice(queryAt + 1)).keys()]
   if (new Set(names).size < names.length) {
     throw new ProblemError('invalid-request', 'A query parameter is given more than once')
