@@ -72,12 +72,12 @@ export function createNotifier(clock: Clock): Notifier {
     },
     notifyAll: () => {
       for (const [key, dones] of [...waiting]) {
-        if (key !== dueKey) for (const done of [...dones]) done()
+        if (!forWorkers.has(key)) for (const done of [...dones]) done()
       }
       held.notifyAll()
     },
     get isAwaited() {
-      return held.size > 0 || waiting.size > (waiting.has(dueKey) ? 1 : 0)
+      return held.size > 0 || [...waiting.keys()].some((key) => !forWorkers.has(key))
     },
   }
 }
@@ -87,5 +87,9 @@ export function createNotifier(clock: Clock): Notifier {
 export const jobKey = (jobId: JobId): string => jobId
 /** News about a node's offers. */
 export const nodeKey = (address: Address): string => address
-/** News for the background workers. */
+/** News for the background workers: an effect may be due. */
 export const dueKey = 'due'
+/** News for the background workers: a seat may be filled. */
+export const tickKey = 'tick'
+
+const forWorkers: ReadonlySet<string> = new Set([dueKey, tickKey])

@@ -1,5 +1,5 @@
 import { atMost } from '../async/at-most.ts'
-import { dueKey } from '../async/notifier.ts'
+import { dueKey, tickKey } from '../async/notifier.ts'
 import { every, logOnce } from '../async/repeat.ts'
 import { createWork } from '../async/work.ts'
 import type { Dependencies } from '../dependencies.ts'
@@ -38,14 +38,18 @@ export async function runWorkers(given: Dependencies, signal: AbortSignal): Prom
     recountOnceFilled(deps, ended),
     every(deps, keyRefreshMs, ended, 'refreshing the keys', () => deps.keys.refresh()),
   ]
-  const startDueTicks = logOnce(deps, 'looking for due jobs')
-  const startDueEffects = logOnce(deps, 'looking for due effects')
-  while (!ended.aborted && !notifier.closed) {
-    const news = notifier.wait([dueKey], idleMs, ended)
-    await startDueTicks(() => tickDue(deps, ticks, replicas))
-    await startDueEffects(() => effects.startDue())
-    await news
+  const start = async (key: string, what: string, startDue: () => Promise<void>) => {
+    const run = logOnce(deps, what)
+    while (!ended.aborted && !notifier.closed) {
+      const news = notifier.wait([key], idleMs, ended)
+      await run(startDue)
+      await news
+    }
   }
+  await Promise.all([
+    start(tickKey, 'looking for due jobs', () => tickDue(deps, ticks, replicas)),
+    start(dueKey, 'looking for due effects', () => effects.startDue()),
+  ])
   stopped.abort()
   await atMost(deps.clock, finishMs, Promise.all([ticks.idle(), effects.idle(), ...loops]))
   // Work that still runs gives up with the lease, and the next holder does it.

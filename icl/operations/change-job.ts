@@ -1,6 +1,6 @@
 import type { JobId } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
-import { dueKey, jobKey, nodeKey } from '../async/notifier.ts'
+import { dueKey, jobKey, nodeKey, tickKey } from '../async/notifier.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { unavailable } from '../records/unavailable.ts'
 import type { Command } from '../rules/commands.ts'
@@ -129,7 +129,8 @@ export function notifyOfChange(deps: Dependencies, before: Job | undefined, job:
     if (status !== 'offered' || (before && byFence(before, fence)?.status === status)) continue
     notifier.notify(nodeKey(node))
   }
-  if (job.outbox.length > 0 || job.fillAt !== undefined) notifier.notify(dueKey)
+  if (job.outbox.length > 0) notifier.notify(dueKey)
+  if (job.fillAt !== undefined) notifier.notify(tickKey)
   const lastSeen = before?.events.at(-1)?.seq ?? 0
   const newest = job.events.findLastIndex(({ seq }) => seq <= lastSeen) + 1
   for (const { type, node, role, fence, detail } of job.events.slice(newest)) {
