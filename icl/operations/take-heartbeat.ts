@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { Address } from '../../lib/codecs.ts'
-import { withDeadline } from '../../lib/deadline.ts'
+import { within } from '../../lib/deadline.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { Heartbeat } from '../../lib/schemas/nodes.ts'
 import { toSeconds } from '../../lib/time.ts'
@@ -55,9 +55,8 @@ export async function takeHeartbeat(
 
 async function whyNotEligible(deps: Dependencies, node: Node, now: number) {
   // A heartbeat counts although the chain is away or hangs. The reasons tell the node so.
-  const chain = await withDeadline(deps.clock, chainPatienceMs, undefined, chainLate, () =>
-    deps.chain.nodeOf(node.address),
-  ).catch(() => undefined)
+  const known = deps.chain.nodeOf(node.address)
+  const chain = await within(deps.clock, chainPatienceMs, chainLate, known).catch(() => undefined)
   const outages = await deps.outages.known()
   const reasons = ineligibleReasons(node, chain, { minTier: 0 }, now, outages)
   // A node that has just started sends a heartbeat before its first poll.
