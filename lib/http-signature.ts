@@ -16,6 +16,7 @@ export type SignableRequest = {
 export type ParsedSignature = {
   readonly components: readonly string[]
   readonly keyId: string
+  readonly alg: string | undefined
   readonly created: number
   readonly expires: number | undefined
   readonly nonce: string | undefined
@@ -49,6 +50,7 @@ export type SignatureParams = {
   readonly expires?: number
   readonly nonce?: string
   readonly keyid: string
+  readonly alg?: string
 }
 
 /** Writes the Signature-Input member and the bytes to sign. */
@@ -89,15 +91,17 @@ export function parseSignature(
     }
     return name
   })
-  const { keyid, created, expires, nonce } = Object.fromEntries(params)
+  const { keyid, alg, created, expires, nonce } = Object.fromEntries(params)
   if (typeof keyid !== 'string' || !isTime(created)) {
     throw new TypeError('Signature parameters keyid and created are required')
   }
   if (expires !== undefined && !isTime(expires)) throw new TypeError('expires must be a time')
   if (nonce !== undefined && typeof nonce !== 'string') throw new TypeError('nonce must be a text')
+  if (alg !== undefined && typeof alg !== 'string') throw new TypeError('alg must be a text')
   return {
     components,
     keyId: keyid,
+    alg,
     created,
     expires,
     nonce,
@@ -109,9 +113,9 @@ export function parseSignature(
 const text = '[\\x20!\\x23-\\x5b\\x5d-\\x7e]*'
 const time = '(0|[1-9][0-9]{0,14})'
 const usualInput = new RegExp(
-  `^([a-z]+)=(\\(("[@a-z0-9-]+"(?: "[@a-z0-9-]+")*)\\);created=${time}(?:;expires=${time})?(?:;nonce="(${text})")?;keyid="(${text})")$`,
+  `^([a-z]+)=(\\(("[@a-z0-9-]+"(?: "[@a-z0-9-]+")*)\\);created=${time}(?:;expires=${time})?(?:;nonce="(${text})")?;keyid="(${text})"(?:;alg="(${text})")?)$`,
 )
-const usualSignature = /^([a-z]+)=:([A-Za-z0-9+/]{86}==|[A-Za-z0-9+/]{87}=):$/
+const usualSignature = /^([a-z]+)=:([A-Za-z0-9+/]{43}=|[A-Za-z0-9+/]{86}==|[A-Za-z0-9+/]{87}=):$/
 
 /** Fast path: reads headers in the form that `signatureInput` writes by one regular expression each. Undefined for every other form. */
 function parseUsual(
@@ -120,7 +124,7 @@ function parseUsual(
   inputs: string,
   signatures: string,
 ): ParsedSignature | undefined {
-  const [, inputLabel, input = '', names = '', created, expires, nonce, keyId = ''] =
+  const [, inputLabel, input = '', names = '', created, expires, nonce, keyId = '', alg] =
     usualInput.exec(inputs) ?? []
   const [, signatureLabel, signature = ''] = usualSignature.exec(signatures) ?? []
   if (inputLabel !== label || signatureLabel !== label) return undefined
@@ -128,6 +132,7 @@ function parseUsual(
   return {
     components,
     keyId,
+    alg,
     created: Number(created),
     expires: expires === undefined ? undefined : Number(expires),
     nonce,

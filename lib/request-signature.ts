@@ -1,6 +1,6 @@
 import { bytesToHex, type Hex, hashMessage, hexToBytes } from 'viem'
 import { Address } from './codecs.ts'
-import { fromBase64Url, toBase64Url } from './digest.ts'
+import { equalBytes, fromBase64Url, hmacSha256, toBase64Url } from './digest.ts'
 import { contentDigest, type ParsedSignature, signatureInput } from './http-signature.ts'
 import { type SigningKey, verifySignature } from './session-key.ts'
 import { isSignedByWallet, type RecoverKey } from './wallet-signature.ts'
@@ -15,17 +15,22 @@ export type WalletSigner = {
   readonly signingMs?: number
 }
 
-/** Signs requests with the session key that an attestation bound to a node's wallet: RFC 9421 with Ed25519. */
+/** Signs requests for a node: RFC 9421 with the request key of its session (HMAC), or with the session key (Ed25519) while it has none. */
 export type NodeSigner = {
   readonly kind: 'node'
   readonly address: Address
   readonly key: SigningKey
+  /** Each attestation sets it. */
+  requestKey?: Uint8Array<ArrayBuffer> | undefined
 }
 
 export type RequestSigner = WalletSigner | NodeSigner
 
 /** The labels of the two kinds of signatures in the headers. */
 export const signatureLabels = { wallet: 'eth', node: 'node' } as const
+
+/** The `alg` of a MAC by a session's request key. */
+export const macAlgorithm = 'hmac-sha256'
 
 /** How long a wallet's signature is valid, in seconds. */
 const walletSignatureSeconds = 60
@@ -59,8 +64,12 @@ export async function signedHeaders(
     const signature = await signer.signMessage({ raw: bytesToHex(base) })
     setSignature(headers, signatureLabels.wallet, input, hexToBytes(signature))
   } else {
-    const { input, base } = signatureInput(signable, { created, keyid: nodeKeyId(signer) })
-    const signature = fromBase64Url(await signer.key.sign(base))
+    const { key, requestKey } = signer
+    const alg = requestKey && { alg: macAlgorithm }
+    const { input, base } = signatureInput(signable, { created, keyid: nodeKeyId(signer), ...alg })
+    const signature = requestKey
+      ? await hmacSha256(requestKey, base)
+      : fromBase64Url(await key.sign(base))
     setSignature(headers, signatureLabels.node, input, signature)
   }
   return headers
@@ -75,7 +84,7 @@ function setSignature(headers: Headers, label: string, input: string, signature:
 const walletKeyId = (signer: Pick<WalletSigner, 'address' | 'chainId'>): string =>
   `erc8128:${signer.chainId}:${signer.address}`
 
-/** The key id of a node's session key. */
+/** The key id of a node's session. `alg` tells which of its two keys signed. */
 export const nodeKeyId = (signer: NodeSigner): string =>
   `svc-node:${signer.address}:${signer.key.thumbprint}`
 
@@ -106,3 +115,9 @@ export const verifyWalletSignature = (
 /** True when the session key signed. */
 export const verifyNodeSignature = (publicKey: string, parsed: ParsedSignature): Promise<boolean> =>
   verifySignature(publicKey, parsed.signature, parsed.base)
+
+/** True when the holder of a session's request key made the MAC. Compares in constant time. */
+export const verifyMac = async (
+  requestKey: Uint8Array,
+  { base, signature }: ParsedSignature,
+): Promise<boolean> => equalBytes(await hmacSha256(requestKey, base), signature)

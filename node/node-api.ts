@@ -17,10 +17,10 @@ const operations = [
   'putBlob',
 ] as const
 
-/** The operations that the daemon calls. The session key signs them. */
+/** The operations that the daemon calls as its node. */
 export type NodeApi = Pick<Api, (typeof operations)[number]>
 
-// The last one: the ICL never saw the session key, or has forgotten it.
+// The last one: the ICL never saw the session key, has forgotten it, or has another secret.
 const lost: readonly string[] = ['certificate-expired', 'not-attested', 'signature-invalid']
 
 /** True when the ICL says that this daemon's run is superseded. The daemon then ends: two daemons must not re-attest in turn. */

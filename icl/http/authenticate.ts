@@ -11,9 +11,11 @@ import {
 } from '../../lib/http-signature.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import {
+  macAlgorithm,
   parseNodeKeyId,
   parseWalletKeyId,
   signatureLabels,
+  verifyMac,
   verifyNodeSignature,
   verifyWalletSignature,
 } from '../../lib/request-signature.ts'
@@ -21,9 +23,10 @@ import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { checkRun } from '../operations/check-run.ts'
 import { checkNonce, type NonceUse, takeNonce } from '../records/claim-key.ts'
-import { isReadToken } from '../records/icl-keys.ts'
+import { isReadToken, requestKeyOf } from '../records/icl-keys.ts'
 import { keyOf } from '../records/keys.ts'
 import type { Node } from '../rules/eligibility.ts'
+import type { RunKey } from '../rules/runs.ts'
 
 /** Who sent a request. */
 export type Caller =
@@ -184,9 +187,7 @@ async function authenticateNode(
   const runs = [certificate, ...node.runs.former]
   const run = runs.find(({ thumbprint }) => thumbprint === keyId.thumbprint)
   if (!run) throw invalid('This session key was never attested')
-  if (!(await verifyNodeSignature(run.session.key, parsed))) {
-    throw invalid('The session key did not sign this request')
-  }
+  await checkByRun(deps, keyId.address, run, parsed)
   await checkBody(request, parsed)
   await checkRun(deps, node, keyId.thumbprint, parsed.created)
   if (certificate.expiresAt <= deps.clock.now()) {
@@ -196,6 +197,25 @@ async function authenticateNode(
     throw new CertificateEnded(keyId.address, 'The certificate was revoked. Attest again')
   }
   return { kind: 'node', address: keyId.address, node }
+}
+
+/** Throws unless the request key or the session key of this run signed. Each algorithm has a key of its own. */
+async function checkByRun(
+  { keys }: Dependencies,
+  address: Address,
+  { thumbprint, session }: RunKey,
+  parsed: ParsedSignature,
+): Promise<void> {
+  if (parsed.alg === macAlgorithm) {
+    const requestKey = await requestKeyOf(keys, address, thumbprint)
+    if (await verifyMac(requestKey, parsed)) return
+    throw invalid('The MAC is not by the request key of this session. Attest again for its key')
+  }
+  if (parsed.alg !== undefined && parsed.alg !== 'ed25519') {
+    throw invalid(`A node signs with alg ${macAlgorithm}, or with ed25519`)
+  }
+  if (await verifyNodeSignature(session.key, parsed)) return
+  throw invalid('The session key did not sign this request')
 }
 
 const bearerOf = ({ headers }: IncomingRequest): string | undefined =>

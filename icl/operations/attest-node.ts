@@ -5,6 +5,7 @@ import { ProblemError } from '../../lib/problem.ts'
 import type { AttestationRequest } from '../../lib/schemas/attestation.ts'
 import { publicOrigin } from '../../lib/schemas/network.ts'
 import { canWrapFor, verifyReading } from '../../lib/sealing/reading-key.ts'
+import { sealRequestKey } from '../../lib/sealing/request-key.ts'
 import { verifySession } from '../../lib/session-grant.ts'
 import { thumbprintOf, verifySignature } from '../../lib/session-key.ts'
 import { toSeconds } from '../../lib/time.ts'
@@ -27,6 +28,7 @@ import {
 import type { Dependencies } from '../dependencies.ts'
 import { findBan, revokeCertificate } from '../records/bans.ts'
 import { type Alongside, changeNode } from '../records/change-node.ts'
+import { requestKeyOf } from '../records/icl-keys.ts'
 import { attestedNode, type Certificate, type Node } from '../rules/eligibility.ts'
 import type { Enrollment } from '../rules/enrollment.ts'
 import { noFormerRuns, openRun, type RunOpening } from '../rules/runs.ts'
@@ -75,7 +77,21 @@ export async function attestNode(
   await checkStillGood(deps, address, proven)
   await barrier()
   deps.log.info('node attested', { node: address, ...proven.attestation })
-  return { certificate: jws, certificate_expires_at: toSeconds(certificate.expiresAt) }
+  return {
+    certificate: jws,
+    certificate_expires_at: toSeconds(certificate.expiresAt),
+    request_key: await sealedRequestKey(deps, request, certificate),
+  }
+}
+
+async function sealedRequestKey(
+  { keys, network, random }: Dependencies,
+  { operator_address: address, reading }: AttestationRequest,
+  { thumbprint }: Certificate,
+): Promise<string> {
+  const session = { origin: publicOrigin(network), chainId: network.chain_id, address, thumbprint }
+  const requestKey = await requestKeyOf(keys, address, thumbprint)
+  return sealRequestKey(requestKey, reading.key, session, random)
 }
 
 function checkEvidence(deps: Dependencies, request: AttestationRequest): Promise<Proven> {

@@ -1,5 +1,6 @@
 import { p256 } from '@noble/curves/nist.js'
 import { CompactEncrypt, calculateJwkThumbprint, compactDecrypt, importJWK, SignJWT } from 'jose'
+import type { Address } from '../../lib/codecs.ts'
 import {
   concatBytes,
   equalBytes,
@@ -159,3 +160,10 @@ export async function isReadToken(keys: IclKeys, jobId: string, token: string): 
   if (!/^[A-Za-z0-9_-]{43}$/.test(token)) return false
   return keys.isTag('read', utf8(jobId), fromBase64Url(token))
 }
+
+/** Returns the key of a session's requests, which is computed for each request and not stored. */
+export const requestKeyOf = (
+  keys: Pick<TokenKeys, 'tag'>,
+  address: Address,
+  thumbprint: string,
+): Promise<Uint8Array<ArrayBuffer>> => keys.tag('request', utf8(`${address}\n${thumbprint}`))

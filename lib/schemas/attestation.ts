@@ -110,4 +110,7 @@ export type AttestationRequest = z.output<typeof AttestationRequest>
 export const AttestationAnswer = named('AttestationAnswer', {
   certificate: z.string().max(4_096),
   certificate_expires_at: UnixSeconds,
+  request_key: Base64Url(80).describe(
+    "The key of the session's requests (HMAC-SHA256), sealed for the reading key",
+  ),
 })

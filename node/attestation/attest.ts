@@ -2,12 +2,12 @@ import type { LocalAccount } from 'viem'
 import type { Api } from '../../lib/api.ts'
 import { sessionProofBytes } from '../../lib/attestation.ts'
 import { type Clock, unixSeconds } from '../../lib/clock.ts'
-import type { Address } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { ProblemCode } from '../../lib/problem-codes.ts'
+import type { NodeSigner } from '../../lib/request-signature.ts'
 import { type ReadingKey, readingTypedData } from '../../lib/sealing/reading-key.ts'
+import { openRequestKey } from '../../lib/sealing/request-key.ts'
 import { sessionTypedData } from '../../lib/session-grant.ts'
-import type { SigningKey } from '../../lib/session-key.ts'
 import type { AttestationStep, Attestor, Proof } from './proof.ts'
 
 // The session outlives the certificate of 24 h, because receipts are checked against it.
@@ -25,11 +25,11 @@ export type AttestOptions = {
   /** The client of the ICL, which signs with the wallet. */
   readonly api: Pick<Api, 'getChallenge' | 'enrollTpm' | 'verifyAttestation'>
   readonly account: Pick<LocalAccount, 'signTypedData'>
-  readonly address: Address
+  /** Its session key is attested, and its request key set. */
+  readonly signer: NodeSigner
   readonly icl: string
   readonly chainId: number
-  readonly sessionKey: SigningKey
-  readonly readingKey: Pick<ReadingKey, 'publicKey'>
+  readonly readingKey: ReadingKey
   readonly attestor: Attestor
   readonly clock: Clock
   readonly signal?: AbortSignal | undefined
@@ -40,7 +40,7 @@ export type AttestOptions = {
 /** A new certificate. `expiresAt` is Unix seconds. */
 export type Attested = { readonly certificate: string; readonly expiresAt: number }
 
-/** Attests with the ICL: challenge, session grant, evidence (spec 5). Throws the ProblemErrors and SvcErrors of its calls. */
+/** Attests with the ICL: challenge, session grant, evidence (spec 5). Gives the signer its request key. Throws the ProblemErrors and SvcErrors of its calls. */
 export async function attest(options: AttestOptions): Promise<Attested> {
   const proof = await prove(options, false)
   try {
@@ -53,14 +53,15 @@ export async function attest(options: AttestOptions): Promise<Attested> {
 }
 
 async function prove(options: AttestOptions, enrolsAgain: boolean): Promise<Proof> {
-  const { api, address, icl, chainId, sessionKey, signal, note = () => {} } = options
+  const { api, icl, chainId, signal, note = () => {} } = options
+  const { address, key } = options.signer
   const challenge = await api.getChallenge({ params: { address } }, { signal, attempts: 3 })
   note({ kind: 'challenge', isEnrolled: challenge.enrolled })
   return await options.attestor.prove({
     origin: icl,
     chainId,
     address,
-    sessionPublicKey: sessionKey.publicKey,
+    sessionPublicKey: key.publicKey,
     challenge,
     enrolsAgain,
     enroll: (tpm) =>
@@ -78,7 +79,8 @@ async function verify(
   options: AttestOptions,
   { nonce, digest, evidence }: Proof,
 ): Promise<Attested> {
-  const { api, account, address, icl, chainId, sessionKey, readingKey, signal } = options
+  const { api, account, signer, icl, chainId, readingKey, signal } = options
+  const { address, key: sessionKey } = signer
   const notAfter = unixSeconds(options.clock) + sessionSeconds
   const session = { address, key: sessionKey.publicKey, iclOrigin: icl, chainId, notAfter }
   const reading = readingTypedData({ node: address, key: readingKey.publicKey, chainId })
@@ -100,5 +102,8 @@ async function verify(
     // Not retried, for the same reason.
     { signal },
   )
+  const { thumbprint } = sessionKey
+  const ofSession = { origin: icl, chainId, address, thumbprint }
+  signer.requestKey = await openRequestKey(answer.request_key, readingKey, ofSession)
   return { certificate: answer.certificate, expiresAt: answer.certificate_expires_at }
 }

@@ -6,7 +6,7 @@ import { type AttestOptions, attest } from '../attestation/attest.ts'
 import { createAttestor, tpmOptionsOf } from '../attestation/attestor.ts'
 import type { AttestationStep, Attestor } from '../attestation/proof.ts'
 import { type AttestationRecord, writeRecord } from '../attestation/record.ts'
-import { newSessionKey } from '../attestation/session.ts'
+import { newSigner } from '../attestation/session.ts'
 import { stepText } from '../attestation/step-text.ts'
 import { type ConfigFile, parseConfig } from '../config.ts'
 import { configPathOf, type LoadedConfig, loadConfig, readConfigFile } from '../config-file.ts'
@@ -42,9 +42,9 @@ export async function attestOnce(flags: Flags, context: CommandContext): Promise
   }
   await locked(lockPathOf(loaded.configPath), async () => {
     const { public_url, chain_id: chainId } = await ownNetworkOf(config, context)
-    const sessionKey = await newSessionKey(context.random)
+    const signer = await newSigner(wallet.address, context.random)
     const icl = new URL(public_url).origin
-    const made = await attestWallet({ attestor, wallet, icl, chainId, sessionKey, note }, context)
+    const made = await attestWallet({ attestor, wallet, icl, chainId, signer, note }, context)
     await writeRecord(loaded.attestationPath, made)
     report(made, flags, context)
     // Only after the attestation: a key that the ICL refuses must not be kept.
@@ -66,7 +66,7 @@ export const attestorOf = (
 
 /** Attests the wallet with its ICL. Returns the record, which the caller writes. */
 export async function attestWallet(
-  what: Pick<AttestOptions, 'attestor' | 'icl' | 'chainId' | 'sessionKey' | 'signal' | 'note'> & {
+  what: Pick<AttestOptions, 'attestor' | 'icl' | 'chainId' | 'signer' | 'signal' | 'note'> & {
     readonly wallet: Wallet
   },
   context: CommandContext,

@@ -13,7 +13,7 @@ import {
   notAttested,
   readRecord,
 } from '../attestation/record.ts'
-import { newSessionKey } from '../attestation/session.ts'
+import { newSigner } from '../attestation/session.ts'
 import { watchingClock } from '../clock-watch.ts'
 import type { Config } from '../config.ts'
 import { type LoadedConfig, loadConfig } from '../config-file.ts'
@@ -127,7 +127,7 @@ async function connect(
   const { account, address } = wallet
   const { icl } = record
   const { node_registry: nodeRegistry, prompt_key_store: promptKeyStore } = network.contracts
-  const sessionKey = await newSessionKey(random)
+  const signer = await newSigner(address, random)
   const { providerFetch, ...rpc } = fetches
   const { models, missingKeys } = await offerModels(config, environment, clock, log, providerFetch)
   for (const { modelId, variable } of missingKeys) {
@@ -151,7 +151,7 @@ async function connect(
   const store = openTransactions(loaded.configPath, { address, chainId: network.chain_id })
   const sending = { store, maxFeeGwei: config.max_fee_gwei, log, signal: ended }
   const shared = { baseUrl: icl, fetch: watchingClock(fetch, clock, log), clock, random }
-  const api = createApi({ ...shared, signer: { kind: 'node', address, key: sessionKey } })
+  const api = createApi({ ...shared, signer })
   const prover = createProcessProver({
     clock,
     onDeath: (why) => log.warning(`${why}; starting it again`),
@@ -171,7 +171,7 @@ async function connect(
   return {
     address,
     version,
-    sessionKey,
+    sessionKey: signer.key,
     readingKey: wallet.readingKey,
     ...offered,
     journal,
@@ -192,7 +192,7 @@ async function connect(
     expiresAt: 0,
     attest: async (signal) => {
       const attestor = attestorOf(record.backend, loaded, context)
-      const run = { attestor, wallet, icl, chainId: network.chain_id, sessionKey, signal }
+      const run = { attestor, wallet, icl, chainId: network.chain_id, signer, signal }
       const renewed = await attestWallet(run, context)
       await keepRenewed(loaded.attestationPath, renewed, log)
       return renewed.expires_at

@@ -3,10 +3,18 @@ import { unixSeconds } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
 import type { Fetch } from '../../lib/outgoing.ts'
 import { ProblemError } from '../../lib/problem.ts'
+import type { NodeSigner } from '../../lib/request-signature.ts'
 import { retrying } from '../../lib/retry.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
-import { attestationOf, heartbeatOf, origin, sessionKeyOf, walletOf } from '../icl/test-icl.ts'
+import {
+  attestationOf,
+  heartbeatOf,
+  openedKey,
+  origin,
+  sessionKeyOf,
+  walletOf,
+} from '../icl/test-icl.ts'
 
 /** A node that speaks for itself, to any of the replicas. */
 export type Contender = {
@@ -43,12 +51,15 @@ export async function joinContender(fetch: Fetch, name: string): Promise<Contend
   const { address, signer } = walletOf(name)
   const key = await sessionKeyOf(name)
   const wallet = apiOf(fetch, signer)
+  const node: NodeSigner = { kind: 'node', address, key }
   await retryBusy(async () => {
     const { nonce } = await wallet.getChallenge({ params: { address } })
     const notAfter = unixSeconds(systemClock) + 86_400
-    await wallet.verifyAttestation({ body: await attestationOf(name, nonce, key, notAfter) })
+    const body = await attestationOf(name, nonce, key, notAfter)
+    const { request_key: sealed } = await wallet.verifyAttestation({ body })
+    node.requestKey = await openedKey(name, sealed, node)
   })
-  const api = apiOf(fetch, { kind: 'node', address, key })
+  const api = apiOf(fetch, node)
   const beat = async () => {
     await api.postHeartbeat({ body: heartbeatOf(address, systemClock, 64) })
   }

@@ -22,13 +22,14 @@ import { attestationDigest, sessionProofBytes } from '../../lib/attestation.ts'
 import { type Clock, unixSeconds } from '../../lib/clock.ts'
 import type { Address, JobId } from '../../lib/codecs.ts'
 import { hmacSha256, toBase64Url } from '../../lib/digest.ts'
-import type { RequestSigner } from '../../lib/request-signature.ts'
+import type { NodeSigner, RequestSigner } from '../../lib/request-signature.ts'
 import type { AnswerPost } from '../../lib/schemas/statements.ts'
+import { openRequestKey } from '../../lib/sealing/request-key.ts'
 import { sessionTypedData } from '../../lib/session-grant.ts'
 import { type SigningKey, signingKeyFromSeed } from '../../lib/session-key.ts'
 import { systemRandom } from '../../lib/system.ts'
 import { sampleNetwork } from '../sample-network.ts'
-import { grantOf, privateKeyOf } from '../sample-reading.ts'
+import { grantOf, privateKeyOf, readerOf } from '../sample-reading.ts'
 import { createVirtualClock, type VirtualClock } from '../virtual-clock.ts'
 import { activeNode, coordinator, createFakeChain, type FakeChain } from './fake-chain.ts'
 
@@ -230,13 +231,26 @@ export async function attestationOf(
   }
 }
 
+/** The request key of a session, as its node opens it. */
+export const openedKey = async (
+  name: string,
+  sealed: string,
+  { address, key: { thumbprint } }: NodeSigner,
+) =>
+  openRequestKey(sealed, await readerOf(privateKeyOf(name)), {
+    origin,
+    chainId,
+    address,
+    thumbprint,
+  })
+
 /** An attested node that a test drives by hand. */
 export type TestNode = {
   readonly name: string
   readonly address: Address
   readonly key: SigningKey
   readonly api: Api
-  readonly signer: RequestSigner
+  readonly signer: NodeSigner
   /** What it has committed to, by job, as a daemon has it in its journal. */
   readonly given: Map<JobId, Given>
 }
@@ -254,8 +268,10 @@ export async function joinNode(icl: Outside, name: string, sessionSeed = name): 
   const walletApi = icl.api(wallet.signer)
   const { nonce } = await walletApi.getChallenge({ params: { address: wallet.address } })
   const notAfter = unixSeconds(icl.clock) + 86_400
-  await walletApi.verifyAttestation({ body: await attestationOf(name, nonce, key, notAfter) })
-  const signer: RequestSigner = { kind: 'node', address: wallet.address, key }
+  const body = await attestationOf(name, nonce, key, notAfter)
+  const { request_key: sealed } = await walletApi.verifyAttestation({ body })
+  const signer: NodeSigner = { kind: 'node', address: wallet.address, key }
+  signer.requestKey = await openedKey(name, sealed, signer)
   const node = {
     ...{ name, address: wallet.address, key, api: icl.api(signer), signer },
     given: new Map<JobId, Given>(),

@@ -17,6 +17,7 @@ import {
   parseNodeKeyId,
   parseWalletKeyId,
   signedHeaders,
+  verifyMac,
   verifyNodeSignature,
   verifyWalletSignature,
   type WalletSigner,
@@ -127,6 +128,42 @@ it('node signatures verify with the session key and no other', async () => {
   expect(await verifyNodeSignature(other.publicKey, parsed)).toBe(false)
 })
 
+describe('a MAC of a node', () => {
+  it('verifies with the request key and no other, and for the signed request alone', async () => {
+    const key = await signingKeyFromSeed(new Uint8Array(32).fill(1))
+    const requestKey = new Uint8Array(32).fill(3)
+    const node = { kind: 'node', address: signer.address, key, requestKey } as const
+    const headers = await sign(node)
+    const request = { method: 'POST', url, headers, hasBody: true }
+    const parsed = parseSignature(request, 'node')!
+    expect([parsed.alg, parsed.keyId]).toEqual(['hmac-sha256', nodeKeyId(node)])
+    expect(await verifyMac(requestKey, parsed)).toBe(true)
+    expect(await verifyMac(new Uint8Array(32), parsed)).toBe(false)
+    expect(await verifyMac(requestKey, { ...parsed, signature: new Uint8Array(0) })).toBe(false)
+    expect(await verifyNodeSignature(key.publicKey, parsed)).toBe(false)
+    for (const change of [{ method: 'PUT' }, { url: new URL('https://evil.test') }]) {
+      const other = parseSignature({ ...request, ...change }, 'node')!
+      expect(await verifyMac(requestKey, other)).toBe(false)
+    }
+  })
+
+  it('verifies as in RFC 9421, B.2.5', async () => {
+    const headers = new Headers({
+      date: 'Tue, 20 Apr 2021 02:07:55 GMT',
+      'content-type': 'application/json',
+      'signature-input':
+        'sig-b25=("date" "@authority" "content-type");created=1618884473;keyid="test-shared-secret"',
+      signature: 'sig-b25=:pxcQw6G3AjtMBQjwo8XzkZf/bws5LelbaMk5rGIGtE8=:',
+    })
+    const key =
+      'uzvJfB4u3N0Jy4T7NZ75MDVcr8zSTInedJtkgcu46YW4XByzNJjxBdtjUkdJPBtbmHhIDi6pcl8jsasjlTMtDQ=='
+    const at = new URL('https://example.com/foo?param=Value&Pet=dog')
+    const request = { method: 'POST', url: at, headers, hasBody: true }
+    const bytes = Uint8Array.from(atob(key), (letter) => letter.charCodeAt(0))
+    expect(await verifyMac(bytes, parseSignature(request, 'sig-b25')!)).toBe(true)
+  })
+})
+
 describe('the headers of a signature', () => {
   const parse = (input: string, signature: string) =>
     parseSignature(
@@ -146,6 +183,7 @@ describe('the headers of a signature', () => {
       `created=1;keyid="a b"`,
       `created=1;expires=2;keyid=""`,
       `created=1;expires=2;nonce="n";keyid="k"`,
+      `created=1;keyid="k";alg="hmac-sha256"`,
     ]
     for (const params of usual) {
       const read = parse(`node=${list};${params}`, `node=${bytes}`)

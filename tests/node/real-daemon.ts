@@ -5,7 +5,7 @@ import type { Fetch } from '../../lib/outgoing.ts'
 import { systemRandom } from '../../lib/system.ts'
 import { attest } from '../../node/attestation/attest.ts'
 import { createAttestor } from '../../node/attestation/attestor.ts'
-import { newSessionKey } from '../../node/attestation/session.ts'
+import { newSigner } from '../../node/attestation/session.ts'
 import type { NodeChain } from '../../node/chain/chain.ts'
 import { type DaemonDeps, runDaemon } from '../../node/daemon.ts'
 import { createIclKeys } from '../../node/icl-keys.ts'
@@ -40,7 +40,7 @@ export async function prepareDaemon(icl: RealIcl, name: string) {
   const faults: Faults = {}
   const lines: string[] = []
   const log = createLog({ level: 'DEBUG', address, clock, write: (line) => lines.push(line) })
-  const sessionKey = await newSessionKey(systemRandom)
+  const nodeSigner = await newSigner(address, systemRandom)
   const readingKey = await readerOf(privateKeyOf(name))
   const fetch: Fetch = (request) => faults.icl?.(request) ?? icl.travel(request)
   const shared = { baseUrl: url, fetch, clock, random: systemRandom }
@@ -50,10 +50,9 @@ export async function prepareDaemon(icl: RealIcl, name: string) {
     const { expiresAt } = await attest({
       api: createApi({ ...shared, signer }),
       account,
-      address,
+      signer: nodeSigner,
       icl: url,
       chainId,
-      sessionKey,
       readingKey,
       attestor: createAttestor('mock', { mockKeyHex: faults.mockKey ?? mockKeyHex }),
       clock,
@@ -68,14 +67,14 @@ export async function prepareDaemon(icl: RealIcl, name: string) {
     log,
     fetch: async (request) => (await faults.provider?.(request)) ?? answered('Four.'),
   })
-  const api = createApi({ ...shared, signer: { kind: 'node', address, key: sessionKey } })
+  const api = createApi({ ...shared, signer: nodeSigner })
   const journal = memoryJournal()
   const history = memoryHistory()
   const acks = memoryAcks()
   const models = new Map([[modelId, { provider, model: 'test' }]])
   const deps: Omit<DaemonDeps, 'expiresAt'> = {
     address,
-    sessionKey,
+    sessionKey: nodeSigner.key,
     readingKey,
     api,
     iclOrigin: url,

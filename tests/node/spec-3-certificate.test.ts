@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { deriveKeys } from '../../icl/records/icl-keys.ts'
 import { exitCodeOf } from '../../lib/host/explain-error.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { prepareDaemon, type RunningDaemon, startDaemon, startDaemons } from './real-daemon.ts'
@@ -59,6 +60,23 @@ describe('expired or missing | daemon startup check -> valid, re-attests automat
     expect(attestations).toHaveLength(1)
     expect(lines.join('\n')).toMatch(/Attesting with the ICL: .*knows no attestation/)
     expect(await eligible()).toEqual([address])
+  })
+
+  it('when the ICL has another secret, and so another key for its requests', async () => {
+    const { attestations, faults, lines } = await startWith(20 * hour)
+    const inputs: string[] = []
+    faults.icl = ({ headers }) => {
+      inputs.push(headers.get('signature-input') ?? '')
+      return undefined
+    }
+    await icl.clock.advance(30_000)
+    expect(inputs.length).toBeGreaterThan(1)
+    for (const input of inputs) expect(input).toMatch(/^node=.*;alg="hmac-sha256"$/)
+    Object.assign(icl.deps.keys, await deriveKeys(new Uint8Array(32).fill(9)))
+    await icl.clock.advance(60_000)
+    expect(attestations).toHaveLength(1)
+    expect(lines.join('\n')).toMatch(/Attesting with the ICL: The MAC is not by the request key/)
+    expect(lines.at(-1)).toMatch(/Heartbeat|No assignments/)
   })
 })
 

@@ -1,3 +1,7 @@
+import { AttestationRequest } from '../../lib/schemas/attestation.ts'
+import { sealRequestKey } from '../../lib/sealing/request-key.ts'
+import { thumbprintOf } from '../../lib/session-key.ts'
+import { systemRandom } from '../../lib/system.ts'
 import { answerJson, type LocalServer, type Seen, startServer } from '../local-server.ts'
 import { sampleNetwork } from '../sample-network.ts'
 
@@ -36,7 +40,9 @@ export async function startStubIcl(): Promise<LocalServer & { readonly answers: 
       return
     }
     const { status, body } = answerTo(request, answers, server.url, expiresAt())
-    answerJson(response, status, body)
+    const key = status === 200 && request.path === '/internal/attestation/verify'
+    const url = answers.publicUrl ?? server.url
+    answerJson(response, status, key ? { ...Object(body), ...(await keyFor(request, url)) } : body)
   })
   return { ...server, answers }
 }
@@ -57,3 +63,15 @@ function answerTo({ path }: Seen, answers: StubAnswers, url: string, expiresAt: 
 }
 
 const network = (publicUrl: string) => sampleNetwork({ public_url: publicUrl })
+
+/** A request key for the session that attests. */
+async function keyFor({ body }: Seen, origin: string) {
+  const request = AttestationRequest.parse(JSON.parse(body))
+  const thumbprint = await thumbprintOf(request.session_public_key)
+  const { chain_id: chainId } = sampleNetwork()
+  const session = { origin, chainId, address: request.operator_address, thumbprint }
+  const requestKey = new Uint8Array(32)
+  return {
+    request_key: await sealRequestKey(requestKey, request.reading.key, session, systemRandom),
+  }
+}

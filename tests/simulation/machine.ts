@@ -2,9 +2,10 @@ import { z } from 'zod'
 import { createApi } from '../../lib/api.ts'
 import { createGatewayBlobs } from '../../lib/blobs/gateways.ts'
 import type { Clock } from '../../lib/clock.ts'
+import type { NodeSigner } from '../../lib/request-signature.ts'
 import { attest } from '../../node/attestation/attest.ts'
 import { createAttestor } from '../../node/attestation/attestor.ts'
-import { newSessionKey } from '../../node/attestation/session.ts'
+import { newSigner } from '../../node/attestation/session.ts'
 import { type DaemonDeps, runDaemon } from '../../node/daemon.ts'
 import { createIclKeys } from '../../node/icl-keys.ts'
 import type { Journal } from '../../node/journal/journal.ts'
@@ -136,10 +137,10 @@ function startDaemon(place: Place, onDeath: () => void) {
     onDeath()
   }
   const run = async () => {
-    const sessionKey = await newSessionKey(place.own)
+    const signer = await newSigner(place.wallet.address, place.own)
     const readingKey = await readerOf(privateKeyOf(`${ground.seed} ${name}`))
     await runDaemon(
-      depsOf({ ...place, sessionKey, readingKey }, life, () => isAlive, die),
+      depsOf({ ...place, signer, readingKey }, life, () => isAlive, die),
       stop.signal,
     )
   }
@@ -153,12 +154,12 @@ function startDaemon(place: Place, onDeath: () => void) {
 }
 
 function depsOf(
-  place: Place & Pick<DaemonDeps, 'sessionKey' | 'readingKey'>,
+  place: Place & { readonly signer: NodeSigner } & Pick<DaemonDeps, 'readingKey'>,
   life: ReturnType<typeof createLife>,
   isAlive: () => boolean,
   die: () => void,
 ): DaemonDeps {
-  const { ground, habits, name, own, sessionKey, readingKey, apiKey } = place
+  const { ground, habits, name, own, signer, readingKey, apiKey } = place
   const { address, account } = place.wallet
   const clock: Clock = {
     now: () => ground.clock.now() + habits.skewMs,
@@ -181,11 +182,11 @@ function depsOf(
       onTrouble: ground.trouble,
     }),
   )
-  const api = createApi({ ...open, signer: { kind: 'node', address, key: sessionKey } })
+  const api = createApi({ ...open, signer })
   const models = new Map([[modelId, { provider, model: 'test', ...(habits.weighs && { takes }) }]])
   return {
     address,
-    sessionKey,
+    sessionKey: signer.key,
     readingKey,
     api,
     iclOrigin: origin,
@@ -211,10 +212,9 @@ function depsOf(
       const { expiresAt } = await attest({
         api: createApi({ ...open, signer: walletSigner }),
         account,
-        address,
+        signer,
         icl: origin,
         chainId,
-        sessionKey,
         readingKey,
         attestor: createAttestor('mock', { mockKeyHex: Buffer.from(mockKey).toString('hex') }),
         clock,

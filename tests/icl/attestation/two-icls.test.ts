@@ -1,5 +1,6 @@
 import { decodeJwt } from 'jose'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { requestKeyOf } from '../../../icl/records/icl-keys.ts'
 import { createApi } from '../../../lib/api.ts'
 import type { RequestSigner } from '../../../lib/request-signature.ts'
 import { systemRandom } from '../../../lib/system.ts'
@@ -80,15 +81,16 @@ describe('what was made for one ICL is refused by the other', () => {
     const { address } = here.node
     for (const [own, other] of both()) {
       const key = await sessionKeyOf('n1')
-      const asNode: RequestSigner = { kind: 'node', address, key }
-      const poll = (origin: string) =>
-        codeOf(
-          apiAt(own.icl, origin, asNode).getAssignments({
-            params: { address },
-            query: { wait: 0 },
-          }),
-        )
-      expect(await poll(other.origin)).toBe('signature-invalid')
+      const requestKey = await requestKeyOf(own.icl.deps.keys, address, key.thumbprint)
+      for (const given of [undefined, requestKey]) {
+        const asNode: RequestSigner = { kind: 'node', address, key, requestKey: given }
+        const poll = (origin: string) => {
+          const asked = { params: { address }, query: { wait: 0 } }
+          return codeOf(apiAt(own.icl, origin, asNode).getAssignments(asked))
+        }
+        expect(await poll(other.origin)).toBe('signature-invalid')
+        expect(await poll(own.origin)).toBeUndefined()
+      }
       const release = { body: { operator_address: address } }
       const relayed = apiAt(own.icl, other.origin, walletOf('n1').signer)
       expect(await codeOf(relayed.releaseTpm(release))).toBe('signature-invalid')

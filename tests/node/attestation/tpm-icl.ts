@@ -60,10 +60,9 @@ export async function attestBy(
   const attested = await attest({
     api: icl.api(signer),
     account,
-    address,
+    signer: { kind: 'node', address, key: await sessionKeyOf(name) },
     icl: origin,
     chainId: 31_337,
-    sessionKey: await sessionKeyOf(name),
     readingKey: await readerOf(privateKeyOf(name)),
     attestor: createAttestor('tpm', { tpm }),
     clock: systemClock,
