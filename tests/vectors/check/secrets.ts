@@ -5,13 +5,16 @@ import { hmacSha256, toBase64Url, utf8 } from '../../../lib/digest.ts'
 import { parseSignature } from '../../../lib/http-signature.ts'
 import {
   signedHeaders,
+  verifyMac,
   verifyNodeSignature,
   verifyWalletSignature,
 } from '../../../lib/request-signature.ts'
+import { openRequestKey, sealRequestKey } from '../../../lib/sealing/request-key.ts'
 import { joinKey, seal, splitKey, textOf, unseal } from '../../../lib/sealing.ts'
 import { type Session, sessionTypedData, verifySession } from '../../../lib/session-grant.ts'
 import { signingKeyFromSeed } from '../../../lib/session-key.ts'
 import { type Case, check, same } from '../../runtimes/inside/case.ts'
+import { readerOf } from '../../sample-reading.ts'
 import attestation from '../attestation.json' with { type: 'json' }
 import grants from '../grants.json' with { type: 'json' }
 import requests from '../requests.json' with { type: 'json' }
@@ -30,18 +33,22 @@ function received({ kind, method, headers, ...rest }: SignedRequest, elsewhere?:
   const request = { method, url: at, headers: new Headers(Object.entries(headers)), hasBody }
   const parsed = parseSignature(request, kind === 'wallet' ? 'eth' : 'node')
   if (!parsed) throw new Error('there is no signature')
+  const { node, mac } = requests.signers
   const holds =
     kind === 'wallet'
       ? verifyWalletSignature(Address.parse(rest.address), parsed)
-      : verifyNodeSignature(requests.signers.node.publicKey, parsed)
+      : kind === 'mac'
+        ? verifyMac(unhex(mac.requestKey), parsed)
+        : verifyNodeSignature(node.publicKey, parsed)
   return { parsed, holds }
 }
 
 async function signerOf(kind: string) {
-  const { wallet, node } = requests.signers
-  if (kind === 'node') {
+  const { wallet, node, mac } = requests.signers
+  if (kind !== 'wallet') {
     const key = await signingKeyFromSeed(unhex(node.seed))
-    return { kind: 'node', address: Address.parse(node.address), key } as const
+    const requestKey = kind === 'mac' ? unhex(mac.requestKey) : undefined
+    return { kind: 'node', address: Address.parse(node.address), key, requestKey } as const
   }
   const account = privateKeyToAccount(wallet.privateKey as `0x${string}`)
   const address = Address.parse(wallet.address)
@@ -99,6 +106,16 @@ export const secretCases: readonly Case[] = [
     same('the base', new TextDecoder().decode(parsed.base), request.base)
     check(await holds, 'it does not hold')
     check(!(await received(request, 'other.test').holds), 'it holds for another address')
+  }),
+  caseOf('sealed request keys', requests.sealedKeys, async ({ readingWallet, sealed, ...rest }) => {
+    const readingKey = await readerOf(readingWallet as `0x${string}`)
+    const session = { ...rest.session, address: Address.parse(rest.session.address) }
+    const opened = await openRequestKey(sealed, readingKey, session)
+    same('the key', toBase64Url(opened), toBase64Url(unhex(rest.requestKey)))
+    const seed = { bytes: () => unhex(rest.ephemeralSeed) }
+    same('the seal', await sealRequestKey(opened, readingKey.publicKey, session, seed), sealed)
+    const code = await codeOf(openRequestKey(sealed, readingKey, { ...session, chainId: 1 }))
+    same('the error for another session', code, 'request-key-unreadable')
   }),
   caseOf('requests that are signed again', requests.requests, async (request) => {
     const { method, headers, kind } = request

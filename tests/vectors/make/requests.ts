@@ -7,8 +7,10 @@ import {
   signatureLabels,
   signedHeaders,
 } from '../../../lib/request-signature.ts'
+import { sealRequestKey } from '../../../lib/sealing/request-key.ts'
 import { signingKeyFromSeed } from '../../../lib/session-key.ts'
 import { anAddress } from '../../branded.ts'
+import { readerOf } from '../../sample-reading.ts'
 import { fill, hex } from './bytes.ts'
 
 const privateKey = `0x${'11'.repeat(32)}` as const
@@ -21,7 +23,10 @@ const requests = [
   { method: 'POST', url: 'https://icl.test/internal/heartbeat', body: '{"a":"\u00e9"}' },
 ] as const
 
-/** Signed requests of wallets (ERC-8128) and of nodes (RFC 9421 with Ed25519). */
+const requestKey = fill(23)
+const readingWallet = `0x${'51'.repeat(32)}` as const
+
+/** Signed requests of wallets (ERC-8128) and of nodes (RFC 9421 with Ed25519, and with HMAC), and a sealed request key. */
 export async function requestVectors(): Promise<object> {
   const account = privateKeyToAccount(privateKey)
   const key = await signingKeyFromSeed(fill(21))
@@ -32,6 +37,15 @@ export async function requestVectors(): Promise<object> {
     signMessage: ({ raw }) => account.signMessage({ message: { raw } }),
   }
   const node: RequestSigner = { kind: 'node', address: anAddress(`0x${'a1'.repeat(20)}`), key }
+  const withMac: RequestSigner = { ...node, requestKey }
+  const session = {
+    origin: 'https://icl.test',
+    chainId: 31_337,
+    address: node.address,
+    thumbprint: key.thumbprint,
+  }
+  const { publicKey: readingKey } = await readerOf(readingWallet)
+  const ephemeral = { bytes: () => fill(24) }
   const vector = async (signer: RequestSigner, request: (typeof requests)[number]) => {
     const { method, url } = request
     const body = 'body' in request ? utf8(request.body) : undefined
@@ -42,22 +56,33 @@ export async function requestVectors(): Promise<object> {
     const parsed = parseSignature(signable, signatureLabels[signer.kind])
     if (!parsed) throw new Error('the signature is not there')
     return {
-      ...{ kind: signer.kind, address: signer.address, ...request },
+      ...{ kind: signer === withMac ? 'mac' : signer.kind, address: signer.address, ...request },
       headers: Object.fromEntries(headers),
       base: new TextDecoder().decode(parsed.base),
     }
   }
   return {
     about:
-      '`base` is what is signed (RFC 9421). Signatures of both kinds are deterministic. A signature must not hold when method, authority, path, query or digest is another.',
+      '`base` is what is signed (RFC 9421). Signatures of all kinds are deterministic (`mac`: a node with its request key). `sealedKeys` has that key as the ICL seals it. A signature must not hold when method, authority, path, query or digest is another.',
     signers: {
       wallet: { privateKey, address: wallet.address, chainId: 31_337, nonce: hex(nonce) },
       node: { seed: hex(fill(21)), address: node.address, publicKey: key.publicKey },
+      mac: { requestKey: hex(requestKey) },
     },
+    sealedKeys: [
+      {
+        readingWallet,
+        ephemeralSeed: hex(ephemeral.bytes()),
+        session,
+        requestKey: hex(requestKey),
+        sealed: await sealRequestKey(requestKey, readingKey, session, ephemeral),
+      },
+    ],
     created,
     requests: [
       ...(await Promise.all(requests.map((request) => vector(wallet, request)))),
       ...(await Promise.all(requests.map((request) => vector(node, request)))),
+      ...(await Promise.all(requests.map((request) => vector(withMac, request)))),
     ],
   }
 }
