@@ -11,6 +11,7 @@ import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { memberStates, passedMembers, readingGrants } from '../pool/load-pool.ts'
 import { signStatement } from '../records/icl-keys.ts'
+import { noteSigned } from '../records/own-lists.ts'
 import { quotaOfTerms } from '../rules/agreed.ts'
 import type { Demand } from '../rules/eligibility.ts'
 import { checkAdmitted } from './admit-client.ts'
@@ -114,7 +115,9 @@ async function drawInTurn(
     coordinator: deps.chain.coordinator,
     at,
   }
-  return { ...(await signStatement(deps.keys, body)), reading: [...reading] }
+  const list = await signStatement(deps.keys, body)
+  await noteSigned(list)
+  return { ...list, reading: [...reading] }
 }
 
 /**

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { deriveKeys } from '../../icl/records/icl-keys.ts'
+import { deriveKeys, signStatement } from '../../icl/records/icl-keys.ts'
 import type { JsonWebKeySet } from '../../lib/schemas/network.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import { statementBytes } from '../../lib/statements.ts'
@@ -100,6 +100,15 @@ describe('a submission', () => {
     expect(await tried({ until })).toBe('list-refused')
     const fresh = await key.api.drawList({ body: key.request })
     expect(await tried({ until, list: fresh })).toBeUndefined()
+  })
+
+  it('may bring a list that another process of the ICL signed', async () => {
+    const { a } = await world(3)
+    const key = await listedKey(a)
+    const { body } = submissionOf(a, key)
+    const { at } = body.list.body
+    const list = await signStatement(a.deps.keys, { ...body.list.body, at: at - 1 })
+    expect(await codeOf(key.api.submitJob({ body: { ...body, list } }))).toBeUndefined()
   })
 
   it('may bring a list that an earlier key of the ICL signed, as long as that is published', async () => {
