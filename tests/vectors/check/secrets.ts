@@ -9,12 +9,12 @@ import {
   verifyNodeSignature,
   verifyWalletSignature,
 } from '../../../lib/request-signature.ts'
+import { readingKeyOf } from '../../../lib/sealing/reading-key.ts'
 import { openRequestKey, sealRequestKey } from '../../../lib/sealing/request-key.ts'
 import { joinKey, seal, splitKey, textOf, unseal } from '../../../lib/sealing.ts'
 import { type Session, sessionTypedData, verifySession } from '../../../lib/session-grant.ts'
 import { signingKeyFromSeed } from '../../../lib/session-key.ts'
 import { type Case, check, same } from '../../runtimes/inside/case.ts'
-import { readerOf } from '../../sample-reading.ts'
 import attestation from '../attestation.json' with { type: 'json' }
 import grants from '../grants.json' with { type: 'json' }
 import requests from '../requests.json' with { type: 'json' }
@@ -108,7 +108,7 @@ export const secretCases: readonly Case[] = [
     check(!(await received(request, 'other.test').holds), 'it holds for another address')
   }),
   caseOf('sealed request keys', requests.sealedKeys, async ({ readingWallet, sealed, ...rest }) => {
-    const readingKey = await readerOf(readingWallet as `0x${string}`)
+    const readingKey = await readingKeyOf(unhex(readingWallet))
     const session = { ...rest.session, address: Address.parse(rest.session.address) }
     const opened = await openRequestKey(sealed, readingKey, session)
     same('the key', toBase64Url(opened), toBase64Url(unhex(rest.requestKey)))
