@@ -211,9 +211,6 @@ async function checkByRun(
     if (await verifyMac(requestKey, parsed)) return
     throw invalid('The MAC is not by the request key of this session. Attest again for its key')
   }
-  if (parsed.alg !== undefined && parsed.alg !== 'ed25519') {
-    throw invalid(`A node signs with alg ${macAlgorithm}, or with ed25519`)
-  }
   if (await verifyNodeSignature(session.key, parsed)) return
   throw invalid('The session key did not sign this request')
 }
