@@ -10,8 +10,7 @@ import { termsHash } from '../../lib/terms.ts'
 import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { memberStates, passedMembers, readingGrants } from '../pool/load-pool.ts'
-import { signStatement } from '../records/icl-keys.ts'
-import { noteSigned } from '../records/own-lists.ts'
+import { signList } from '../records/own-lists.ts'
 import { quotaOfTerms } from '../rules/agreed.ts'
 import type { Demand } from '../rules/eligibility.ts'
 import { checkAdmitted } from './admit-client.ts'
@@ -115,9 +114,7 @@ async function drawInTurn(
     coordinator: deps.chain.coordinator,
     at,
   }
-  const list = await signStatement(deps.keys, body)
-  await noteSigned(list)
-  return { ...list, reading: [...reading] }
+  return { ...(await signList(deps.keys, body)), reading: [...reading] }
 }
 
 /**
