@@ -40,7 +40,12 @@ export function createApp(given: Dependencies, authenticate = bySignature) {
   }
   serveFrontPage(app, deps, throttle, within)
   // Mounted later, with handlers of its own.
-  app.use('/playground/*', (c, next) => within(c, () => next().then(() => c.res)))
+  app.use('/playground/*', async (c, next) => {
+    const response = await within(c, () => next().then(() => c.res))
+    // Hono would add the headers of the response before to another one.
+    c.res = undefined
+    c.res = response
+  })
   answerProblems(app, throttle, within, fail)
   const answer = app.fetch
   app.fetch = (...request) => {

@@ -18,7 +18,7 @@ export const requestBudgetMs = 8_000
 const leastMs = 1_000
 const firstPauseMs = 500
 
-/** The dependencies for one request. */
+/** The dependencies for one request. Most are inherited: a spread would leave them out. */
 export type RequestDependencies = Dependencies & {
   /** From now on, calls to the chain and the blob store share the budget. Each call gets at least 1 s. */
   begin(holdMs: number): void

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createApp } from '../../icl/app.ts'
+import { unavailable } from '../../icl/records/unavailable.ts'
 import {
   type BuiltPlayground,
   playgroundPolicy,
@@ -8,6 +9,8 @@ import {
   servePlayground,
 } from '../../icl/start/playground.ts'
 import { parseSettings } from '../../icl/start/settings.ts'
+import { lastingAtOnce } from '../../icl/store/store.ts'
+import { maxUrlBytes } from '../../lib/endpoints.ts'
 import { createTestIcl, type TestIcl } from './test-icl.ts'
 
 const bytes = (text: string) => new TextEncoder().encode(text)
@@ -58,6 +61,20 @@ beforeAll(async () => {
 afterAll(() => icl.stop())
 
 describe('the playground as the ICL serves it', () => {
+  it('is a whole problem, too, when saves were lost or the address is too long', async () => {
+    const lost = { ...lastingAtOnce, barrier: () => () => Promise.reject(unavailable('lost', 1)) }
+    const app = createApp({ ...icl.deps, store: { ...icl.deps.store, commits: lost } })
+    app.route('/playground', servePlayground(icl.deps, playground))
+    const refused = await app.fetch(new Request('https://icl.test/playground'))
+    expect([refused.status, (await refused.json()) as object]).toMatchObject([
+      503,
+      { code: 'unavailable' },
+    ])
+    expect(refused.headers.get('content-security-policy')).toBeNull()
+    const long = await get(`/playground/${'a'.repeat(maxUrlBytes)}`)
+    expect([long.status, long.headers.get('x-request-id')]).toEqual([414, expect.any(String)])
+  })
+
   it('is a page with a policy of its own, and parts that browsers keep for good', async () => {
     const page = await get('/playground')
     expect(page.status).toBe(200)
