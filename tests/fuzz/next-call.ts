@@ -22,7 +22,7 @@ const weights: Readonly<Record<string, number>> = {
   postVerdict: 8,
   abortAssignment: 0.6,
   abortTurn: 2,
-  cancelJob: 0.4,
+  cancelJob: 1,
   getChallenge: 1,
   enrollTpm: 1,
   verifyAttestation: 1,

@@ -53,6 +53,9 @@ const damaged = (token: string): string => (token.startsWith('A') ? 'B' : 'A') +
 
 /** The same caller by name, with a key that is not its own. */
 async function withWrongKey(signer: RequestSigner): Promise<RequestSigner> {
+  if (signer.kind === 'node' && signer.requestKey) {
+    return { ...signer, requestKey: new Uint8Array(32).fill(77) }
+  }
   if (signer.kind === 'node') {
     return { ...signer, key: await signingKeyFromSeed(new Uint8Array(32).fill(77)) }
   }
