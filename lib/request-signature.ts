@@ -29,6 +29,9 @@ export type RequestSigner = WalletSigner | NodeSigner
 /** The labels of the two kinds of signatures in the headers. */
 export const signatureLabels = { wallet: 'eth', node: 'node' } as const
 
+/** The `alg` of a signature by a session key, which need not name it. */
+export const signatureAlgorithm = 'ed25519'
+
 /** The `alg` of a MAC by a session's request key. */
 export const macAlgorithm = 'hmac-sha256'
 

@@ -14,6 +14,7 @@ import {
   macAlgorithm,
   parseNodeKeyId,
   parseWalletKeyId,
+  signatureAlgorithm,
   signatureLabels,
   verifyMac,
   verifyNodeSignature,
@@ -210,6 +211,9 @@ async function checkByRun(
     const requestKey = await requestKeyOf(keys, address, thumbprint)
     if (await verifyMac(requestKey, parsed)) return
     throw invalid('The MAC is not by the request key of this session. Attest again for its key')
+  }
+  if (parsed.alg !== undefined && parsed.alg !== signatureAlgorithm) {
+    throw invalid(`alg is neither ${macAlgorithm} nor ${signatureAlgorithm}`)
   }
   if (await verifyNodeSignature(session.key, parsed)) return
   throw invalid('The session key did not sign this request')

@@ -88,6 +88,7 @@ describe('a submission', () => {
       { list: forged },
       { list: reversed },
       { list: other.list },
+      { list: { ...list, signature: other.list.signature } },
       { list: stranger.list },
       { model_id: 'openai:other' },
     ]) {

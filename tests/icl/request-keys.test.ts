@@ -3,8 +3,9 @@ import { describe, expect, it, vi } from 'vitest'
 import { banNode, revokeCertificate } from '../../icl/records/bans.ts'
 import { deriveKeys, requestKeyOf } from '../../icl/records/icl-keys.ts'
 import { activationMs, createKeyring, rotateKeys } from '../../icl/records/keyring.ts'
-import { fromBase64Url } from '../../lib/digest.ts'
-import type { NodeSigner } from '../../lib/request-signature.ts'
+import { fromBase64Url, hmacSha256 } from '../../lib/digest.ts'
+import { signatureInput } from '../../lib/http-signature.ts'
+import { type NodeSigner, nodeKeyId } from '../../lib/request-signature.ts'
 import { codeOf } from '../code-of.ts'
 import { freshIcl, icl } from './fresh-icl.ts'
 import { useReplicas } from './replica-set.ts'
@@ -15,6 +16,7 @@ import {
   joinNode,
   joinNodes,
   openedKey,
+  origin,
   sessionKeyOf,
   type TestIcl,
   type TestNode,
@@ -48,6 +50,31 @@ describe('a MAC', () => {
       { address, key },
     ]
     for (const change of wrong) expect(await poll(node, change)).toBe('signature-invalid')
+  })
+
+  it('counts under its own algorithm alone, and a signature under none or ed25519', async () => {
+    const { signer } = await joinNode(icl, 'n1')
+    const url = new URL(`/internal/assignments/${signer.address}?wait=0`, origin)
+    const tried = async (
+      alg: string | undefined,
+      signs: (base: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>,
+    ) => {
+      const created = Math.floor(icl.clock.now() / 1000)
+      const signable = { method: 'GET', url, headers: new Headers(), hasBody: false }
+      const of = { created, keyid: nodeKeyId(signer), ...(alg && { alg }) }
+      const { input, base } = signatureInput(signable, of)
+      const signature = `node=:${Buffer.from(await signs(base)).toString('base64')}:`
+      const headers = { 'signature-input': `node=${input}`, signature }
+      return (await icl.fetch(new Request(url, { headers }))).status
+    }
+    const mac = (base: Uint8Array<ArrayBuffer>) =>
+      hmacSha256(signer.requestKey ?? new Uint8Array(32), base)
+    const sign = async (base: Uint8Array<ArrayBuffer>) => fromBase64Url(await signer.key.sign(base))
+    expect(await tried('hmac-sha256', mac)).toBe(200)
+    expect(await tried('ed25519', sign)).toBe(200)
+    expect(await tried(undefined, sign)).toBe(200)
+    for (const alg of [undefined, 'ed25519', 'HMAC-SHA256']) expect(await tried(alg, mac)).toBe(401)
+    for (const alg of ['hmac-sha256', 'rsa-v1_5-sha256']) expect(await tried(alg, sign)).toBe(401)
   })
 
   it('of a session is not one of the next session', async () => {
