@@ -29,7 +29,7 @@ const tiersPatienceMs = 5_000
 
 /** All dependencies of the daemon, so that it runs whole on a virtual clock. */
 export type DaemonDeps = Omit<JobDeps, 'api' | 'chain' | 'outputKeys'> & {
-  /** The client of the ICL, which signs with the session key. */
+  /** The client of the ICL, whose requests bear a MAC by the session's request key. */
   readonly api: NodeApi
   readonly chain: NodeChain
   /** The models for which it takes new jobs. */

@@ -47,7 +47,8 @@ const securitySchemes = {
     type: 'apiKey',
     in: 'header',
     name: 'Signature',
-    description: 'RFC 9421 HTTP Message Signature by an attested Ed25519 session key, label "node"',
+    description:
+      'RFC 9421 HTTP Message Signature by the request key (hmac-sha256) or the attested Ed25519 key of a session, label "node"',
   },
   metricsToken: {
     type: 'http',
