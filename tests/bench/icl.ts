@@ -1,4 +1,3 @@
-import { generateKeyPairSync, sign, verify } from 'node:crypto'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,7 +10,6 @@ import { type ScenarioName, scenarioNames } from './icl-scenarios.ts'
 import type { ServerOptions } from './server/options.ts'
 import { createRoster, entriesOf } from './server/roster.ts'
 import { type ServerProcess, startServer } from './server/server-process.ts'
-import { median } from './table.ts'
 
 const goalMicros = 90
 const memory = 'memory:'
@@ -137,20 +135,6 @@ function runtimeRows(runtimes: ReadonlyMap<IclRuntime, Results>): string[][] {
   return [...(tables[0]?.slice(0, 1) ?? []), ...tables.flatMap(([, ...rows]) => rows)]
 }
 
-/** Microseconds of an Ed25519 check by the host, warm: the median of ten rounds. */
-function measureEd25519(): number {
-  const { privateKey, publicKey } = generateKeyPairSync('ed25519')
-  const signed = new Uint8Array(300)
-  const signature = sign(null, signed, privateKey)
-  const checks = 1_000
-  const found = Array.from({ length: 10 }, () => {
-    const startedAt = process.cpuUsage()
-    for (let count = 0; count < checks; count++) verify(null, signed, publicKey, signature)
-    return process.cpuUsage(startedAt).user / checks
-  })
-  return median(found)
-}
-
 async function run(form: Form, say: (progress: string) => void): Promise<Findings> {
   const plan = planOf(form)
   const skipped: string[] = [
@@ -174,13 +158,12 @@ async function run(form: Form, say: (progress: string) => void): Promise<Finding
     ] as const
     runtimes.set(runtime, await compare(runtime, wanted, ['heartbeat', 'mixed'], roster, plan))
   }
-  return findingsOf(stores, runtimes, measureEd25519(), skipped)
+  return findingsOf(stores, runtimes, skipped)
 }
 
 function findingsOf(
   stores: Results,
   runtimes: ReadonlyMap<IclRuntime, Results>,
-  ed25519Micros: number,
   skipped: readonly string[],
 ): Findings {
   const figures: Record<string, number> = {}
@@ -212,12 +195,12 @@ function findingsOf(
         : [{ title: 'On other runtimes, in memory', rows: runtimeRows(runtimes) }]),
     ],
     figures,
-    goals: authenticationGoals(stores, ed25519Micros),
+    goals: authenticationGoals(stores),
     skipped,
   }
 }
 
-/** What a node's signature and the look-up of the node add to one kind of request, in microseconds of processor time. */
+/** What a node's MAC and the look-up of the node add to one kind of request, in microseconds of processor time. */
 const addedMicros = (results: Results, scenario: ScenarioName, store: string): number => {
   const found = results.get(scenario)
   const of = (kind: string) => found?.get(`${kind} ${store}`)?.cpuMicros ?? Number.NaN
@@ -225,14 +208,13 @@ const addedMicros = (results: Results, scenario: ScenarioName, store: string): n
 }
 
 /** A goal for each store that was measured with authentication on and off: the worst of the kinds of requests counts. */
-const authenticationGoals = (stores: Results, ed25519Micros: number): Findings['goals'] =>
+const authenticationGoals = (stores: Results): Findings['goals'] =>
   storesWithBoth(stores).map((store) => ({
-    what: `processor time that a node's signature and look-up add to a request, ${store}, icl less open, the worst of heartbeat, poll and claim`,
+    what: `processor time that a node's MAC and look-up add to a request, ${store}, icl less open, the worst of heartbeat, poll and claim`,
     found: Math.max(...unmixed.map((name) => addedMicros(stores, name, store))),
     unit: 'us',
     limit: goalMicros,
     better: 'lower' as const,
-    heldBackBy: `the fastest Ed25519 check of this host takes ${ed25519Micros.toFixed(0)} us of it`,
   }))
 
 const storesWithBoth = (stores: Results): readonly string[] =>
