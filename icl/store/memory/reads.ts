@@ -1,7 +1,7 @@
 import type { JobPhase } from '../../../lib/schemas/jobs.ts'
+import { byTime } from '../../async/due-list.ts'
 import { countSlots, type JobIndex } from '../job-index.ts'
 import { type Position, type Store, type StoreStats, sizeOf } from '../store.ts'
-import { byTime } from './due-list.ts'
 import { keysWith, type MemoryState } from './state.ts'
 
 /** Every read of the store. */

@@ -1,10 +1,10 @@
 import type { Address, JobId } from '../../../lib/codecs.ts'
 import type { ReputationEvent } from '../../../lib/reputation.ts'
+import { byTime, createDueList } from '../../async/due-list.ts'
 import { isSettled, type Job } from '../../rules/job.ts'
 import { decodeDocument, encodeDocument } from '../encoding.ts'
 import { indexOfJob, type JobIndex, offeredIn } from '../job-index.ts'
 import { idOf, type JobChange, type StoreRecord } from '../store.ts'
-import { byTime, createDueList } from './due-list.ts'
 
 type RecordsOf<Kind extends StoreRecord['kind']> = Map<string, Extract<StoreRecord, { kind: Kind }>>
 

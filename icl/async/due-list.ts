@@ -1,8 +1,8 @@
-import type { JobId } from '../../../lib/codecs.ts'
-import { firstIndex } from '../../../lib/first-index.ts'
-import type { Position } from '../store.ts'
+import type { JobId } from '../../lib/codecs.ts'
+import { firstIndex } from '../../lib/first-index.ts'
 
-type Due = { readonly at: number; readonly id: JobId }
+type Position = { readonly at: number; readonly id: string }
+type Due = Position & { readonly id: JobId }
 
 /** Orders by time, then by id. */
 export const byTime = (a: Position, b: Position): number =>
