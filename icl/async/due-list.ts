@@ -26,10 +26,11 @@ export function createDueList() {
         list.splice(placeOf({ at, id }), 0, { at, id })
       }
     },
-    /** Returns the jobs that are due, the longest overdue first. */
-    until: (now: number, limit: number): JobId[] => {
+    /** Returns the jobs that are due, but not before `from`, the longest overdue first. */
+    until: (now: number, limit: number, from = 0): JobId[] => {
+      const start = firstIndex(list.length, (index) => (list[index] as Due).at >= from)
       const end = firstIndex(list.length, (index) => (list[index] as Due).at > now)
-      return list.slice(0, Math.min(end, limit)).map(({ id }) => id)
+      return list.slice(start, Math.min(end, start + limit)).map(({ id }) => id)
     },
   }
 }

@@ -1,4 +1,3 @@
-import type { MonotonicMs } from '../../lib/clock.ts'
 import type { Hash32, JobId } from '../../lib/codecs.ts'
 import { errorMessage } from '../../lib/error-message.ts'
 import { SvcError } from '../../lib/svc-error.ts'
@@ -21,19 +20,13 @@ export function createCommits(deps: Dependencies) {
   const waiting = new Map<JobId, WaitingResult>()
   let atOnce = mostAtOnce
   return {
-    /** Makes a job's result wait for the next transaction, if there is room. For a waiting result only updates `lookedAt`. */
-    add: (
-      id: JobId,
-      { effectId, others, lookedAt }: Pick<WaitingResult, 'effectId' | 'others' | 'lookedAt'>,
-    ) => {
-      const known = waiting.get(id)
-      if (known) known.lookedAt = lookedAt
-      else if (waiting.size < maxWaiting) {
-        waiting.set(id, { effectId, others, lookedAt, done: [], isNoted: false })
-      }
+    /** Makes a job's result wait for the next transaction, if there is room and it does not wait already. */
+    add: (id: JobId, { effectId, others }: Pick<WaitingResult, 'effectId' | 'others'>) => {
+      if (waiting.has(id) || waiting.size >= maxWaiting) return
+      waiting.set(id, { effectId, others, done: [], isNoted: false })
     },
-    /** When a job with a waiting result was looked at last. */
-    lookedAt: (id: JobId) => waiting.get(id)?.lookedAt,
+    /** Whether a job has a result that waits. */
+    has: (id: JobId) => waiting.has(id),
     /** Takes finished effects of a job, to record them with its result. Returns false when no result waits. */
     noteLater: (id: JobId, effectIds: readonly number[]) => {
       const result = waiting.get(id)
@@ -75,8 +68,6 @@ export type WaitingResult = {
   readonly done: number[]
   /** True once it is recorded; other effects are recorded by themselves then. */
   isNoted: boolean
-  /** When its job was looked at for other due effects. */
-  lookedAt: MonotonicMs
 }
 
 type Due = { readonly job: Job; readonly waiting: WaitingResult }

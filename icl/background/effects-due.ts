@@ -12,13 +12,14 @@
  *   of its job.
  * - Work begins only in a term of the lease. The term's signal aborts when the lease is lost, and no result is recorded after
  *   that.
- * - Effects that run, fail or wait for the chain stay due in the store. The look asks for that many more, so that they do not
- *   hide the others, as long as at most 5,000 jobs wait for the chain.
+ * - Effects that run, fail or wait for the chain stay due in the store. A look lists only what has become due since the one
+ *   before, and all every 5 s, or at once after a list that was cut. That one asks for more than is held, so that what is held does
+ *   not hide the others, as long as at most 5,000 jobs wait for the chain.
  * - Results that are not recorded yet are forgotten with the term, because the saves of a term may be lost with it.
  * - The first look of a term, and the one after the clock was set back, is at the effects that wait, too, of up to 5,000 jobs:
  *   some may have been put off by a clock that was ahead (`isDue`). It comes at most every 10 s, and again while it finds some.
- * - A job with an effect that waits for the chain is looked at again after 5 s, because others of its effects may be due: the
- *   longest unseen first, and 64 in a look, so that many do not stay in step after a pause.
+ * - A job with an effect that waits for the chain is looked at again once another of its effects is due. It is also looked at
+ *   after 5 s, or as late as one job in 15 ms allows, because it may have new ones.
  *
  * Failure cases: a replica that dies leaves its effects due, and the next holder of the lease starts them. A replica that was
  * frozen may repeat the work of its successor: contracts skip what they have, and scores have fixed ids. An effect that fails
@@ -26,6 +27,7 @@
  */
 import { elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import type { JobId } from '../../lib/codecs.ts'
+import { createDueList } from '../async/due-list.ts'
 import { createKeyedMutex } from '../async/mutex.ts'
 import { createWork } from '../async/work.ts'
 import type { Dependencies } from '../dependencies.ts'
@@ -43,6 +45,9 @@ const maxPutOff = 5_000
 const maxWaiting = 5_000
 const wideLookMs = 10_000
 const lookAgainMs = 5_000
+const lookAgainEachMs = 15
+/** How long after its time an effect may appear in the store: saves take time, and clocks of replicas differ. */
+const lateMs = 2_000
 
 const nameOf = (id: JobId, ...effectIds: readonly number[]): string =>
   `effect ${effectIds.join(', ')} of ${id}`
@@ -51,33 +56,42 @@ const nameOf = (id: JobId, ...effectIds: readonly number[]): string =>
 const asksChain = ({ phase }: Job, { effect: { type } }: PendingEffect): boolean =>
   (type === 'ensure-access' && !isSettled(phase)) || type === 'slash-node'
 
-/** All jobs that no look has seen, and some of those that wait. */
-function toLookAt(due: readonly JobId[], unseenMs: (id: JobId) => number): readonly JobId[] {
-  const isNew = (id: JobId) => unseenMs(id) === Number.POSITIVE_INFINITY
-  const again = due.filter((id) => !isNew(id) && unseenMs(id) >= lookAgainMs)
-  const byUnseen = again.toSorted((one, other) => unseenMs(other) - unseenMs(one))
-  return [...due.filter(isNew), ...byUnseen.slice(0, batchSize)]
-}
-
 /** Finds jobs with due effects and, now and then, those whose effects a clock that was ahead may have put off. */
 function createLooks({ store, clock }: Dependencies) {
   let mayBeHeldUp = true
+  let mustSeeAll = true
   let lastLookAt = 0
   let lookedWideAt: MonotonicMs | undefined
+  let sawAllAt: MonotonicMs | undefined
   return {
     /** Makes one of the next looks a wide one. */
     want: () => {
       mayBeHeldUp = true
     },
+    /** Forgets what the looks so far have seen. */
+    restart: () => {
+      mayBeHeldUp = true
+      mustSeeAll = true
+    },
+    /** Returns the jobs that may have become due since the last call, and at times others that are due. */
     listDue: async (now: number, limit: number): Promise<readonly JobId[]> => {
-      mayBeHeldUp ||= now < lastLookAt
+      if (now < lastLookAt) {
+        mayBeHeldUp = true
+        mustSeeAll = true
+      }
+      if (mayBeHeldUp && elapsedSince(clock, lookedWideAt) >= wideLookMs) {
+        const all = await store.listDue('effect', Number.MAX_SAFE_INTEGER, maxWaiting)
+        mayBeHeldUp = false
+        lookedWideAt = clock.monotonic()
+        return all
+      }
+      const isOfAll = mustSeeAll || elapsedSince(clock, sawAllAt) >= lookAgainMs
+      const from = isOfAll ? 0 : lastLookAt - lateMs
+      const due = await store.listDue('effect', now, limit, from)
       lastLookAt = now
-      if (!mayBeHeldUp || elapsedSince(clock, lookedWideAt) < wideLookMs)
-        return await store.listDue('effect', now, limit)
-      const all = await store.listDue('effect', Number.MAX_SAFE_INTEGER, maxWaiting)
-      mayBeHeldUp = false
-      lookedWideAt = clock.monotonic()
-      return all
+      mustSeeAll = due.length >= limit
+      if (isOfAll) sawAllAt = clock.monotonic()
+      return due
     },
     find: async (id: JobId): Promise<Job | undefined> => {
       try {
@@ -86,6 +100,48 @@ function createLooks({ store, clock }: Dependencies) {
         mayBeHeldUp = true
         throw error
       }
+    },
+  }
+}
+
+/** The jobs with effects that wait for the chain, and when to look at them again. `room` says how many more may ask the chain. */
+function createWaiting(
+  { clock }: Dependencies,
+  commits: ReturnType<typeof createCommits>,
+  room: () => number,
+) {
+  // The jobs with effects that wait until fewer ask the chain, in the order in which they came.
+  const putOff = new Set<JobId>()
+  const since = clock.monotonic()
+  let again = createDueList()
+  const size = () => commits.size + putOff.size
+  const has = (id: JobId): boolean => commits.has(id) || putOff.has(id)
+  return {
+    has,
+    get size() {
+      return size()
+    },
+    /** Notes what a look found: whether the job has effects that are put off, and when another of its effects is due. */
+    note: (id: JobId, isPutOff: boolean, nextMs: number) => {
+      if (!isPutOff) putOff.delete(id)
+      else if (putOff.size < maxPutOff) putOff.add(id)
+      const waitMs = Math.min(nextMs, Math.max(lookAgainMs, size() * lookAgainEachMs))
+      again.set(id, has(id) ? elapsedSince(clock, since) + waitMs : undefined)
+    },
+    /** Takes the jobs to look at again now. */
+    take: (): readonly JobId[] => {
+      const now = elapsedSince(clock, since)
+      const ended = again.until(now, batchSize)
+      // A job that cannot be read now is looked at later.
+      for (const id of ended) again.set(id, has(id) ? now + lookAgainMs : undefined)
+      const free = putOff.size > 0 ? [...putOff].slice(0, Math.max(0, room())) : []
+      const ids = [...free, ...ended.filter(has)]
+      for (const id of free) putOff.delete(id)
+      return ids
+    },
+    clear: () => {
+      putOff.clear()
+      again = createDueList()
     },
   }
 }
@@ -99,21 +155,23 @@ export function createEffects(deps: Dependencies, leadership: Leadership) {
   const notices = createNotices(deps)
   const offers = createKeyedMutex()
   const underWay = new Set<string>()
-  // The jobs with effects that wait until fewer ask the chain, in the order in which they came, and when each was looked at.
-  const putOff = new Map<JobId, MonotonicMs>()
+  const waiting = createWaiting(deps, commits, () => maxUnderWay - chainWork.size)
   let lastTerm: AbortSignal | undefined
   const outboxes = createLooks(deps)
 
   const startJob = async (id: JobId, now: number, term: AbortSignal) => {
     const job = await outboxes.find(id)
-    if (!job) return void putOff.delete(id)
-    const lookedAt = deps.clock.monotonic()
+    if (!job) return waiting.note(id, false, 0)
+    let nextMs = Number.POSITIVE_INFINITY
     const together: PendingEffect[] = []
     let result: number | undefined
     let isPutOff = false
     for (const pending of job.outbox) {
       const { id: effectId, effect } = pending
-      if (!isDue(job, pending, now)) continue
+      if (!isDue(job, pending, now)) {
+        nextMs = Math.min(nextMs, pending.dueAt - now)
+        continue
+      }
       // Until its result is saved, no look at what is due shows it.
       if (pending.dueAt > now) outboxes.want()
       if (commits.isDone(id, effectId) || underWay.has(nameOf(id, effectId))) continue
@@ -122,10 +180,9 @@ export function createEffects(deps: Dependencies, leadership: Leadership) {
       else if (asksChain(job, pending) && chainWork.size >= maxUnderWay) isPutOff = true
       else together.push(pending)
     }
-    if (!isPutOff) putOff.delete(id)
-    else if (putOff.has(id) || putOff.size < maxPutOff) putOff.set(id, lookedAt)
     const others = together.length === 0 ? Promise.resolve() : deliver(job, together, term)
-    if (result !== undefined) commits.add(id, { effectId: result, others, lookedAt })
+    if (result !== undefined) commits.add(id, { effectId: result, others })
+    waiting.note(id, isPutOff, nextMs)
   }
   const deliver = (job: Job, together: readonly PendingEffect[], term: AbortSignal) => {
     const { id } = job
@@ -146,31 +203,25 @@ export function createEffects(deps: Dependencies, leadership: Leadership) {
       }
     })
   }
-  const unseenMs = (id: JobId): number =>
-    elapsedSince(deps.clock, commits.lookedAt(id) ?? putOff.get(id))
-
   return {
     /** Starts the effects that are due and do not run yet. */
     startDue: async () => {
       const term = leadership.term()
       if (term !== lastTerm) {
         commits.clear()
-        putOff.clear()
+        waiting.clear()
         lastTerm = term
-        outboxes.want()
+        outboxes.restart()
       }
       if (!term || work.size >= maxUnderWay) return
-      const room = Math.max(0, maxUnderWay - chainWork.size)
-      for (const id of [...putOff.keys()].slice(0, room)) putOff.delete(id)
       const now = deps.clock.now()
       const started = [work, chainWork].reduce((sum, { size, failed }) => sum + size + failed, 0)
-      const held = commits.size + putOff.size + looks.failed + notices.size
+      const held = waiting.size + looks.failed + notices.size
       const due = await outboxes.listDue(now, batchSize + started + held)
+      const ids = new Set([...due.filter((id) => !waiting.has(id)), ...waiting.take()])
       // A job that cannot be read must not hold up the others.
       await Promise.all(
-        toLookAt(due, unseenMs).map((id) =>
-          looks.start(`effects of ${id}`, () => startJob(id, now, term)),
-        ),
+        [...ids].map((id) => looks.start(`effects of ${id}`, () => startJob(id, now, term))),
       )
       commits.start(term)
     },

@@ -244,8 +244,16 @@ export interface Store {
   saveAll(writes: readonly Write[]): Promise<Write | undefined>
 
   findJob(id: JobId): Promise<Versioned<Job> | undefined>
-  /** Unsettled jobs whose `tickAt` has come at `now`, or jobs with an effect due at `now`, the longest overdue first. */
-  listDue(what: 'tick' | 'effect', now: number, limit: number): Promise<readonly JobId[]>
+  /**
+   * Unsettled jobs whose `tickAt` has come at `now`, or jobs with an effect due at `now`, the longest overdue first, without those that
+   * were due before `from`.
+   */
+  listDue(
+    what: 'tick' | 'effect',
+    now: number,
+    limit: number,
+    from?: number,
+  ): Promise<readonly JobId[]>
   /** Unsettled jobs in which a node occupies a slot (offered or claimed). */
   listJobsOfNode(node: Address): Promise<readonly Job[]>
   /** How many slots of each node are occupied, over all unsettled jobs. */

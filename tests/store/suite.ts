@@ -99,6 +99,7 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
         expect(digits(await store.listDue('tick', 4, 9))).toBe('')
         expect(digits(await store.listDue('tick', 10, 9))).toBe('21')
         expect(digits(await store.listDue('tick', 10, 1))).toBe('2')
+        expect(digits(await store.listDue('tick', 10, 9, 6))).toBe('1')
       })
 
       it('are due by their first effect, also when they have settled', async () => {
@@ -108,6 +109,8 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
         expect(digits(await store.listDue('effect', 4, 9))).toBe('')
         expect(digits(await store.listDue('effect', 10, 9))).toBe('21')
         expect(digits(await store.listDue('effect', 10, 1))).toBe('2')
+        expect(digits(await store.listDue('effect', 10, 9, 5))).toBe('21')
+        expect(digits(await store.listDue('effect', 10, 9, 6))).toBe('1')
         expect(digits(await store.listDue('effect', Number.MAX_SAFE_INTEGER, 1_000_000))).toBe('21')
         expect(await store.stats()).toEqual(
           expect.objectContaining({ effects: 3, oldestEffectDueAt: 5 }),

@@ -17,7 +17,7 @@ function jobReads({ records, indexes, due, unsettled, occupied, changes }: Memor
       const found = records.job.get(id)
       return found && { document: found.job, version: found.version }
     },
-    listDue: async (what, now, limit) => due[what].until(now, limit),
+    listDue: async (what, now, limit, from) => due[what].until(now, limit, from),
     listJobsOfNode: async (node) => [...(occupied.get(node)?.values() ?? [])],
     countOccupiedSlots: async () =>
       countSlots(

@@ -50,10 +50,10 @@ export function jobReads({ list, one, count }: Queries, unreadable: Unreadable) 
       const row = await one('jobs', { _id: id })
       return row && unreadable.read(`job ${id}`, () => versionedOf<Job>(row, 'job'))
     },
-    listDue: async (what, now, limit) => {
+    listDue: async (what, now, limit, from = 0) => {
       const field = what === 'tick' ? 'tickAt' : 'effectsDueAt'
       const options = { projection: { _id: 1 }, sort: { [field]: 1 } as Sort, limit }
-      const rows = await list('jobs', { [field]: { $lte: now } }, options)
+      const rows = await list('jobs', { [field]: { $gte: from, $lte: now } }, options)
       return rows.map((row) => parsed(JobId, row, 'id'))
     },
     listJobsOfNode: async (node) => {

@@ -39,9 +39,9 @@ export const wholeEvent = `
 export const queries = {
   ping: 'SELECT value FROM counters WHERE name = ?',
   findJob: `SELECT ${wholeJob} FROM jobs WHERE id = ?`,
-  listDueTicks: 'SELECT id FROM jobs WHERE tick_at <= ? ORDER BY tick_at, id LIMIT ?',
+  listDueTicks: 'SELECT id FROM jobs WHERE tick_at BETWEEN ? AND ? ORDER BY tick_at, id LIMIT ?',
   listDueEffects:
-    'SELECT id FROM jobs WHERE effects_due_at <= ? ORDER BY effects_due_at, id LIMIT ?',
+    'SELECT id FROM jobs WHERE effects_due_at BETWEEN ? AND ? ORDER BY effects_due_at, id LIMIT ?',
   listJobsOfNode: 'SELECT DISTINCT job AS id FROM occupied_slots WHERE node = ? ORDER BY job',
   countOccupiedSlots:
     'SELECT node, status, count(*) AS slots FROM occupied_slots GROUP BY node, status',
@@ -151,8 +151,8 @@ function jobReads({ all, one, look }: Rows, { unreadable, documents }: Decoding)
   const find = reading(unreadable, 'job', documents.jobs, (id) => one('findJob', id))
   return {
     findJob: async (id) => find(id),
-    listDue: async (what, now, limit) =>
-      ids(all(what === 'tick' ? 'listDueTicks' : 'listDueEffects', now, limit)),
+    listDue: async (what, now, limit, from = 0) =>
+      ids(all(what === 'tick' ? 'listDueTicks' : 'listDueEffects', from, now, limit)),
     listJobsOfNode: async (node) => {
       look()
       const rows = documents.jobsOfNodes.get(node) ?? all('listJobsOfNode', node)

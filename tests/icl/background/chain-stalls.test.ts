@@ -147,6 +147,21 @@ describe('while the chain puts nothing into a block', () => {
     expect(sent).toEqual([url])
   })
 
+  it('what waits is not listed again and again, while 700 grants wait', async () => {
+    const { clock, store } = await beginWithGrants()
+    await clock.advance(10_000)
+    const { listDue } = store
+    let listed = 0
+    store.listDue = async (...asked) => {
+      const ids = await listDue(...asked)
+      listed += ids.length
+      return ids
+    }
+    await clock.advance(60_000)
+    expect(listed).toBeGreaterThanOrEqual(700)
+    expect(listed).toBeLessThan(15 * 700)
+  })
+
   it('grants that a settled job does not need any more leave it, while 700 wait', async () => {
     const { clock, store, add } = await beginWithGrants()
     await clock.advance(10_000)
