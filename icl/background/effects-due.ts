@@ -19,7 +19,7 @@
  * - The first look of a term, and the one after the clock was set back, is at the effects that wait, too, of up to 5,000 jobs:
  *   some may have been put off by a clock that was ahead (`isDue`). It comes at most every 10 s, and again while it finds some.
  * - A job with an effect that waits for the chain is looked at again once another of its effects is due. It is also looked at
- *   after 5 s, or as late as one job in 15 ms allows, because it may have new ones.
+ *   after 5 s, or as late as one job in 25 ms allows, because it may have new ones.
  *
  * Failure cases: a replica that dies leaves its effects due, and the next holder of the lease starts them. A replica that was
  * frozen may repeat the work of its successor: contracts skip what they have, and scores have fixed ids. An effect that fails
@@ -45,7 +45,7 @@ const maxPutOff = 5_000
 const maxWaiting = 5_000
 const wideLookMs = 10_000
 const lookAgainMs = 5_000
-const lookAgainEachMs = 15
+const lookAgainEachMs = 25
 /** How long after its time an effect may appear in the store: saves take time, and clocks of replicas differ. */
 const lateMs = 2_000
 

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Findings, Goal } from './benchmark.ts'
 import { type JobLoad, loadJobs } from './jobs.ts'
 import { startFleet } from './load/fleet.ts'
@@ -15,10 +16,14 @@ export type HistoryPlan = {
   readonly rounds: number
   readonly jobs: number
   readonly mostMs: number
+  /** Whether the results of the stored jobs wait for a block, and those of the load, too. */
+  readonly waits?: boolean
 }
 
 /** Nodes that have the history. */
 export const historyNodes = 300
+
+const firstLooksMs = 40_000
 
 /** More would take minutes to be made one by one. */
 const mostFilled = 1_000
@@ -36,8 +41,9 @@ export async function measureHistory(
     for (const size of plan.sizes) {
       say(`writing ${size.toLocaleString('en')} jobs`)
       const file = fileOf(size)
-      await fillFile(file, { jobs: Math.min(size, mostFilled), nodes: roster, isSettled: true })
-      if (size > mostFilled) multiplyFile(file, size / mostFilled)
+      const jobs = plan.waits ? size : Math.min(size, mostFilled)
+      await fillFile(file, { jobs, nodes: roster, isSettled: true, waits: plan.waits ?? false })
+      if (size > jobs) multiplyFile(file, size / jobs)
     }
     const files = []
     for (const size of plan.sizes) {
@@ -45,6 +51,7 @@ export async function measureHistory(
         kind: 'icl',
         databaseUrl: `sqlite:${fileOf(size)}`,
         workers: true,
+        stalls: plan.waits ?? false,
       })
       ends.push(() => server.stop())
       await server.call('nodes', { nodes: entriesOf(roster) })
@@ -52,6 +59,8 @@ export async function measureHistory(
       ends.push(async () => fleet.stop())
       files.push({ size, server, fleet, loads: [] as JobLoad[] })
     }
+    // The looks at many jobs that wait come a few at a time.
+    if (plan.waits) await sleep(firstLooksMs)
     say('jobs on top of them')
     const load = { workers: 8, jobs: plan.jobs, mostMs: plan.mostMs }
     for (let round = 0; round <= plan.rounds; round++) {

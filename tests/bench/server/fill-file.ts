@@ -21,13 +21,16 @@ const secondMs = 1_000
 const atOnce = 2_000
 const keptCharacters = 900
 
+type Filled = {
+  readonly jobs: number
+  readonly nodes: readonly NodeSigner[]
+  readonly isSettled: boolean
+  /** Whether the results of settled jobs have still to be put on chain. */
+  readonly waits?: boolean
+}
+
 /** A job of three nodes that all work on, or one that they have finished. */
-function jobOf(
-  nodes: readonly NodeSigner[],
-  index: number,
-  createdAt: number,
-  isSettled: boolean,
-): Job {
+function jobOf({ nodes, isSettled, waits }: Filled, index: number, createdAt: number): Job {
   const at = (seat: number) =>
     nodes[(index * 3 + seat) % nodes.length]?.address ?? anAddress(`0x${'0'.repeat(40)}`)
   const members = [at(0), at(1), at(2)]
@@ -48,18 +51,13 @@ function jobOf(
   const answers = members.map((node) => [node, 'yes'] as const)
   job = delivered(answered(job, answers, createdAt), createdAt)
   for (const node of inTurn(job).slice(1)) job = take(job, verdictBy(job, node, 'match'), createdAt)
-  return { ...job, outbox: [] }
+  const outbox = job.outbox.filter(({ effect: { type } }) => waits && type === 'commit-result')
+  return { ...job, outbox }
 }
 
 /** Writes a database file with so many jobs, each with what its nodes were scored for, as if they had come in one after the other. */
-export async function fillFile(
-  file: string,
-  {
-    jobs,
-    nodes,
-    isSettled,
-  }: { readonly jobs: number; readonly nodes: readonly NodeSigner[]; readonly isSettled: boolean },
-): Promise<void> {
+export async function fillFile(file: string, filled: Filled): Promise<void> {
+  const { jobs, isSettled } = filled
   const store = await openSqliteStore(file)
   const now = Date.now()
   try {
@@ -67,7 +65,7 @@ export async function fillFile(
       const records: StoreRecord[] = []
       for (let index = start; index < Math.min(start + atOnce, jobs); index++) {
         const createdAt = isSettled ? now - (jobs - index) * secondMs : now
-        const job = jobOf(nodes, index, createdAt, isSettled)
+        const job = jobOf(filled, index, createdAt)
         records.push({ kind: 'job', job, version: 1 })
         if (isSettled) records.push(...eventsOf(job, createdAt))
       }

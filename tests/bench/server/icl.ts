@@ -27,14 +27,15 @@ const environmentOf = ({ databaseUrl, folder, replicas = 1 }: ServerOptions) => 
   SVC_ICL_DEFAULT_COMPARATOR: 'exact',
 })
 
-/** A chain that answers at once, remembers only which results it was given, and has every one of them for good. */
-function createInstantChain(): Chain {
+/** A chain that answers at once, remembers only which results it was given, and has every one of them for good, or takes none if it stalls. */
+function createInstantChain(stalls = false): Chain {
   const committed = new Set<string>()
   return {
     ...createOpenChain(),
     findCommitment: async ({ jobId }) =>
       committed.has(jobId) ? { state: 'deep', tx: aHash(jobId) } : { state: 'absent' },
     commitResults: async (results) => {
+      if (stalls) await new Promise(() => {})
       for (const { jobId } of results) committed.add(jobId)
       return aHash(`0x${'f'.repeat(64)}`)
     },
@@ -55,7 +56,7 @@ export async function serveIcl(options: ServerOptions) {
   const machine = createMachine((line) => process.stderr.write(line))
   const host = options.counts ? await countedHost(machine) : machine
   const given = await createDependencies(settings, host)
-  const chain = createInstantChain()
+  const chain = createInstantChain(options.stalls)
   let held = 0
   const deps = {
     ...given,

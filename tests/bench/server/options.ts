@@ -15,6 +15,8 @@ export type ServerOptions = {
   readonly answerBytes?: number
   /** How many ICLs share the database, 1 unless it is said. */
   readonly replicas?: number
+  /** Whether the chain of an ICL puts no result into a block. */
+  readonly stalls?: boolean
   /** Whether an ICL counts what is asked of it. */
   readonly counts?: boolean
 }
