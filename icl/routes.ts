@@ -69,7 +69,7 @@ export type Routes = { [K in OperationId]: Serve<(typeof endpoints)[K]> }
 
 /** Creates the handlers of all endpoints. Each request brings its own dependencies, with a log that names the request. */
 export const createRoutes = (deps: Dependencies, refusals: Refusals): Routes => {
-  const queue = createDrawQueue(deps.clock, drawRoom(deps), (waitedMs) =>
+  const queue = createDrawQueue(deps, drawRoom(deps), (waitedMs) =>
     deps.metrics.turn(waitedMs / 1000),
   )
   return {

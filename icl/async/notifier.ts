@@ -87,6 +87,8 @@ export function createNotifier(clock: Clock): Notifier {
 export const jobKey = (jobId: JobId): string => jobId
 /** News about a node's offers. */
 export const nodeKey = (address: Address): string => address
+/** News that a job may have left room for another. */
+export const roomKey = 'room'
 /** News for the background workers: an effect may be due. */
 export const dueKey = 'due'
 /** News for the background workers: a seat may be filled. */

@@ -1,5 +1,5 @@
 import { elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
-import { jobKey, nodeKey } from '../async/notifier.ts'
+import { jobKey, nodeKey, roomKey } from '../async/notifier.ts'
 import { every } from '../async/repeat.ts'
 import type { Dependencies } from '../dependencies.ts'
 
@@ -22,6 +22,7 @@ export async function watchChanges(deps: Dependencies, signal: AbortSignal): Pro
       notifier.notify(jobKey(id))
       for (const node of offeredTo) notifier.notify(nodeKey(node))
     }
+    if (changes.jobs.length > 0) notifier.notify(roomKey)
     cursor = changes.cursor
     // Counts from the answer, so that a slow store does not make all requests look again and again.
     seenAt = clock.monotonic()

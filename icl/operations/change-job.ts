@@ -1,10 +1,10 @@
 import type { JobId } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
-import { dueKey, jobKey, nodeKey, tickKey } from '../async/notifier.ts'
+import { dueKey, jobKey, nodeKey, roomKey, tickKey } from '../async/notifier.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { unavailable } from '../records/unavailable.ts'
 import type { Command } from '../rules/commands.ts'
-import { byFence, isSettled, type Job } from '../rules/job.ts'
+import { byFence, isSettled, type Job, occupiesSlot } from '../rules/job.ts'
 import { excuse, type Outage } from '../rules/outages.ts'
 import { withReceipt } from '../rules/outbox.ts'
 import { transition } from '../rules/transition.ts'
@@ -120,15 +120,22 @@ async function tryAll(id: JobId, changes: readonly Change[]): Promise<readonly C
   return []
 }
 
+/** Whether an assignment in this status keeps a draw from going ahead. */
+const takesRoom = (status: Job['assignments'][number]['status'] | undefined): boolean =>
+  status !== undefined && (status === 'awaiting-grant' || occupiesSlot(status))
+
 /** Notifies all requests that wait for news of this job. */
 export function notifyOfChange(deps: Dependencies, before: Job | undefined, job: Job): void {
   const { notifier, log, metrics, clock } = deps
   notePhaseChange(metrics, before, job, clock.now())
   notifier.notify(jobKey(job.id))
+  let leavesRoom = isSettled(job.phase)
   for (const { fence, node, status } of job.assignments) {
-    if (status !== 'offered' || (before && byFence(before, fence)?.status === status)) continue
-    notifier.notify(nodeKey(node))
+    const former = before && byFence(before, fence)?.status
+    if (status === 'offered' && former !== status) notifier.notify(nodeKey(node))
+    leavesRoom ||= takesRoom(former) && !takesRoom(status)
   }
+  if (leavesRoom) notifier.notify(roomKey)
   if (job.outbox.length > 0) notifier.notify(dueKey)
   if (job.fillAt !== undefined) notifier.notify(tickKey)
   const lastSeen = before?.events.at(-1)?.seq ?? 0

@@ -15,6 +15,8 @@
  *   stays full, holds up only the draws that need it.
  * - A draw keeps its place while its client asks again within 90 s. When the chain fails a question for a draw, its place or
  *   turn is renewed, a turn for 2 minutes at most.
+ * - While draws wait, there is a look when a job may have left room, at most ten times a second, and one every 2 s for what nothing
+ *   notifies of: times that are over, and nodes that have more slots.
  *
  * Failure cases: the queue is in the memory of this process. After a restart, clients ask again and queue in the order in
  * which they come. Each replica has its own queue over the same nodes. Grants that take longer than these 20 s, and those of
@@ -23,6 +25,7 @@
 import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import type { Address, JobId } from '../../lib/codecs.ts'
 import { cached } from '../async/cached.ts'
+import { type Notifier, roomKey } from '../async/notifier.ts'
 import { countedRoom, type Room } from './draw-room.ts'
 
 /** How many draws of one client may wait, so that the memory for them is bounded. */
@@ -33,7 +36,7 @@ const roomMs = 20_000
 const keptMs = 90_000
 const longestKeptMs = 120_000
 const lookMs = 100
-const pauseMs = 200
+const longestPauseMs = 2_000
 /** How many draws may keep room in vain before a look ends. */
 const mostInVain = 64
 const longestRetrySeconds = 30
@@ -62,6 +65,8 @@ type Queued = {
 /** The draws of this process that wait for their turn. */
 export type DrawQueue = ReturnType<typeof createDrawQueue>
 
+const turnKey = (name: string): string => `turn of ${name}`
+
 type Waiting = Omit<Draw, 'nodes'> & {
   readonly since: MonotonicMs
   /** The nodes of the client's last request: nodes come and go. */
@@ -80,18 +85,35 @@ type Granted = Pick<Draw, 'name' | 'client'> & {
 
 /** Makes an empty queue. `onTurn` gets the milliseconds that a draw has waited. */
 export function createDrawQueue(
-  clock: Clock,
+  { clock, notifier }: { readonly clock: Clock; readonly notifier: Notifier },
   room: Room,
   onTurn: (waitedMs: number) => void = () => {},
 ) {
   const waiting = new Map<string, Waiting>()
-  const turns = createTurns(clock, room, waiting, onTurn)
+  const turns = createTurns(clock, room, waiting, (name, waitedMs) => {
+    onTurn(waitedMs)
+    notifier.notify(turnKey(name))
+  })
   // Looks run one after the other: two at once would give the same room twice.
   let last: Promise<void> = Promise.resolve()
   const looks = cached(clock, lookMs, () => {
     last = last.catch(() => {}).then(turns.look)
     return last
   })
+  let held = 0
+  let isLooking = false
+  /** Looks for all draws that are held. Each of them asks itself, too, and so hears of a failure. */
+  const keepLooking = async () => {
+    if (isLooking) return
+    isLooking = true
+    while (held > 0 && !notifier.closed) {
+      const news = notifier.wait([roomKey], longestPauseMs)
+      await looks.read().catch(() => {})
+      await news
+      await clock.sleep(lookMs)
+    }
+    isLooking = false
+  }
   const enter = (draw: Draw): Waiting => {
     const now = clock.monotonic()
     const entry = waiting.get(draw.name) ?? { ...draw, since: now, askedAt: now, held: 0 }
@@ -108,6 +130,7 @@ export function createDrawQueue(
       if (turns.isTaken(draw)) return undefined
       const entry = enter(draw)
       entry.held++
+      held++
       try {
         for (;;) {
           await looks.read()
@@ -115,11 +138,13 @@ export function createDrawQueue(
           if (signal?.aborted) return turns.standing(draw.name)
           if (turns.isTaken(draw)) return undefined
           const leftMs = ms - elapsedSince(clock, beganAt)
-          if (leftMs <= 0) return turns.standing(draw.name)
-          await clock.sleep(Math.min(pauseMs, leftMs), signal).catch(() => {})
+          if (leftMs <= 0 || notifier.closed) return turns.standing(draw.name)
+          void keepLooking()
+          await notifier.wait([turnKey(draw.name)], leftMs, signal)
         }
       } finally {
         entry.held--
+        held--
         entry.askedAt = clock.monotonic()
       }
     },
@@ -154,7 +179,7 @@ function createTurns(
   clock: Clock,
   room: Room,
   waiting: Map<string, Waiting>,
-  onTurn: (waitedMs: number) => void,
+  onTurn: (name: string, waitedMs: number) => void,
 ) {
   const granted = new Map<string, Granted>()
   // Ordinal numbers of turns. A client without a turn gets the number of when it came.
@@ -184,7 +209,7 @@ function createTurns(
     granted.set(name, { name, client, seats, waitedMs, grantedAt: at, at, isTold: false })
     lastTurn.set(client, ++count)
     lastGrants = [...lastGrants.slice(-15), at]
-    onTurn(waitedMs)
+    onTurn(name, waitedMs)
   }
   return {
     meet: (client: Address) => {

@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
+import { createNotifier, roomKey } from '../../icl/async/notifier.ts'
 import { createDrawQueue, type Draw } from '../../icl/operations/draw-queue.ts'
 import type { Room } from '../../icl/operations/draw-room.ts'
 import type { Address, JobId } from '../../lib/codecs.ts'
@@ -10,7 +11,12 @@ const nodes = ['a1', 'a2', 'a3'].map(addressOf)
 /** A queue over three nodes, where each job that was let go ahead occupies all of them until it ends. */
 function world({ room = 1, places = 8 } = {}) {
   const clock = createVirtualClock()
+  const notifier = createNotifier(clock)
   const jobs = new Map<string, Address>()
+  const end = (name: string) => {
+    jobs.delete(name)
+    notifier.notify(roomKey)
+  }
   const outside: Room = {
     ofClient: async (client) =>
       places - [...jobs.values()].filter((other) => other === client).length,
@@ -18,7 +24,7 @@ function world({ room = 1, places = 8 } = {}) {
     seatedIn: async () => [],
   }
   const waits: number[] = []
-  const queue = createDrawQueue(clock, outside, (ms) => waits.push(ms))
+  const queue = createDrawQueue({ clock, notifier }, outside, (ms) => waits.push(ms))
   let count = 0
   const drawOf = (client: string): Draw => ({
     name: `${client}:${count++}`,
@@ -34,7 +40,7 @@ function world({ room = 1, places = 8 } = {}) {
     jobs.set(draw.name, draw.client)
     return undefined
   }
-  return { clock, queue, drawOf, ask, jobs, waits }
+  return { clock, notifier, queue, drawOf, ask, jobs, end, waits }
 }
 
 describe('a draw', () => {
@@ -49,20 +55,33 @@ describe('a draw', () => {
   })
 
   it('that is held goes ahead as soon as there is room, and is told how long it waited', async () => {
-    const { clock, ask, drawOf, jobs, waits } = world()
+    const { clock, ask, drawOf, end, waits } = world()
     const first = drawOf('1')
     await ask(first)
     const second = ask(drawOf('2'), 20_000)
     await clock.advance(3_000)
-    jobs.delete(first.name)
+    end(first.name)
     await clock.advance(400)
     expect(await second).toBeUndefined()
     expect(waits).toHaveLength(2)
     expect(waits[1]).toBeGreaterThanOrEqual(3_000)
   })
 
+  it('costs nothing but a look every 2 s while it is held and nothing changes, however many there are', async () => {
+    const { clock, notifier, ask, drawOf } = world()
+    await ask(drawOf('1'))
+    const wait = vi.spyOn(notifier, 'wait')
+    const sleep = vi.spyOn(clock, 'sleep')
+    const all = Array.from({ length: 50 }, (_, at) => ask(drawOf(`${at + 2}`), 60_000))
+    await clock.advance(60_000)
+    for (const queued of await Promise.all(all)) expect(queued).toMatchObject({ waiting: 50 })
+    // Each waits once for its turn, and all of them every 2 s for room.
+    expect(wait.mock.calls.length).toBeLessThan(50 + 32)
+    expect(sleep.mock.calls.length).toBeLessThan(2 * (50 + 32))
+  })
+
   it('waits for one draw of each other client, however many these have, in the order of their last turns', async () => {
-    const { clock, ask, drawOf, jobs, queue } = world()
+    const { clock, ask, drawOf, jobs, end, queue } = world()
     const running = drawOf('9')
     await ask(running)
     const flood = ['1', '2', '3'].flatMap((client) =>
@@ -74,7 +93,7 @@ describe('a draw', () => {
     const order: string[] = []
     let last = running
     for (let turn = 0; turn < 7; turn++) {
-      jobs.delete(last.name)
+      end(last.name)
       await clock.advance(300)
       for (const draw of [...flood, late]) {
         if (jobs.has(draw.name) || order.includes(draw.name) || (await ask(draw))) continue
@@ -87,7 +106,7 @@ describe('a draw', () => {
   })
 
   it('keeps its place while it is asked for within 90 s, and its turn for 60 s', async () => {
-    const { clock, ask, drawOf, jobs, queue } = world()
+    const { clock, ask, drawOf, end, queue } = world()
     const [first, second, third] = [drawOf('1'), drawOf('2'), drawOf('3')]
     await ask(first)
     await ask(second)
@@ -99,7 +118,7 @@ describe('a draw', () => {
     expect(await ask(drawOf('4'))).toMatchObject({ place: 2, waiting: 2 })
     expect(queue.waitedMs(third.name)).toBe(0)
     expect(queue.waitedMs(second.name)).toBe(160_000)
-    jobs.delete(first.name)
+    end(first.name)
     await clock.advance(200)
     // Another client's question gives the second its turn.
     expect(await ask(third)).toMatchObject({ place: 2, waiting: 2 })
@@ -108,25 +127,24 @@ describe('a draw', () => {
   })
 
   it('that has its turn has waited until then, and is told of it only while its caller is there', async () => {
-    const { clock, ask, drawOf, jobs, queue } = world()
+    const { clock, ask, drawOf, end, queue } = world()
     const [first, second] = [drawOf('1'), drawOf('2')]
     await ask(first)
     const gone = new AbortController()
     const held = queue.waitFor(second, 60_000, gone.signal)
     await clock.advance(30_000)
-    jobs.delete(first.name)
-    await clock.advance(110)
+    end(first.name)
     gone.abort(new Error('gone'))
     // The last look gives it its turn, which is kept for 60 s: its caller has not heard of it.
     await held
     await clock.advance(50_000)
     await ask(drawOf('4'))
-    expect([queue.has(second.name), queue.waitedMs(second.name)]).toEqual([true, 30_110])
+    expect([queue.has(second.name), queue.waitedMs(second.name)]).toEqual([true, 30_000])
     expect(await ask(second)).toBeUndefined()
   })
 
   it('loses neither place nor turn for a chain that fails, and holds up others for 3 minutes at most', async () => {
-    const { clock, ask, drawOf, jobs, queue } = world()
+    const { clock, ask, drawOf, end, queue } = world()
     const [first, second, third] = [drawOf('1'), drawOf('2'), drawOf('3')]
     await ask(first)
     await ask(second)
@@ -140,7 +158,7 @@ describe('a draw', () => {
     }
     await failThrice(80_000)
     expect(await ask(third)).toMatchObject({ place: 2, waiting: 2 })
-    jobs.delete(first.name)
+    end(first.name)
     await clock.advance(200)
     // It is told, and the list that it is for cannot be made.
     expect(await queue.waitFor(second, 0)).toBeUndefined()
@@ -156,7 +174,7 @@ describe('a draw', () => {
     const job = `0x${'1'.repeat(64)}` as JobId
     // The store counts no seat that waits for its grant.
     const room = { ofClient: async () => 8, ofNode: async () => 1, seatedIn: async () => nodes }
-    const queue = createDrawQueue(clock, room)
+    const queue = createDrawQueue({ clock, notifier: createNotifier(clock) }, room)
     const drawOf = (name: string) => ({ name, client: addressOf(name), quorum: 3, nodes })
     expect(await queue.waitFor(drawOf('1'), 0)).toBeUndefined()
     queue.submitted('1', job)
@@ -178,7 +196,7 @@ describe('a draw', () => {
       ofNode: async (node: Address) => (node === none ? 0 : 1),
       seatedIn: async () => [],
     }
-    const queue = createDrawQueue(clock, room)
+    const queue = createDrawQueue({ clock, notifier: createNotifier(clock) }, room)
     const drawOf = (name: string, over: readonly Address[]) =>
       ({ name, client: addressOf(name), quorum: 3, nodes: over }) satisfies Draw
     for (let at = 0; at < 70; at++) {
@@ -196,7 +214,7 @@ describe('a draw', () => {
       ofNode: async (node: Address) => (node === none ? 0 : 1),
       seatedIn: async () => [],
     }
-    const queue = createDrawQueue(clock, room)
+    const queue = createDrawQueue({ clock, notifier: createNotifier(clock) }, room)
     const draw = { name: '1', client: addressOf('1'), quorum: 3 }
     const first = { ...draw, nodes: [none, ...others.slice(0, 2)] }
     expect(await queue.waitFor(first, 0)).toMatchObject({ place: 1 })
@@ -213,12 +231,12 @@ describe('a draw', () => {
   })
 
   it('is told to come back when the turns before it can be expected to be over', async () => {
-    const { clock, ask, drawOf, jobs } = world()
+    const { clock, ask, drawOf, end } = world()
     let running = drawOf('1')
     await ask(running)
     for (let turn = 0; turn < 15; turn++) {
       await clock.advance(2_000)
-      jobs.delete(running.name)
+      end(running.name)
       running = drawOf('1')
       expect(await ask(running)).toBeUndefined()
     }
