@@ -64,8 +64,27 @@ function modelOf(text: string): ModelRead {
   return { id, ...(taken !== '' && { takes }), ...(price !== undefined && { ask }) }
 }
 
-/** Reads a node's line. Throws SvcError `pool-snapshot-invalid`. */
-export function nodeOf(line: string): Omit<PoolNode, 'weight'> {
+const mostTails = 1_024
+
+/**
+ * Returns a function that reads a node's line. It remembers what follows the address, because most nodes of a pool have that in common.
+ * Throws SvcError `pool-snapshot-invalid`.
+ */
+export function createNodeReader(): (line: string) => Omit<PoolNode, 'weight'> {
+  const tails = new Map<string, Omit<PoolNode, 'weight' | 'address'>>()
+  return (line) => {
+    const end = Math.max(line.indexOf(' '), 0)
+    const known = tails.get(line.slice(end))
+    const address = Address.safeParse(line.slice(0, end)).data
+    // The case of letters is part of the spelling.
+    if (known && address !== undefined && line.startsWith(address)) return { address, ...known }
+    const { address: own, ...tail } = nodeOf(line)
+    if (tails.size < mostTails) tails.set(line.slice(end), tail)
+    return { address: own, ...tail }
+  }
+}
+
+function nodeOf(line: string): Omit<PoolNode, 'weight'> {
   const [address, tiers, models, comparators, delivery] = line.split(' ')
   const told = models?.split(',').map(modelOf)
   const takes = told?.flatMap((model) => model.takes ?? [])

@@ -12,7 +12,7 @@ import { cidOf } from './cid.ts'
 import { Cid } from './codecs.ts'
 import { utf8 } from './digest.ts'
 import { inPoolOrder } from './draw.ts'
-import { lineOf, nodeOf, type PoolNode, poolInvalid } from './pool-line.ts'
+import { createNodeReader, lineOf, type PoolNode, poolInvalid } from './pool-line.ts'
 import { maxWeight } from './reputation.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
@@ -96,6 +96,7 @@ export async function readPool(
   if (pages.length > maxPages) throw poolInvalid('it has too many parts')
   const count = pages.reduce((sum, { weights }) => sum + weights.length, 0)
   if (count > maxNodes) throw poolInvalid('it has too many nodes')
+  const nodeOf = createNodeReader()
   const groups: (readonly PoolNode[])[] = []
   for (let at = 0; at < pages.length; at += pagesAtOnce) {
     const loaded = pages.slice(at, at + pagesAtOnce).map(async ({ cid, weights }) => {

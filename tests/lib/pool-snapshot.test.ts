@@ -97,6 +97,24 @@ describe('a pool snapshot', () => {
     }
   })
 
+  it('is refused when a node whose rest is known is spelled otherwise', async () => {
+    const { root, parts } = await snapshotPool(poolOf(12).filter((_, at) => at % 6 === 0))
+    const text = (bytes: Uint8Array | undefined) => new TextDecoder().decode(bytes)
+    const [page = ''] = [...parts.keys()]
+    const lines = text(parts.get(page)).split('\n')
+    const last = lines.pop()!
+    for (const other of [
+      last.toUpperCase(),
+      last.replace(/[a-f]/, (letter) => letter.toUpperCase()),
+    ]) {
+      const written = utf8([...lines, other].join('\n'))
+      const cid = await cidOf(written)
+      const top = utf8(text(parts.get(root)).replace(page, cid))
+      const load = async (asked: string) => (asked === cid ? written : top)
+      await expect(readPool(await cidOf(top), load)).rejects.toThrow('is no node')
+    }
+  })
+
   it('makes its reader load few parts at a time, whoever wrote it', async () => {
     const { root, parts } = await manyTimes(await snapshotPool(poolOf(1)), 1_000)
     let loading = 0
