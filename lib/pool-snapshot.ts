@@ -12,6 +12,7 @@ import { cidOf } from './cid.ts'
 import { Cid } from './codecs.ts'
 import { utf8 } from './digest.ts'
 import { inPoolOrder } from './draw.ts'
+import { firstIndex } from './first-index.ts'
 import { createNodeReader, lineOf, type PoolNode, poolInvalid } from './pool-line.ts'
 import { maxWeight } from './reputation.ts'
 
@@ -36,10 +37,11 @@ const maxBytes = 64 * 1_048_576
 /** A pool as blobs by CID. `root` leads to all others. */
 export type PoolSnapshot = { readonly root: string; readonly parts: ReadonlyMap<string, Bytes> }
 
-type Entry = { readonly node: PoolNode; readonly line: string }
-
-/** Writes a pool as blobs: pages of nodes, and a root with their names and weights. */
-export async function snapshotPool(pool: readonly PoolNode[]): Promise<PoolSnapshot> {
+/** Writes a pool as blobs: pages of nodes, and a root with their names and weights. Awaits `rest` before each page of a large pool. */
+export async function snapshotPool(
+  pool: readonly PoolNode[],
+  rest: () => Promise<void> = async () => {},
+): Promise<PoolSnapshot> {
   const parts = new Map<string, Bytes>()
   const write = async (lines: readonly string[]): Promise<string> => {
     const bytes = utf8(lines.join('\n'))
@@ -49,25 +51,29 @@ export async function snapshotPool(pool: readonly PoolNode[]): Promise<PoolSnaps
   }
   let most = leastPageNodes
   while (most * 2 * fewestPages <= pool.length) most *= 2
-  const entries = inPoolOrder(pool).map((node) => ({ node, line: lineOf(node) }))
   const named: string[] = []
-  for (const page of entries.length > 0 ? pagesOf(entries, most) : []) {
-    const cid = await write([pageHeader, ...page.map(({ line }) => line)])
-    named.push(`${cid} ${page.map(({ node }) => node.weight).join()}`)
+  for (const { nodes, lines } of pagesOf(inPoolOrder(pool), most)) {
+    if (named.length > 0) await rest()
+    const cid = await write([pageHeader, ...lines])
+    named.push(`${cid} ${nodes.map(({ weight }) => weight).join()}`)
   }
   return { root: await write([rootHeader, ...named]), parts }
 }
 
+type Page = { readonly nodes: readonly PoolNode[]; readonly lines: readonly string[] }
+
 /** Splits ordered nodes at the bits of their addresses until each page has at most so many of them, and is no larger than a blob may be. */
-function pagesOf(entries: readonly Entry[], most: number, bit = 0): readonly (readonly Entry[])[] {
-  const bytes = entries.reduce((sum, { line }) => sum + line.length + 1, pageHeader.length)
-  const fits = entries.length <= most && bytes <= maxPageBytes
-  if (fits || bit === addressBits) return [entries]
-  const ones = entries.findIndex(({ node }) => bitAt(node.address, bit) === 1)
-  const at = ones < 0 ? entries.length : ones
-  return [entries.slice(0, at), entries.slice(at)].flatMap((half) =>
-    half.length > 0 ? pagesOf(half, most, bit + 1) : [],
-  )
+function* pagesOf(nodes: readonly PoolNode[], most: number, bit = 0): Generator<Page> {
+  if (nodes.length === 0) return
+  const isLast = bit === addressBits
+  if (nodes.length <= most || isLast) {
+    const lines = nodes.map(lineOf)
+    const bytes = lines.reduce((sum, line) => sum + line.length + 1, pageHeader.length)
+    if (bytes <= maxPageBytes || isLast) return yield { nodes, lines }
+  }
+  const at = firstIndex(nodes.length, (index) => bitAt(nodes[index]?.address ?? '', bit) === 1)
+  yield* pagesOf(nodes.slice(0, at), most, bit + 1)
+  yield* pagesOf(nodes.slice(at), most, bit + 1)
 }
 
 const bitAt = (address: string, bit: number): number =>

@@ -103,7 +103,7 @@ async function publish(
   insteadOf?: string,
 ): Promise<PublishedPool> {
   const nodes = await loadPoolNodes(deps)
-  const { root: cid, parts } = await snapshotPool(nodes)
+  const { root: cid, parts } = await snapshotPool(nodes, () => deps.clock.sleep(0))
   const isPut = await putParts(deps, parts)
   if (!isPut) {
     deps.log.warn('no room to publish the pool: the last one stays', { parts: parts.size })

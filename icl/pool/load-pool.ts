@@ -7,6 +7,7 @@ import { weightOf } from '../../lib/reputation.ts'
 import type { PassReason } from '../../lib/schemas/list.ts'
 import { type ModelTakes, PromptPart } from '../../lib/schemas/prompt-needs.ts'
 import type { ReadingGrant } from '../../lib/schemas/reading.ts'
+import { mapInSlices } from '../async/slices.ts'
 import type { Chain } from '../chain/chain.ts'
 import type { Outages } from '../records/outages.ts'
 import {
@@ -44,14 +45,14 @@ export async function loadEligible(
 ): Promise<readonly KnownNode[]> {
   const [nodes, outages] = await Promise.all([deps.pool.nodes(), deps.outages.known()])
   const now = deps.clock.now()
-  return nodes.filter(
-    ({ node, chain }) => ineligibleReasons(node, chain, demand, now, outages).length === 0,
+  return mapInSlices(deps.clock, nodes, (known) =>
+    ineligibleReasons(known.node, known.chain, demand, now, outages).length === 0 ? [known] : [],
   )
 }
 
 /** Returns every node that is active now, busy or not, with everything that a draw depends on. */
 export async function loadPoolNodes(deps: PoolSources): Promise<readonly PoolNode[]> {
-  return (await loadEligible(deps, { minTier: 0 })).flatMap(asPublished)
+  return mapInSlices(deps.clock, await loadEligible(deps, { minTier: 0 }), asPublished)
 }
 
 function asPublished({ node, chain }: KnownNode): readonly PoolNode[] {

@@ -8,6 +8,8 @@ import type { ChainNode, Node } from '../rules/eligibility.ts'
 import type { OccupiedSlots, Store } from '../store/store.ts'
 
 const cachedMs = 1_000
+/** To ask for more would hold the thread for long. */
+const statesAtOnce = 5_000
 /** Limits how often strangers can make the pool read all nodes. */
 const forgettingMs = 500
 
@@ -70,11 +72,17 @@ export function createPool({
     }
   }
   const withStates = async (nodes: readonly Node[]): Promise<readonly KnownNode[]> => {
-    const states = await chain.nodesOf(nodes.map(({ address }) => address))
-    return nodes.flatMap((node) => {
-      const state = states.get(node.address)
-      return state ? [{ node, chain: state }] : []
-    })
+    const known: KnownNode[] = []
+    for (let start = 0; start < nodes.length; start += statesAtOnce) {
+      if (start > 0) await clock.sleep(0)
+      const some = nodes.slice(start, start + statesAtOnce)
+      const states = await chain.nodesOf(some.map(({ address }) => address))
+      for (const node of some) {
+        const state = states.get(node.address)
+        if (state) known.push({ node, chain: state })
+      }
+    }
+    return known
   }
   return {
     published: createPublishedPools(clock),

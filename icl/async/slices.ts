@@ -1,0 +1,17 @@
+import type { Clock } from '../../lib/clock.ts'
+
+const atOnce = 500
+
+/** Maps many items, and lets other work run after each 500, so that it holds the thread for a few milliseconds at a time. */
+export async function mapInSlices<T, R>(
+  clock: Pick<Clock, 'sleep'>,
+  items: readonly T[],
+  work: (item: T) => readonly R[],
+): Promise<readonly R[]> {
+  const done: R[] = []
+  for (let start = 0; start < items.length; start += atOnce) {
+    if (start > 0) await clock.sleep(0)
+    for (const item of items.slice(start, start + atOnce)) done.push(...work(item))
+  }
+  return done
+}
