@@ -10,14 +10,19 @@
  * - A pool is readable and its note is saved before the ICL names it to anybody.
  * - All replicas share the current pool: the first to publish one sets it for the next 30 s. It is replaced sooner only when
  *   it has too few nodes for a request, and a new pool has enough.
+ * - A change of weights alone is published once the pool is 10 minutes old, so that not every job makes a pool that each client has
+ *   to fetch. A node that joins, leaves or changes brings all weights with it.
  * - A note covers one unbroken time. A pool that becomes current again after another one gets a second note.
  *
  * Failure cases: without room for a new pool the last one stays current. Without any pool the callers get `unavailable`. A
  * replica that cannot read the shared pool, or finds one of a clock that was ahead, publishes its own beside it.
  */
+import { inPoolOrder } from '../../lib/draw.ts'
+import { lineOf, type PoolNode } from '../../lib/pool-line.ts'
 import { type PoolSnapshot, readPool, snapshotPool } from '../../lib/pool-snapshot.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { dayMs, hourMs, toSeconds } from '../../lib/time.ts'
+import { mapInSlices } from '../async/slices.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { loadPoolNodes } from '../pool/load-pool.ts'
 import { currentMs, type PublishedPool } from '../pool/pool.ts'
@@ -29,6 +34,7 @@ const currentKey = keyOf('current-pool')
 const prefix = prefixOf('pool')
 /** How long a pool is listed after it stopped being the current one. */
 const listedMs = hourMs
+const weightsMs = 600_000
 
 type Period = { readonly cid: string; readonly from: number; readonly until: number }
 
@@ -103,6 +109,8 @@ async function publish(
   insteadOf?: string,
 ): Promise<PublishedPool> {
   const nodes = await loadPoolNodes(deps)
+  if (last && (await isStillGood(deps, last, nodes)))
+    return await makeCurrent(deps, last, insteadOf)
   const { root: cid, parts } = await snapshotPool(nodes, () => deps.clock.sleep(0))
   const isPut = await putParts(deps, parts)
   if (!isPut) {
@@ -112,6 +120,32 @@ async function publish(
   if (!own) {
     throw unavailable('There is no room to publish the pool', 30)
   }
+  return await makeCurrent(deps, own, insteadOf)
+}
+
+/** Whether a pool differs from these nodes in weights alone, and has not been current for so long that they have to be published. */
+async function isStillGood(
+  deps: Dependencies,
+  { cid, nodes: published }: PublishedPool,
+  nodes: readonly PoolNode[],
+): Promise<boolean> {
+  const since = (await runningPeriod(deps, cid))?.from
+  const isRecent = since !== undefined && deps.clock.now() - since < weightsMs
+  if (!isRecent || published.length !== nodes.length) return false
+  const [before, after] = [inPoolOrder(published), inPoolOrder(nodes)]
+  const changed = await mapInSlices(deps.clock, [...after.entries()], ([index, node]) => {
+    const other = before[index]
+    return other && lineOf(other) === lineOf(node) ? [] : [node]
+  })
+  return changed.length === 0
+}
+
+/** Makes a pool that the store has the current one, unless another one is. Returns the current one. */
+async function makeCurrent(
+  deps: Dependencies,
+  own: PublishedPool,
+  insteadOf: string | undefined,
+): Promise<PublishedPool> {
   const note = await noteOf(deps, own.cid)
   const { now } = note
   const expiresAt = now + currentMs
@@ -147,13 +181,18 @@ async function putParts(
   return put.every(Boolean)
 }
 
-/** The write that records a pool as the current one now and for the next 30 s. */
-async function noteOf(deps: Dependencies, cid: string): Promise<Extract<Write, { kind: 'key' }>> {
+/** The time in which a pool has been the current one without a break, if it still is, or was until a moment ago. */
+async function runningPeriod(deps: Dependencies, cid: string): Promise<Period | undefined> {
   const now = deps.clock.now()
   const periods = await periodsOf(deps, cid)
   // A period that begins later is of a clock that was ahead.
-  const running = periods.find(({ from, until }) => from <= now && until + currentMs >= now)
-  const key = keyOf('pool', cid, running?.from ?? now)
+  return periods.find(({ from, until }) => from <= now && until + currentMs >= now)
+}
+
+/** The write that records a pool as the current one now and for the next 30 s. */
+async function noteOf(deps: Dependencies, cid: string): Promise<Extract<Write, { kind: 'key' }>> {
+  const now = deps.clock.now()
+  const key = keyOf('pool', cid, (await runningPeriod(deps, cid))?.from ?? now)
   const expiresAt = now + currentMs + listedMs
   return { kind: 'key', key, value: 'published', now, expiresAt }
 }

@@ -6,7 +6,7 @@ import { codeOf } from '../code-of.ts'
 import { useReplicas } from './replica-set.ts'
 import { runJob } from './run-job.ts'
 import { listedKey } from './test-client.ts'
-import { beat, createShared, joinNode, modelId, origin, type TestIcl } from './test-icl.ts'
+import { beat, beThere, createShared, joinNode, modelId, origin, type TestIcl } from './test-icl.ts'
 
 const { start, pair } = useReplicas()
 
@@ -92,6 +92,35 @@ describe('the published pool', () => {
     expect(pools[0]).toMatchObject({ from: began + 30, until: began + 80 })
     await clock.jump(3_660_000)
     expect(await listed(a)).toEqual([])
+  })
+
+  it('takes new weights over after 10 minutes, or with a node that joins', async () => {
+    const { a, clock, nodes } = await pair()
+    const raise = async () => {
+      const { document, version } = (await a.deps.store.findNode(nodes[0]!.address))!
+      const standing = { ...document.standing, score: document.standing.score + 1 }
+      const node = { ...document, standing }
+      await a.deps.store.save({ kind: 'node', node, base: version })
+    }
+    let last = ''
+    const after = async (ms: number) => {
+      for (let left = ms; left > 0; left -= 30_000) {
+        await clock.advance(30_000)
+        await beThere(a, nodes)
+        last = await cidOf(a)
+      }
+      return last
+    }
+    const first = await cidOf(a)
+    await raise()
+    expect(await after(570_000)).toBe(first)
+    const second = await after(30_000)
+    expect(second).not.toBe(first)
+    await raise()
+    expect(await after(60_000)).toBe(second)
+    await joinNode(a, 'n4')
+    const weights = (await nodesOf(a, await after(30_000))).map(({ weight }) => weight)
+    expect(Math.max(...weights)).toBe(Math.min(...weights) + 2)
   })
 
   it('that comes back later is listed a second time, not for the time between', async () => {
