@@ -17,7 +17,7 @@ const forgettingMs = 500
 export type KnownNode = { readonly node: Node; readonly chain: ChainNode }
 
 /**
- * The nodes that pools are made of. Cached for a second, but includes what this process saves at once. A caller that acts on it checks
+ * The nodes that pools are made of. What other processes save to a shared store is a second late, but what this one saves is included. A caller that acts on it checks
  * the nodes that it chose again.
  */
 export type Pool = {
@@ -47,8 +47,10 @@ export function createPool({
 }): Pool {
   const readNodes = async (): Promise<Map<Address, Node>> =>
     new Map((await store.listNodes(clock.now())).map((node) => [node.address, node]))
-  // A read includes every save before it began, also by other processes. Later saves of this process are in `noted`.
-  const documents = cached(clock, cachedMs, () => ({
+  // A read includes every save before it began, also by other processes. Later saves of this process are in `noted`: nothing else changes a
+  // store that is not shared.
+  const readMs = store.shared ? cachedMs : Number.POSITIVE_INFINITY
+  const documents = cached(clock, readMs, () => ({
     nodes: readNodes(),
     noted: new Map<Address, Node>(),
   }))
@@ -79,7 +81,7 @@ export function createPool({
       const states = await chain.nodesOf(some.map(({ address }) => address))
       for (const node of some) {
         const state = states.get(node.address)
-        if (state) known.push({ node, chain: state })
+        if (state && node.certificate.expiresAt > clock.now()) known.push({ node, chain: state })
       }
     }
     return known
