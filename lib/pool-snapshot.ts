@@ -85,8 +85,7 @@ export async function readPool(
   load: (cid: string) => Promise<Bytes>,
 ): Promise<{ readonly nodes: readonly PoolNode[]; readonly cids: readonly string[] }> {
   let size = 0
-  const read = async (cid: string, header: string): Promise<readonly string[]> => {
-    const bytes = await load(cid)
+  const read = async (cid: string, header: string, bytes: Bytes): Promise<readonly string[]> => {
     size += bytes.length
     if (size > maxBytes) throw poolInvalid('it is too large')
     if ((await cidOf(bytes)) !== cid) {
@@ -98,21 +97,23 @@ export async function readPool(
     if (first !== header) throw poolInvalid(`${cid} is no part of a pool`)
     return lines
   }
-  const pages = (await read(root, rootHeader)).map(pageIn)
+  const pages = (await read(root, rootHeader, await load(root))).map(pageIn)
   if (pages.length > maxPages) throw poolInvalid('it has too many parts')
   const count = pages.reduce((sum, { weights }) => sum + weights.length, 0)
   if (count > maxNodes) throw poolInvalid('it has too many nodes')
   const nodeOf = createNodeReader()
   const groups: (readonly PoolNode[])[] = []
   for (let at = 0; at < pages.length; at += pagesAtOnce) {
-    const loaded = pages.slice(at, at + pagesAtOnce).map(async ({ cid, weights }) => {
-      const lines = await read(cid, pageHeader)
+    const some = pages.slice(at, at + pagesAtOnce)
+    const loaded = await Promise.all(some.map(({ cid }) => load(cid)))
+    // One after the other: another thread makes the digest of a large page, and this one is free meanwhile.
+    for (const [index, { cid, weights }] of some.entries()) {
+      const lines = await read(cid, pageHeader, loaded[index] as Bytes)
       if (lines.length !== weights.length) {
         throw poolInvalid(`${cid} has ${lines.length} nodes and ${weights.length} weights`)
       }
-      return lines.map((line, n) => ({ ...nodeOf(line), weight: weights[n] as number }))
-    })
-    groups.push(...(await Promise.all(loaded)))
+      groups.push(lines.map((line, n) => ({ ...nodeOf(line), weight: weights[n] as number })))
+    }
   }
   const nodes = groups.flat()
   const isOrdered = nodes.every(({ address }, index) => {
