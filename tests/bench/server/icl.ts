@@ -14,6 +14,7 @@ import { createOpenChain } from '../../contention/chain.ts'
 import { sampleReading } from '../../sample-reading.ts'
 import { sampleSettings, withoutLimits } from '../../sample-settings.ts'
 import { countCommands, countedApp, countedHost } from './counting.ts'
+import { growthCommands } from './growth.ts'
 import type { ServerOptions } from './options.ts'
 import { prepareCommands } from './prepare.ts'
 
@@ -77,6 +78,7 @@ export async function serveIcl(options: ServerOptions) {
     app: options.counts ? countedApp(app) : app,
     commands: {
       ...prepareCommands(deps),
+      ...growthCommands(deps),
       ...(options.counts && countCommands),
       held: () => held,
     },
