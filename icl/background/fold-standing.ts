@@ -24,7 +24,10 @@ const mostSettling = 64
  * The events of a standing that are not in the fold beside it, so that this process need not read them again. A standing is saved together
  * with each new event: a document that another process has saved since comes with an object of its own, which is not in here.
  */
-const unfolded = new WeakMap<Standing, readonly ReputationEvent[]>()
+const unfolded = new WeakMap<
+  Standing,
+  { readonly folded: Folded | undefined; readonly events: readonly ReputationEvent[] }
+>()
 
 /**
  * Returns a node's standing: the fold of all its events, starting from the fold in the node's document. `from` is the earliest second of
@@ -39,25 +42,29 @@ export async function foldStanding(
 ): Promise<{ readonly standing: Standing; readonly folded?: Folded }> {
   const known = from !== undefined && from >= (node.folded?.before ?? 0) ? node.folded : undefined
   const start = known ?? emptyFold
-  const isSame = from !== undefined && known === node.folded
-  const events =
-    (isSame && unfolded.get(node.standing)) || (await listSince(store, node, known?.before ?? 0))
+  const kept = from === undefined ? undefined : unfolded.get(node.standing)
+  const isSame = kept !== undefined && kept.folded === node.folded && known === node.folded
+  const events = isSame ? kept.events : await listSince(store, node, known?.before ?? 0)
   const ordered = inOrder([...events, ...added])
   const { standing } = ordered.reduce(afterEvent, start)
   // Without events it is the object of all newcomers, or that of the fold.
-  const remember = (events: readonly ReputationEvent[]) =>
-    ordered.length > 0 && unfolded.set(standing, events)
+  const remember = (folded: Folded | undefined, events: readonly ReputationEvent[]) =>
+    ordered.length > 0 && unfolded.set(standing, { folded, events })
   const settled = store.shared ? settledBefore(ordered, nowSeconds) : nowSeconds
   // The clock may have been set back since: what is folded stays folded.
   const before = Math.max(settled, known?.before ?? 0)
   if (ordered.length <= mostUnfolded) {
-    remember(ordered)
+    remember(known, ordered)
     return { standing, ...(known && { folded: known }) }
   }
   const isOld = ({ at }: ReputationEvent) => toSeconds(at) < before
-  remember(ordered.filter((event) => !isOld(event)))
   const old = ordered.filter(isOld).reduce(afterEvent, start)
-  return { standing, folded: { before, standing: old.standing, losses: old.losses } }
+  const folded = { before, standing: old.standing, losses: old.losses }
+  remember(
+    folded,
+    ordered.filter((event) => !isOld(event)),
+  )
+  return { standing, folded }
 }
 
 function settledBefore(ordered: readonly ReputationEvent[], nowSeconds: number): number {
