@@ -1,5 +1,7 @@
+import { backlog } from './backlog.ts'
 import type { Benchmark } from './benchmark.ts'
 import { binary } from './binary.ts'
+import { growth } from './growth.ts'
 import { icl } from './icl.ts'
 import { jobs } from './jobs.ts'
 import { million } from './million.ts'
@@ -17,6 +19,8 @@ export const benchmarks = {
   queues,
   replicas,
   scale,
+  growth,
+  backlog,
   million,
   recover,
   binary,
