@@ -125,9 +125,14 @@ function createWaiting(
     note: (id: JobId, isPutOff: boolean, nextMs: number) => {
       if (!isPutOff) putOff.delete(id)
       else if (putOff.size < maxPutOff) putOff.add(id)
-      const waitMs = Math.min(nextMs, Math.max(lookAgainMs, size() * lookAgainEachMs))
-      again.set(id, has(id) ? elapsedSince(clock, since) + waitMs : undefined)
+      const waitMs = has(id)
+        ? Math.min(nextMs, Math.max(lookAgainMs, size() * lookAgainEachMs))
+        : nextMs
+      const at = elapsedSince(clock, since) + waitMs
+      again.set(id, at < Number.POSITIVE_INFINITY ? at : undefined)
     },
+    /** Has a job looked at now: what was tried may be due again while another of its effects hides it from the looks. */
+    soon: (id: JobId) => again.set(id, elapsedSince(clock, since)),
     /** Takes the jobs to look at again now. */
     take: (): readonly JobId[] => {
       const now = elapsedSince(clock, since)
@@ -135,7 +140,7 @@ function createWaiting(
       // A job that cannot be read now is looked at later.
       for (const id of ended) again.set(id, has(id) ? now + lookAgainMs : undefined)
       const free = putOff.size > 0 ? [...putOff].slice(0, Math.max(0, room())) : []
-      const ids = [...free, ...ended.filter(has)]
+      const ids = [...free, ...ended]
       for (const id of free) putOff.delete(id)
       return ids
     },
@@ -161,7 +166,8 @@ export function createEffects(deps: Dependencies, leadership: Leadership) {
 
   const startJob = async (id: JobId, now: number, term: AbortSignal) => {
     const job = await outboxes.find(id)
-    if (!job) return waiting.note(id, false, 0)
+    if (!job) return waiting.note(id, false, Number.POSITIVE_INFINITY)
+    let isHidden = false
     let nextMs = Number.POSITIVE_INFINITY
     const together: PendingEffect[] = []
     let result: number | undefined
@@ -172,6 +178,7 @@ export function createEffects(deps: Dependencies, leadership: Leadership) {
         nextMs = Math.min(nextMs, pending.dueAt - now)
         continue
       }
+      isHidden = true
       // Until its result is saved, no look at what is due shows it.
       if (pending.dueAt > now) outboxes.want()
       if (commits.isDone(id, effectId) || underWay.has(nameOf(id, effectId))) continue
@@ -182,7 +189,8 @@ export function createEffects(deps: Dependencies, leadership: Leadership) {
     }
     const others = together.length === 0 ? Promise.resolve() : deliver(job, together, term)
     if (result !== undefined) commits.add(id, { effectId: result, others })
-    waiting.note(id, isPutOff, nextMs)
+    // Without a due effect the job is listed once one is due.
+    waiting.note(id, isPutOff, isHidden ? nextMs : Number.POSITIVE_INFINITY)
   }
   const deliver = (job: Job, together: readonly PendingEffect[], term: AbortSignal) => {
     const { id } = job
@@ -192,6 +200,7 @@ export function createEffects(deps: Dependencies, leadership: Leadership) {
     const held = new Set(effectIds)
     const letGo = (some: readonly number[]) => {
       for (const effectId of some) if (held.delete(effectId)) underWay.delete(nameOf(id, effectId))
+      waiting.soon(id)
     }
     const pieces = together.some((one) => asksChain(job, one)) ? chainWork : work
     return pieces.start(nameOf(id, ...effectIds), async () => {

@@ -60,6 +60,7 @@ export function createPool({
     busy.forget()
   }
   store.commits.onLost(forgetAll)
+  store.commits.onForeign(forgetAll)
   let forgottenAt: MonotonicMs | undefined
   const current = async () => {
     const { nodes: read, noted } = documents.read()
@@ -88,7 +89,14 @@ export function createPool({
   }
   return {
     published: createPublishedPools(clock),
-    nodes: async () => withStates([...(await current()).values()]),
+    nodes: async () => {
+      const nodes = await current()
+      // One whose certificate has ended comes back with its next attestation, which is noted.
+      for (const [address, { certificate }] of nodes) {
+        if (certificate.expiresAt <= clock.now()) nodes.delete(address)
+      }
+      return withStates([...nodes.values()])
+    },
     find: async (addresses) => {
       const nodes = await current()
       const found = addresses.flatMap((address) => nodes.get(address) ?? [])
@@ -105,7 +113,9 @@ export function createPool({
     forget: () => {
       if (elapsedSince(clock, forgottenAt) < forgettingMs) return
       forgottenAt = clock.monotonic()
-      forgetAll()
+      // The nodes of a store that is not shared are known: to read them all would hold the thread for a second.
+      if (store.shared) documents.forget()
+      busy.forget()
     },
   }
 }

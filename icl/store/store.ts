@@ -165,10 +165,16 @@ export type Commits = {
   barrier(): Barrier
   /** Registers a listener for the loss of saves that had returned. Whatever caches the store has to read it again. */
   onLost(listener: () => void): void
+  /** Registers a listener for saves of another process to a store that is not shared, as commands of the operator make them. */
+  onForeign(listener: () => void): void
 }
 
 /** The commits of a store whose saves are durable when they return, or that promises no durability. */
-export const lastingAtOnce: Commits = { barrier: () => async () => {}, onLost: () => {} }
+export const lastingAtOnce: Commits = {
+  barrier: () => async () => {},
+  onLost: () => {},
+  onForeign: () => {},
+}
 
 /** Returns the store with saves that return once they are durable, for code that keeps results beyond one request. */
 export function lasting(store: Store): Store {

@@ -40,6 +40,7 @@ function createDisk() {
       }
     },
     onLost: (listener) => void listeners.push(listener),
+    onForeign: () => {},
   }
   return {
     commits,

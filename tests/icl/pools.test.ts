@@ -1,8 +1,14 @@
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { noPool } from '../../icl/admin/context.ts'
 import { createStoredBlobs } from '../../icl/blobs/stored.ts'
 import { previewQuorum } from '../../icl/operations/preview-quorum.ts'
+import { createPool } from '../../icl/pool/pool.ts'
+import { banNode } from '../../icl/records/bans.ts'
+import { openSqliteStore } from '../../icl/store/sqlite/file.ts'
 import { readPool } from '../../lib/pool-snapshot.ts'
 import { codeOf } from '../code-of.ts'
+import { inEmptyFolder } from '../empty-folder.ts'
 import { useReplicas } from './replica-set.ts'
 import { runJob } from './run-job.ts'
 import { listedKey } from './test-client.ts'
@@ -16,6 +22,26 @@ const cidOf = async (icl: TestIcl) => (await preview(icl)).pool_cid
 const listed = async (icl: TestIcl) => (await icl.api().getPools({})).pools
 const nodesOf = async (icl: TestIcl, cid: string) =>
   (await readPool(cid, (part) => icl.api().getBlob({ params: { cid: part } }))).nodes
+
+it('the pool lacks a node at once that another process of the file has banned', async () => {
+  const { a, clock, nodes } = await pair()
+  await inEmptyFolder(async (folder) => {
+    const file = join(folder, 'icl.db')
+    const store = await openSqliteStore(file)
+    for (const { address } of nodes) {
+      const found = await a.deps.store.findNode(address)
+      if (found) await store.save({ kind: 'node', node: found.document, base: 0 })
+    }
+    const pool = createPool({ store, chain: a.deps.chain, clock })
+    expect(await pool.nodes()).toHaveLength(3)
+    const guest = await openSqliteStore(file, { guest: true })
+    await banNode({ store: guest, clock, pool: noPool }, nodes[0]!.address, 'it lies')
+    // As the background workers do four times a second.
+    await store.listDue('effect', 0, 1)
+    expect(await pool.nodes()).toHaveLength(2)
+    await Promise.all([guest.close(), store.close()])
+  })
+})
 
 describe('the published pool', () => {
   it('has every active node, busy or not, with what it can be drawn for', async () => {

@@ -115,6 +115,7 @@ export async function openMirror(options: MirrorOptions): Promise<Store> {
     durable: whyInMemory === undefined,
     commits: {
       onLost: ahead.commits.onLost,
+      onForeign: ahead.commits.onForeign,
       barrier: () => {
         const inFile = ahead.commits.barrier()
         return async () => {

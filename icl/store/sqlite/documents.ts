@@ -25,7 +25,11 @@ export type AllDocuments = ReturnType<typeof createDocuments>
 export type Documents<T extends Job | Node | Client> = ReturnType<typeof documentsOf<T>>
 
 /** Creates the cache of a connection: 8 Mi characters each of jobs and nodes, and 256 Ki of clients; the oldest go first. */
-export function createDocuments(db: SqliteDatabase, transaction: () => object | undefined) {
+export function createDocuments(
+  db: SqliteDatabase,
+  transaction: () => object | undefined,
+  onForeign: () => void,
+) {
   const dataVersion = db.prepare('PRAGMA data_version')
   let seen: unknown
   let seenIn: object | undefined
@@ -33,9 +37,11 @@ export function createDocuments(db: SqliteDatabase, transaction: () => object | 
     const open = transaction()
     if (open !== undefined && open === seenIn) return
     const now = dataVersion.get()?.data_version
+    const isForeign = now !== seen && seen !== undefined
     if (now !== seen) forget()
     seen = now
     seenIn = open
+    if (isForeign) onForeign()
   }
   const tables = {
     jobs: documentsOf<Job>(look, 'job', 8_388_608),

@@ -48,7 +48,11 @@ export function createSqliteStore(
 ): SqliteStore {
   const { nested = savepointsOf(db) } = host
   const commits = createCommits(db, { ...host, nested, onUndone: () => documents.forget() })
-  const documents = createDocuments(db, commits.open)
+  const foreign: (() => void)[] = []
+  const onForeign = (listener: () => void) => void foreign.push(listener)
+  const documents = createDocuments(db, commits.open, () => {
+    for (const listener of foreign) listener()
+  })
   const unreadable = createUnreadable(host.log)
   commits.onLost(documents.forget)
   const reads = createSqliteReads(db, commits.suspect, { unreadable, documents })
@@ -69,13 +73,13 @@ export function createSqliteStore(
     },
     ahead: () => ({
       ...store,
-      commits: { barrier, onLost: commits.onLost },
+      commits: { barrier, onLost: commits.onLost, onForeign },
       save: async (write) => commits.apply(() => writes.save(write)),
       saveAll: async (all) => commits.apply(() => writes.saveAll(all)),
     }),
     durable: true,
     shared: false,
-    commits: lastingAtOnce,
+    commits: { ...lastingAtOnce, onForeign },
     status: () => statusOf(isOpen, commits, unreadable),
     close: async () => {
       if (!isOpen) return
