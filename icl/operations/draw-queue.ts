@@ -111,6 +111,8 @@ export function createDrawQueue(
       await looks.read().catch(() => {})
       await news
       await clock.sleep(lookMs)
+      // News that came meanwhile woke nobody, and the last look may be older than it.
+      looks.forget()
     }
     isLooking = false
   }

@@ -67,6 +67,22 @@ describe('a draw', () => {
     expect(waits[1]).toBeGreaterThanOrEqual(3_000)
   })
 
+  it('hears of room that was left just after a look at another draw', async () => {
+    const { clock, notifier, ask, drawOf, end } = world()
+    const first = drawOf('1')
+    await ask(first)
+    const second = ask(drawOf('2'), 20_000)
+    await clock.advance(500)
+    // Leaves no room, and has the queue look and rest.
+    notifier.notify(roomKey)
+    await clock.advance(50)
+    void ask(drawOf('3'), 20_000)
+    await clock.advance(20)
+    end(first.name)
+    await clock.advance(400)
+    expect(await Promise.race([second, Promise.resolve('waits')])).toBeUndefined()
+  })
+
   it('costs nothing but a look every 2 s while it is held and nothing changes, however many there are', async () => {
     const { clock, notifier, ask, drawOf } = world()
     await ask(drawOf('1'))
