@@ -26,6 +26,12 @@ for (let index = 0; index < 230; index++) {
     },
   })
 }
+// Another process that adds events saves the node with them.
+const scored = await icl.deps.store.findNode(nodes[0]!.address)
+if (!scored) throw new Error('The node is not there')
+const { document, version } = scored
+const node = { ...document, standing: { ...document.standing } }
+await icl.deps.store.save({ kind: 'node', node, base: version })
 await runJob(icl, nodes, ['yes', 'yes', 'yes'], { client: 'c3' })
 await icl.clock.advance(2_000)
 afterAll(() => icl.stop())
