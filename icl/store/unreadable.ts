@@ -72,7 +72,9 @@ export async function fillPage<T>(
   const page: T[] = []
   for (let from = before; ; ) {
     const asked = limit - page.length
-    const rows = await ask(from, asked)
+    const asking = ask(from, asked)
+    // Rows that are here are read before anything else happens: a save in between would be newer than they are.
+    const rows = asking instanceof Promise ? await asking : asking
     page.push(...readAll(rows))
     const last = rows.at(-1)
     if (last === undefined || rows.length < asked || page.length >= limit) return page

@@ -115,6 +115,19 @@ describe('a sqlite file', () => {
     await store.close()
   })
 
+  it('keeps a save that comes while a list is read', async () => {
+    const store = await openSqliteStore(newFile())
+    const jobs = store.ahead()
+    const job = jobOf('1')
+    await jobs.save({ kind: 'job', job, base: 0 })
+    const listing = jobs.listJobs({ limit: 10 })
+    await jobs.save({ kind: 'job', job: { ...job, minTier: 1 }, base: 1 })
+    await listing
+    expect(await jobs.findJob(job.id)).toMatchObject({ version: 2, document: { minTier: 1 } })
+    expect(await jobs.save({ kind: 'job', job, base: 1 })).toBe(false)
+    await store.close()
+  })
+
   it('keeps no row in memory that a guest has changed since it was read', async () => {
     const file = newFile()
     const store = await openSqliteStore(file)
