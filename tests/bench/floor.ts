@@ -15,7 +15,7 @@ export type FloorUnits = UnitCosts & { readonly requests: number }
 /** Microseconds of processor time that a job takes at least, by its parts. */
 export type Floor = ReturnType<typeof floorOf>
 
-/** What a job takes at least when it asks so much. */
+/** Returns the least time of a job that asks so much. */
 export const floorOf = (
   units: FloorUnits,
   needs: Pick<
@@ -42,7 +42,7 @@ export const floorMs = (floor: Floor): number =>
 const rounds = 5
 const requestsOfRound = 600
 
-/** What one job of a fleet asks of an ICL, counted over so many of them. */
+/** Counts the requests, checks and saves of one job of a fleet, as means of many jobs. */
 export async function countNeeds(
   databaseUrl: string,
   load: (server: ServerProcess, fleet: Fleet) => Promise<{ readonly jobs: number }>,

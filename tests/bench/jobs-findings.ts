@@ -8,11 +8,11 @@ const kib = 1_024
 
 /** What the jobs benchmark says of what it found. */
 export function jobsFindings(found: JobsFound): Findings {
-  const { sqlite, memory, nodes, workers } = found
+  const { sqlite, memory, nodes, workers, warmUp } = found
   const floor = pinnedFloor(found)
   const [phaseRows, phaseFigures] = phasesOf(found)
   return {
-    method: `${nodes} simulated nodes and their clients, in another process, send the ICL real requests, with their signatures. Provider and chain respond at once, and prompts are not decrypted. Both processes share the machine. Polls of nodes may end before the response to the submission: a phase below 0 is that. A node that works polls once in 2 s at most, since the answers to its steps bring offers, too. Clients keep a preview for 30 s. The runtime has compiled before: 1,000 jobs of warm-up. Stores and floor are measured in turn, and the middle of the rounds counts. What a job asks is counted in a server of its own. The floor is what no ICL can leave out, done with the fastest calls of this host: requests to a bare Bun.serve, signatures, hashes, each JSON text read or written once, and each settled job appended to a file, with one fdatasync for ${workers} of them. It is pinned to the counts of 27 November 2026, so that a check that is saved counts as a gain; their costs are those of this run.`,
+    method: `${nodes} simulated nodes and their clients, in another process, send the ICL real requests, with their signatures. Provider and chain respond at once, and prompts are not decrypted. Both processes share the machine. Polls of nodes may end before the response to the submission: a phase below 0 is that. A node that works polls once in 2 s at most, since the answers to its steps bring offers, too. Clients keep a preview for 30 s. The runtime has compiled before: ${warmUp.toLocaleString('en')} jobs of warm-up. Stores and floor are measured in turn, and the middle of the rounds counts. What a job asks is counted in a server of its own. The floor is what no ICL can leave out, done with the fastest calls of this host: requests to a bare Bun.serve, signatures, hashes, each JSON text read or written once, and each settled job appended to a file, with one fdatasync for ${workers} of them. It is pinned to the counts of 27 November 2026, so that a check that is saved counts as a gain; their costs are those of this run.`,
     tables: [
       { title: 'One job at a time, by phase', rows: phaseRows },
       { title: `${workers} clients at once`, rows: loadRows(found) },

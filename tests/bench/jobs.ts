@@ -136,11 +136,8 @@ const middleOf = (loads: readonly JobLoad[]): JobLoad => {
   }
 }
 
-async function checkAccepted({ server }: Contender, jobs: number): Promise<void> {
-  const { accepted = 0, ...others } = await server.call<Record<string, number>>('phases')
-  if (accepted < jobs)
-    throw new Error(`Only ${accepted} of ${jobs} jobs were accepted: ${JSON.stringify(others)}`)
-}
+const acceptedBy = async ({ server }: Pick<Contender, 'server'>): Promise<number> =>
+  (await server.call<{ accepted?: number }>('phases')).accepted ?? 0
 
 /** Measures stores and floor in turn, so that all of them see the same machine. */
 async function measureAll(form: Form, folder: string, say: (progress: string) => void) {
@@ -159,6 +156,7 @@ async function measureAll(form: Form, folder: string, say: (progress: string) =>
         ...contender,
         phases: await measurePhases(fleet, alone, mostMs),
         loads: [] as JobLoad[],
+        accepted: await acceptedBy(contender),
       })
     }
     const units: FloorUnits[] = []
@@ -175,9 +173,9 @@ async function measureAll(form: Form, folder: string, say: (progress: string) =>
       loaded: middleOf(loads),
     }))
     if (!sqlite || !memory) throw new Error('Two stores were not measured')
-    for (const [index, { loaded }] of [sqlite, memory].entries()) {
-      const contender = contenders[index]
-      if (contender) await checkAccepted(contender, loaded.jobs)
+    for (const { server, accepted, loads } of results) {
+      const [more, jobs] = [(await acceptedBy({ server })) - accepted, middleOf(loads).jobs]
+      if (more < jobs) throw new Error(`Only ${more} of ${jobs} jobs were accepted`)
     }
     return { sqlite, memory, units: middleUnits(units) }
   } catch (error) {
@@ -197,7 +195,7 @@ const middleUnits = (found: readonly FloorUnits[]): FloorUnits =>
   ) as FloorUnits
 
 async function run(form: Form, say: (progress: string) => void): Promise<Findings> {
-  const { counted, mostMs } = planOf(form)
+  const { counted, mostMs, warmUp } = planOf(form)
   return await inEmptyFolder(async (folder) => {
     const fsyncs = [measureFsync(folder)]
     const measured = await measureAll(form, folder, say)
@@ -206,7 +204,7 @@ async function run(form: Form, say: (progress: string) => void): Promise<Finding
     const needs = await countNeeds(`sqlite:${join(folder, 'counted.db')}`, (server, fleet) =>
       loadJobs(server, fleet, { workers, jobs: counted, mostMs }),
     )
-    return jobsFindings({ ...measured, needs, fsyncMs: median(fsyncs), nodes, workers })
+    return jobsFindings({ ...measured, needs, fsyncMs: median(fsyncs), nodes, workers, warmUp })
   })
 }
 
@@ -224,6 +222,7 @@ export type JobsFound = {
   readonly fsyncMs: number
   readonly nodes: number
   readonly workers: number
+  readonly warmUp: number
 }
 
 export const jobs: Benchmark = { title: 'Jobs', run }

@@ -26,7 +26,7 @@ export type Contender = {
 }
 
 /** Starts a server, and waits until it logs that it is ready. */
-async function startServer(program: string, args: readonly string[], as: object, ready: RegExp) {
+async function startDatabase(program: string, args: readonly string[], as: object, ready: RegExp) {
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], ...as })
   let log = ''
   const isReady = Promise.withResolvers<void>()
@@ -76,16 +76,19 @@ async function startProgram(file: string, args: readonly string[]) {
   }
 }
 
-type Server = Awaited<ReturnType<typeof startServer>>
+type Database = Awaited<ReturnType<typeof startDatabase>>
 
 /** Puts a queue's program and server together. */
 async function contender(
   name: string,
-  server: Server,
+  server: Database,
   file: string,
   args: readonly string[],
 ): Promise<Contender> {
-  const program = await startProgram(file, args)
+  const program = await startProgram(file, args).catch(async (error: unknown) => {
+    await server.close()
+    throw error
+  })
   return {
     name,
     round: async (jobs) => {
@@ -109,21 +112,20 @@ function processorMs(pid: number): number {
   for (const name of readdirSync('/proc')) {
     const stat = /^\d+$/.test(name) ? statOf(name) : undefined
     if (!stat) continue
-    const [, parent, own, waited] = stat
-    if (Number(name) === pid) ticks += own + waited
-    else if (parent === pid) ticks += own
+    if (Number(name) === pid) ticks += stat.own + stat.waited
+    else if (stat.parent === pid) ticks += stat.own
   }
   // Linux tells clients 100 ticks a second on every machine.
   return ticks * 10
 }
 
-/** The state's place, the parent, the ticks of a process, and those of its children that have ended; undefined when it is gone. */
-function statOf(pid: string): readonly [0, number, number, number] | undefined {
+/** The parent of a process, its ticks, and those of its children that have ended; undefined when it is gone. */
+function statOf(pid: string) {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
     const at = (index: number) => Number(fields[index])
-    return [0, at(1), at(11) + at(12), at(13) + at(14)]
+    return { parent: at(1), own: at(11) + at(12), waited: at(13) + at(14) }
   } catch {
     return undefined
   }
@@ -133,7 +135,7 @@ function statOf(pid: string): readonly [0, number, number, number] | undefined {
 export async function openBullMq(folder: string): Promise<Contender> {
   const port = String(await freePort())
   const args = ['--port', port, '--dir', folder, '--appendonly', 'yes', '--appendfsync', 'always']
-  const server = await startServer('redis-server', args, {}, /Ready to accept connections/)
+  const server = await startDatabase('redis-server', args, {}, /Ready to accept connections/)
   return await contender('BullMQ on redis', server, join(folder, 'bullmq.mjs'), [port])
 }
 
@@ -154,7 +156,12 @@ export async function openPgBoss(folder: string, bin: string): Promise<Contender
   await run(join(bin, 'initdb'), ['-D', data, '-U', 'bench', '-A', 'trust'], { ...as, cwd: data })
   const args = ['-D', data, '-p', port, '-k', data, '-h', '127.0.0.1']
   const how = { ...as, cwd: data }
-  const server = await startServer(join(bin, 'postgres'), args, how, /ready to accept connections/)
+  const server = await startDatabase(
+    join(bin, 'postgres'),
+    args,
+    how,
+    /ready to accept connections/,
+  )
   const file = join(folder, 'pg-boss.mjs')
   const opened = await contender('pg-boss on Postgres', server, file, [port, 'bench'])
   return {

@@ -61,6 +61,14 @@ async function measure(form: Form, folder: string, say: (progress: string) => vo
 }
 
 async function runQueues(form: Form, say: (progress: string) => void): Promise<Findings> {
+  if (process.platform !== 'linux') {
+    return findingsOf({
+      costs: new Map(),
+      skipped: [
+        'queues: the processor time of their servers is read from /proc, which needs Linux',
+      ],
+    })
+  }
   return await inEmptyFolder(async (folder) => {
     cpSync(join(import.meta.dirname, 'queues'), folder, { recursive: true })
     say('installing BullMQ and pg-boss')
