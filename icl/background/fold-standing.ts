@@ -21,7 +21,7 @@ const leastSettlingSeconds = 2
 const mostSettling = 64
 
 /**
- * The events of a standing that are not in the fold beside it, so that this process need not read them again. A standing is saved together
+ * The events of a standing that are not in the node's fold, so that this process need not read them again. A standing is saved together
  * with each new event: a document that another process has saved since comes with an object of its own, which is not in here.
  */
 const unfolded = new WeakMap<

@@ -29,7 +29,7 @@ import { keyOf } from '../records/keys.ts'
 import type { Node } from '../rules/eligibility.ts'
 import type { RunKey } from '../rules/runs.ts'
 
-/** Who sent a request. */
+/** The sender of a request. */
 export type Caller =
   | { readonly kind: 'anyone' }
   /** `signedAt` in Unix seconds, by the wallet's clock. */

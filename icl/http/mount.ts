@@ -27,7 +27,7 @@ import { targetOf } from './request-form.ts'
 import { cacheControlOf } from './text-response.ts'
 import type { Throttle } from './throttle.ts'
 
-/** What an operation gets besides its input. */
+/** The arguments of an operation, besides its input. */
 export type RequestContext = {
   /** Their log names the request. */
   readonly deps: Dependencies

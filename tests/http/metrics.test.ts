@@ -165,7 +165,7 @@ describe('the metrics', () => {
     expect(count('port="store",method="findNode",outcome="ok"')).toBeGreaterThan(3)
   })
 
-  it('time no call of a store in memory, which waits for nothing', async () => {
+  it('time no call of a store in memory', async () => {
     const metrics = createPrometheus()
     await start({ metrics, store: instrumentedStore(createMemoryStore(), metrics) })
     const { samples } = await scrape()
