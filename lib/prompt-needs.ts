@@ -54,6 +54,8 @@ const isIn: Readonly<Record<PromptPart, (prompt: PromptDocument) => boolean>> = 
     return first < 0 || messages.slice(first).some(({ role }) => role === 'system')
   },
   names: ({ messages }) => messages.some((message) => 'name' in message),
+  parallel_tool_calls: ({ parallel_tool_calls: parallel }) => parallel !== undefined,
+  reasoning_effort: ({ reasoning_effort: effort }) => effort !== undefined,
   seed: ({ seed }) => seed !== undefined,
   stop: ({ stop }) => stop !== undefined,
   teacher: () => false,

@@ -27,7 +27,7 @@ const teacherPart = 'teacher' satisfies PromptPart
 /** The parts of a prompt that each API supports. */
 const partsOfApi: Readonly<Record<ProviderApi, readonly PromptPart[]>> = {
   openai: PromptPart.options.filter((part) => part !== teacherPart),
-  anthropic: ['json_schema', 'stop', 'tools'],
+  anthropic: ['json_schema', 'parallel_tool_calls', 'reasoning_effort', 'stop', 'tools'],
 }
 
 type BuiltIn = {
@@ -56,6 +56,8 @@ export const builtIn: Readonly<Record<string, BuiltIn>> = {
     needsKey: true,
     limits: [
       { models: /^(o\d|gpt-5)/, lacks: ['stop'] },
+      { models: /^o\d/, lacks: ['parallel_tool_calls'] },
+      { models: /^(?!o\d|gpt-5)/, lacks: ['reasoning_effort'] },
       {
         models: /^(gpt-3\.5|gpt-4(-|$)|gpt-4o-2024-05-13)/,
         lacks: ['json_schema'],
@@ -76,6 +78,10 @@ export const builtIn: Readonly<Record<string, BuiltIn>> = {
     limits: [
       { models: /^claude-(3|(opus|sonnet)-4-(0|20))/, lacks: ['json_schema'] },
       { models: /^claude-3-(opus|sonnet|haiku)/, outputTokens: 4_096 },
+      {
+        models: /^claude-(3|(opus|sonnet)-4-(0|1|20)|(sonnet|haiku)-4-5)/,
+        lacks: ['reasoning_effort'],
+      },
     ],
     onlySamples: /^/,
   },

@@ -19,9 +19,14 @@ export const providerCauses = {
     "the node's account at the provider has no credit left",
     'add credit to the account of {key}',
   ),
+  'provider-prompt-too-long': client(
+    'the prompt and its answer are longer than the context of the model {model}',
+    'shorten the conversation, allow fewer output tokens, or choose a model with a longer context',
+    sameAnywhere,
+  ),
   'provider-refused': client(
     'the provider or its model refused the request',
-    'change the prompt or the parameters: the prompt may be too long, or against the rules of the provider',
+    'change the prompt or the parameters: they may be against the rules of the provider',
     sameAnywhere,
   ),
   'provider-unreachable': nodeOperator(

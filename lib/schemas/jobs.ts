@@ -67,6 +67,7 @@ export const AbortReason = z.enum([
   'provider-model-unknown',
   'provider-rate-limited',
   'provider-quota-used-up',
+  'provider-prompt-too-long',
   'provider-refused',
   'provider-unreachable',
   'provider-unavailable',

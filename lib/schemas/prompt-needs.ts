@@ -12,7 +12,18 @@ const maxPromptBytes = 1_048_576
 
 /** Parts of a prompt that not every model takes. `tools` includes calls and results. `teacher` is in no prompt: the job asks for `teacher/1`. */
 export const PromptPart = z
-  .enum(['json_object', 'json_schema', 'late_system', 'names', 'seed', 'stop', 'teacher', 'tools'])
+  .enum([
+    'json_object',
+    'json_schema',
+    'late_system',
+    'names',
+    'parallel_tool_calls',
+    'reasoning_effort',
+    'seed',
+    'stop',
+    'teacher',
+    'tools',
+  ])
   .meta({ id: 'PromptPart' })
 export type PromptPart = z.output<typeof PromptPart>
 

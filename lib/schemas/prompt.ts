@@ -65,6 +65,9 @@ const ResponseFormat = z.discriminatedUnion('type', [
   }),
 ])
 
+/** OpenAI's names. A provider may refuse some of them. */
+export const ReasoningEffort = z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])
+
 /** A prompt, which is sealed as JSON. */
 export const PromptDocument = z
   .strictObject({
@@ -73,6 +76,10 @@ export const PromptDocument = z
     tools: z.array(Tool).min(1).max(128).exactOptional(),
     /** `auto` when left out. */
     tool_choice: ToolChoice.exactOptional(),
+    /** The model calls at most one tool. It may call several when left out. */
+    parallel_tool_calls: z.literal(false).exactOptional(),
+    /** How long the model should think, by its provider's default when left out. */
+    reasoning_effort: ReasoningEffort.exactOptional(),
     /** `text` when left out. */
     response_format: ResponseFormat.exactOptional(),
     /** Texts before the first of which the answer ends. */
@@ -119,12 +126,15 @@ function checkTurns(messages: readonly PromptMessage[], refuse: Refuse): void {
 
 const resultsOf = (open: ReadonlySet<string>): string => `the result of call ${[...open][0]}`
 
+type ToolFields = Pick<PromptDocument, 'tools' | 'tool_choice' | 'parallel_tool_calls'>
+
 function checkTools(
-  { tools = [], tool_choice: choice }: Pick<PromptDocument, 'tools' | 'tool_choice'>,
+  { tools = [], tool_choice: choice, parallel_tool_calls: parallel }: ToolFields,
   refuse: Refuse,
 ): void {
   const names = new Set(tools.map(({ name }) => name))
   if (names.size < tools.length) refuse(['tools'], 'has a name twice')
+  if (parallel === false && tools.length === 0) refuse(['parallel_tool_calls'], 'needs tools')
   if (choice === undefined) return
   if (tools.length === 0) refuse(['tool_choice'], 'needs tools')
   else if (typeof choice === 'object' && !names.has(choice.name)) {

@@ -7,7 +7,7 @@ type Turn = Exclude<PromptMessage, { readonly role: 'system' }>
 
 /** Converts a prompt to Anthropic's request. Throws ProviderFault `prompt-not-supported` for a part that the API does not take. */
 export function anthropicPrompt(prompt: PromptDocument): Omit<Request, 'model' | 'max_tokens'> {
-  const { messages, tools, tool_choice: choice, response_format: format, stop, seed } = prompt
+  const { messages, tools, response_format: format, stop, seed } = prompt
   if (seed !== undefined) throw cannotTake('a seed')
   if (format?.type === 'json_object') throw cannotTake('the response format json_object')
   if (stop?.some((one) => one.trim() === '')) throw cannotTake('a stop that is white space')
@@ -15,6 +15,8 @@ export function anthropicPrompt(prompt: PromptDocument): Omit<Request, 'model' |
     throw cannotTake('names of speakers')
   }
   const { system, turns } = splitSystem(messages)
+  const choice = choiceOf(prompt)
+  const output = outputOf(prompt)
   return {
     ...(system.length > 0 && { system: system.map((text) => ({ type: 'text' as const, text })) }),
     messages: turnsOf(turns),
@@ -24,10 +26,8 @@ export function anthropicPrompt(prompt: PromptDocument): Omit<Request, 'model' |
         input_schema: { ...parameters, type: 'object' as const },
       })),
     }),
-    ...(choice && { tool_choice: choiceOf(choice) }),
-    ...(format?.type === 'json_schema' && {
-      output_config: { format: { type: 'json_schema', schema: schemaOf(format) } },
-    }),
+    ...(choice && { tool_choice: choice }),
+    ...(output && { output_config: output }),
     ...(stop && { stop_sequences: stop }),
   }
 }
@@ -85,9 +85,28 @@ function inputOf(written: string): object {
   throw cannotTake('a call of a tool whose arguments are no object of JSON')
 }
 
-function choiceOf(choice: NonNullable<PromptDocument['tool_choice']>): Anthropic.ToolChoice {
-  if (typeof choice === 'object') return { type: 'tool', name: choice.name }
-  return { type: choice === 'required' ? 'any' : choice }
+function choiceOf({
+  tool_choice: choice,
+  parallel_tool_calls: parallel,
+}: PromptDocument): Anthropic.ToolChoice | undefined {
+  // Another choice can come with the limit to one call, but this one cannot.
+  if (choice === 'none') return { type: 'none' }
+  const one = parallel === false ? { disable_parallel_tool_use: true } : {}
+  if (typeof choice === 'object') return { type: 'tool', name: choice.name, ...one }
+  if (choice === 'required') return { type: 'any', ...one }
+  return choice === 'auto' || parallel === false ? { type: 'auto', ...one } : undefined
+}
+
+function outputOf({
+  response_format: format,
+  reasoning_effort: effort,
+}: PromptDocument): Anthropic.OutputConfig | undefined {
+  if (effort === 'none' || effort === 'minimal') throw cannotTake(`the reasoning effort ${effort}`)
+  if (format?.type !== 'json_schema') return effort && { effort }
+  return {
+    format: { type: 'json_schema', schema: schemaOf(format) },
+    ...(effort && { effort }),
+  }
 }
 
 // The API has no other field for the description.

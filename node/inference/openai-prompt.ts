@@ -8,6 +8,8 @@ export const openAiPrompt = ({
   messages,
   tools,
   tool_choice: choice,
+  parallel_tool_calls: parallel,
+  reasoning_effort: effort,
   response_format: format,
   stop,
 }: PromptDocument): Omit<Request, 'model'> => ({
@@ -16,6 +18,8 @@ export const openAiPrompt = ({
   ...(choice && {
     tool_choice: typeof choice === 'string' ? choice : { type: 'function', function: choice },
   }),
+  ...(parallel === false && { parallel_tool_calls: false }),
+  ...(effort && { reasoning_effort: effort }),
   ...(format && format.type !== 'text' && { response_format: formatOf(format) }),
   ...(stop && { stop }),
 })
@@ -38,7 +42,15 @@ function formatOf(format: NonNullable<PromptDocument['response_format']>) {
 }
 
 /** The parts of a prompt that a model or server may refuse. */
-export const promptParts = ['tools', 'tool_choice', 'response_format', 'stop', 'seed'] as const
+export const promptParts = [
+  'tools',
+  'tool_choice',
+  'parallel_tool_calls',
+  'reasoning_effort',
+  'response_format',
+  'stop',
+  'seed',
+] as const
 
 /** Returns the field of a request that the model or server refuses. OpenAI names it in `param`, others in the message. */
 export function refusedIn<Name extends string>(

@@ -122,6 +122,12 @@ describe('a prompt document at OpenAI', () => {
     })
   })
 
+  it('may ask for one call at most, and for a reasoning effort', async () => {
+    const more = { parallel_tool_calls: false, reasoning_effort: 'low' } as const
+    const asked = prompt({ tools: [{ name: 'look' }], ...more })
+    expect(await ask('openai', asked)).toMatchObject(more)
+  })
+
   it('is not supported where the model refuses a part that the client gave, and only then', async () => {
     const refusing =
       (param: string | null, message = ''): Reply =>
@@ -184,6 +190,10 @@ describe('a prompt with one part', () => {
     json_schema: { response_format: { type: 'json_schema', name: 'x', schema: {} } },
     late_system: { messages: [user, { role: 'system', content: 'Now.' }] },
     names: { messages: [{ ...user, name: 'Ada' }] },
+    parallel_tool_calls: {
+      ...{ tools: [{ name: 'look' }], tool_choice: 'none', parallel_tool_calls: false },
+    },
+    reasoning_effort: { reasoning_effort: 'low' },
     seed: { seed: 7 },
     stop: { stop: ['END'] },
     tools: { tools: [{ name: 'look' }], tool_choice: 'none' },
@@ -191,9 +201,10 @@ describe('a prompt with one part', () => {
   for (const part of PromptPart.exclude(['teacher']).options) {
     it(`is taken by an adapter that is said to take ${part}, and by no other`, async () => {
       const asked = prompt(withPart[part])
-      expect(needsOf(asked)).toEqual({ parts: [part] })
+      expect(needsOf(asked)?.parts).toContain(part)
       for (const name of ['openai', 'anthropic'] as const) {
-        const isTaken = takenBy(`${name}:m`).parts.includes(part)
+        const model = name === 'openai' && part === 'reasoning_effort' ? 'gpt-5' : 'm'
+        const isTaken = takenBy(`${name}:${model}`).parts.includes(part)
         const refusal = isTaken ? 'answered' : ['prompt-not-supported', expect.any(String)]
         expect(await refusalOf(name, asked)).toEqual(refusal)
         await server?.close()
@@ -263,6 +274,25 @@ describe('a prompt document at Anthropic', () => {
         tool_choice: sent,
       })
     }
+    const one = { disable_parallel_tool_use: true }
+    for (const [choice, sent] of [
+      [{}, { type: 'auto', ...one }],
+      [{ tool_choice: 'required' }, { type: 'any', ...one }],
+      [{ tool_choice: 'none' }, { type: 'none' }],
+    ] as const) {
+      const asked = prompt({ tools, ...choice, parallel_tool_calls: false })
+      expect((await ask('anthropic', asked)).tool_choice).toEqual(sent)
+    }
+  })
+
+  it('has the reasoning effort of a prompt, as far as the interface knows it', async () => {
+    expect(await ask('anthropic', prompt({ reasoning_effort: 'high' }))).toMatchObject({
+      output_config: { effort: 'high' },
+    })
+    expect(await refusalOf('anthropic', prompt({ reasoning_effort: 'minimal' }))).toEqual([
+      'prompt-not-supported',
+      'does not take the reasoning effort minimal',
+    ])
   })
 
   const call = { id: 'a', name: 'look', arguments: '[]' }

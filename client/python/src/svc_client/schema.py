@@ -98,12 +98,14 @@ _fence = integer(1, 1_000_000)
 _position = integer(0, 15)
 _output_tokens = integer(1, 8_192)
 
-prompt_parts = ("json_object", "json_schema", "late_system", "names", "seed", "stop", "teacher", "tools")
+prompt_parts = (
+    "json_object json_schema late_system names parallel_tool_calls reasoning_effort seed stop teacher tools"
+).split()
 abort_reasons = (
     "key-handles-missing prompt-unavailable prompt-unreadable envelope-invalid prompt-not-supported fhe-decrypt-denied "
     "coprocessor-unavailable chain-rate-limited node-chain-unavailable model-not-offered provider-key-refused "
-    "provider-model-unknown provider-rate-limited provider-quota-used-up provider-refused provider-unreachable "
-    "provider-unavailable provider-silent provider-protocol-wrong provider-answer-empty "
+    "provider-model-unknown provider-rate-limited provider-quota-used-up provider-prompt-too-long "
+    "provider-refused provider-unreachable provider-unavailable provider-silent provider-protocol-wrong provider-answer-empty "
     "provider-answer-too-large list-untrusted encryption-failed wallet-empty store-key-reverted "
     "output-upload-failed answer-lost deadline-too-close journal-unwritable signed-before node-stopping node-crashed "
     "node-failed"
