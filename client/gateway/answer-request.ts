@@ -178,23 +178,20 @@ async function answerOf(run: Run): Promise<Answered> {
   }
 }
 
-const optionalParts: readonly string[] = ['names', 'seed', 'stop']
+const optionalFields = ['parallel_tool_calls', 'reasoning_effort', 'seed', 'stop'] as const
+const optionalParts: readonly string[] = ['names', ...optionalFields]
 const isOptional = (part: string): boolean => optionalParts.includes(part)
 
 /** Removes parts that a model does not take and that do not change the question. */
 function withoutParts(prompt: PromptDocument, parts: readonly string[]): PromptDocument {
-  const { seed, stop, messages, ...rest } = prompt
   const unnamed = (message: PromptMessage): PromptMessage => {
     if (message.role === 'tool') return message
     const { name: _, ...said } = message
     return said
   }
-  return {
-    ...rest,
-    messages: parts.includes('names') ? messages.map(unnamed) : messages,
-    ...(stop && !parts.includes('stop') && { stop }),
-    ...(seed !== undefined && !parts.includes('seed') && { seed }),
-  }
+  const kept = { ...prompt }
+  for (const field of optionalFields) if (parts.includes(field)) delete kept[field]
+  return parts.includes('names') ? { ...kept, messages: prompt.messages.map(unnamed) } : kept
 }
 
 const ignoredHeader = (ignored: readonly string[]): Record<string, string> =>

@@ -3,7 +3,7 @@ import { MaxOutputTokens } from '../../lib/schemas/jobs.ts'
 import type { Asked } from './answer-request.ts'
 import { badRequest } from './openai-error.ts'
 import { promptOfRequest, promptParameters } from './prompt-request.ts'
-import { type ReadingOptions, readParameters } from './read-request.ts'
+import { cannotHonour, type ReadingOptions, readParameters } from './read-request.ts'
 
 const mostOutputTokens = 8_192
 
@@ -37,7 +37,6 @@ const asItIs = {
   audio: z.null().optional(),
   prediction: z.null().optional(),
   web_search_options: z.null().optional(),
-  reasoning_effort: z.null().optional(),
   verbosity: z.literal('medium').nullish(),
 }
 
@@ -52,7 +51,6 @@ export const sampling = {
 /** Parameters that do not concern the answer. */
 const quiet = [
   'metadata',
-  'parallel_tool_calls',
   'prompt_cache_key',
   'prompt_cache_retention',
   'safety_identifier',
@@ -79,16 +77,20 @@ export function readChatRequest(body: unknown, reading: ReadingOptions): ChatReq
     const message = 'max_tokens and max_completion_tokens contradict: give one of them'
     throw badRequest(message, 'max_tokens', 'invalid_value')
   }
+  const longest = longestAnswer(limit ? 'max_completion_tokens' : 'max_tokens', limit ?? old)
+  if (reading.isStrict) cannotHonour(longest.cut)
   return {
     model,
     prompt: promptOfRequest(data),
     stream: stream === true,
     includeUsage: options?.include_usage === true,
-    maxOutputTokens: longestAnswer(limit ?? old),
-    ignored,
+    maxOutputTokens: longest.maxOutputTokens,
+    ignored: [...ignored, ...longest.cut],
   }
 }
 
-/** Cuts a limit to the longest answer that the service gives. */
-export const longestAnswer = (asked: z.output<typeof TokenLimit>) =>
-  asked ? MaxOutputTokens.parse(Math.min(asked, mostOutputTokens)) : undefined
+/** Cuts a limit to the longest answer that the service gives, and names what was cut. */
+export const longestAnswer = (name: string, asked: z.output<typeof TokenLimit>) => ({
+  maxOutputTokens: asked ? MaxOutputTokens.parse(Math.min(asked, mostOutputTokens)) : undefined,
+  cut: (asked ?? 0) > mostOutputTokens ? [`${name} (at most ${mostOutputTokens})`] : [],
+})

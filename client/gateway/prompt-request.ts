@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { PromptDocument, type PromptMessage } from '../../lib/schemas/prompt.ts'
+import { PromptDocument, type PromptMessage, ReasoningEffort } from '../../lib/schemas/prompt.ts'
 import { ChatMessage, promptMessageOf, Text } from './chat-messages.ts'
 import { badRequest } from './openai-error.ts'
 import { closestIssue, paramOf } from './read-request.ts'
@@ -46,6 +46,8 @@ export const promptParameters = {
   messages: z.array(ChatMessage).min(1).max(1_024),
   tools: z.array(Tool).max(128).nullish(),
   tool_choice: ToolChoice.nullish(),
+  parallel_tool_calls: z.boolean().nullish(),
+  reasoning_effort: ReasoningEffort.nullish(),
   response_format: ResponseFormat.nullish(),
   stop: z.union([Text, z.array(Text).max(4)]).nullish(),
   seed: z.int().nullish(),
@@ -55,6 +57,7 @@ type PromptParameters = z.output<z.ZodObject<typeof promptParameters>>
 /** The prompt document of a request; throws OpenAiError 400 that names the parameter. */
 export function promptOfRequest(request: PromptParameters): PromptDocument {
   const { tools, tool_choice: choice, response_format: format, stop, seed } = request
+  const { parallel_tool_calls: parallel, reasoning_effort: effort } = request
   const messages = request.messages.map(promptMessageOf)
   const said = messages.filter(saysSomething)
   return promptOf(
@@ -62,6 +65,8 @@ export function promptOfRequest(request: PromptParameters): PromptDocument {
       messages: said,
       tools: tools?.map((tool) => tool.function),
       choice: typeof choice === 'string' ? choice : choice?.function,
+      parallel,
+      effort,
       format:
         format?.type === 'json_schema' ? { type: format.type, ...format.json_schema } : format,
       stop: typeof stop === 'string' ? [stop] : stop,
@@ -85,6 +90,8 @@ type Parts = {
   readonly messages: readonly PromptMessage[]
   readonly tools: readonly object[] | null | undefined
   readonly choice: string | { readonly name: string } | null | undefined
+  readonly parallel: boolean | null | undefined
+  readonly effort: ReasoningEffort | null | undefined
   readonly format: { readonly type: string } | null | undefined
   readonly stop?: readonly string[] | null | undefined
   readonly seed?: number | null | undefined
@@ -92,7 +99,7 @@ type Parts = {
 
 /** A prompt document; throws OpenAiError 400 that names the parameter, which `placeOf` finds for a place in the document. */
 export function promptOf(
-  { messages, tools, choice, format, stop, seed }: Parts,
+  { messages, tools, choice, parallel, effort, format, stop, seed }: Parts,
   placeOf: (path: readonly PropertyKey[]) => readonly PropertyKey[] = (path) => path,
 ): PromptDocument {
   if (!tools?.length && choice && choice !== 'none' && choice !== 'auto') {
@@ -104,7 +111,9 @@ export function promptOf(
     ...(tools?.length && {
       tools: tools.map(withoutEmpty),
       ...(choice && { tool_choice: choice }),
+      ...(parallel === false && { parallel_tool_calls: false }),
     }),
+    ...(effort && { reasoning_effort: effort }),
     ...(format && format.type !== 'text' && { response_format: withoutEmpty(format) }),
     ...(stop?.length && { stop }),
     ...(typeof seed === 'number' && { seed }),

@@ -119,6 +119,13 @@ function refusal(
   return badRequest(`${param}: ${issue?.message ?? 'it is not valid'}`, param, 'invalid_value')
 }
 
+/** Throws OpenAiError 400 for the first of these parts of a request, if there are any. */
+export function cannotHonour([name]: readonly string[]): void {
+  if (name === undefined) return
+  const message = `The service cannot honour ${name}. Leave it out, or start the gateway without --strict`
+  throw badRequest(message, name, 'unsupported_value')
+}
+
 /** Where in a request something is, as OpenAI writes it: `messages[0].content`. */
 export const paramOf = (path: readonly PropertyKey[]): string =>
   path

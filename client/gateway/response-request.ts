@@ -1,10 +1,11 @@
 import { z } from 'zod'
+import { ReasoningEffort } from '../../lib/schemas/prompt.ts'
 import type { Asked } from './answer-request.ts'
 import { Text } from './chat-messages.ts'
 import { longestAnswer, sampling, TokenLimit } from './chat-request.ts'
 import { badRequest } from './openai-error.ts'
 import { JsonSchema, promptOf } from './prompt-request.ts'
-import { type ReadingOptions, readParameters } from './read-request.ts'
+import { cannotHonour, type ReadingOptions, readParameters } from './read-request.ts'
 import { InputItem, messagesOf } from './response-items.ts'
 
 /*
@@ -46,6 +47,13 @@ const Format = z.discriminatedUnion('type', [
 
 const none = z.null().optional()
 
+const Reasoning = z.strictObject({
+  effort: ReasoningEffort.nullish(),
+  // The answer has no summary of the model's thoughts.
+  summary: z.unknown().optional(),
+  generate_summary: z.unknown().optional(),
+})
+
 const supported = {
   model: z.string().min(1).max(256),
   // A text is one message of the user.
@@ -61,6 +69,9 @@ const supported = {
       z.strictObject({ type: z.literal('function'), name: Name }),
     ])
     .nullish(),
+  parallel_tool_calls: z.boolean().nullish(),
+  reasoning: Reasoning.nullish(),
+  metadata: z.record(z.string().max(64), z.string().max(512)).nullish(),
   text: z.strictObject({ format: Format.nullish() }).nullish(),
   max_output_tokens: TokenLimit,
   stream: z.boolean().nullish(),
@@ -75,15 +86,14 @@ const asItIs = {
   truncation: z.literal('disabled').nullish(),
   top_logprobs: z.literal(0).nullish(),
   max_tool_calls: none,
-  reasoning: none,
 }
 
 const { temperature, top_p } = sampling
 const wording = { temperature, top_p }
 
 const quiet = [
-  ...['include', 'metadata', 'parallel_tool_calls', 'prompt_cache_key', 'prompt_cache_retention'],
-  ...['safety_identifier', 'service_tier', 'store', 'user'],
+  ...['include', 'prompt_cache_key', 'prompt_cache_retention', 'safety_identifier'],
+  ...['service_tier', 'store', 'user'],
 ]
 
 const whole = z.strictObject({ ...supported, ...asItIs, ...wording })
@@ -91,7 +101,7 @@ type Given = z.output<typeof whole>
 
 /** A request for a response as the service can run it, and what a response repeats of it. */
 export type ResponseRequest = Asked & {
-  readonly given: Pick<Given, 'instructions' | 'tool_choice' | 'text' | 'max_output_tokens'> & {
+  readonly given: Omit<Given, 'tools'> & {
     readonly tools: readonly z.output<typeof FunctionTool>[]
   }
 }
@@ -105,29 +115,28 @@ export function readResponseRequest(body: unknown, reading: ReadingOptions): Res
   }
   checkStateless(body)
   const { data, ignored } = readParameters(body, parameters, reading)
-  const unused = unusedIn(data)
-  if (reading.isStrict && unused[0] !== undefined) {
-    const [name = ''] = unused
-    const message = `The service cannot honour ${name}. Leave it out, or start the gateway without --strict`
-    throw badRequest(message, name, 'unsupported_value')
-  }
+  const { maxOutputTokens, cut } = longestAnswer('max_output_tokens', data.max_output_tokens)
+  const unused = [...unusedIn(data), ...cut]
+  if (reading.isStrict) cannotHonour(unused)
   const tools = (data.tools ?? []).filter((tool) => tool.type === 'function')
-  const { instructions, tool_choice, text, max_output_tokens } = data
   return {
     model: data.model,
     prompt: promptOfResponse(data, tools),
     stream: data.stream === true,
-    maxOutputTokens: longestAnswer(max_output_tokens),
+    maxOutputTokens,
     ignored: [...ignored, ...unused],
-    given: { instructions, tool_choice, text, max_output_tokens, tools },
+    given: { ...data, tools },
   }
 }
 
-/** Items and tools that have no effect. */
-const unusedIn = ({ input, tools }: Given): readonly string[] => [
+/** Items, tools and members that have no effect. */
+const unusedIn = ({ input, tools, reasoning }: Given): readonly string[] => [
   ...input.flatMap(({ type }, at) => (type === 'reasoning' ? [`input[${at}]`] : [])),
   ...(tools ?? []).flatMap((tool, at) =>
     tool.type === 'other' ? [`tools[${at}] (${tool.given})`] : [],
+  ),
+  ...(['summary', 'generate_summary'] as const).flatMap((name) =>
+    reasoning?.[name] ? [`reasoning.${name}`] : [],
   ),
 ]
 
@@ -153,6 +162,8 @@ function promptOfResponse(given: Given, tools: ResponseRequest['given']['tools']
       messages: [...(instructions ? [system] : []), ...messagesOf(input)],
       tools: tools.map(({ type: _, ...tool }) => tool),
       choice: typeof choice === 'string' ? choice : choice && { name: choice.name },
+      parallel: given.parallel_tool_calls,
+      effort: given.reasoning?.effort,
       format: text?.format,
     },
     // The places of messages are not those of items.

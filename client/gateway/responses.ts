@@ -101,9 +101,9 @@ const responseOf = ({ jobId, model, created }: ResponseJob, { given }: ResponseR
   max_output_tokens: given.max_output_tokens ?? null,
   model,
   output: [] as readonly OutputItem[],
-  parallel_tool_calls: true,
+  parallel_tool_calls: given.parallel_tool_calls ?? true,
   previous_response_id: null,
-  reasoning: { effort: null, summary: null },
+  reasoning: { effort: given.reasoning?.effort ?? null, summary: null },
   store: false,
   temperature: null,
   text: { format: given.text?.format ?? { type: 'text' } },
@@ -112,7 +112,7 @@ const responseOf = ({ jobId, model, created }: ResponseJob, { given }: ResponseR
   top_p: null,
   truncation: 'disabled',
   usage: null,
-  metadata: {},
+  metadata: given.metadata ?? {},
 })
 
 /** One item of what an answer says. */

@@ -67,6 +67,7 @@ const ResponseFormat = z.discriminatedUnion('type', [
 
 /** OpenAI's names. A provider may refuse some of them. */
 export const ReasoningEffort = z.enum(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])
+export type ReasoningEffort = z.output<typeof ReasoningEffort>
 
 /** A prompt, which is sealed as JSON. */
 export const PromptDocument = z

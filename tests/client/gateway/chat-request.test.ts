@@ -104,6 +104,21 @@ describe('the prompt of a conversation', () => {
     }
   })
 
+  it('has the limit to one call, and the reasoning effort', () => {
+    const tools = [{ type: 'function', function: { name: 'look' } }]
+    expect(promptOf({ tools, parallel_tool_calls: false, reasoning_effort: 'low' })).toEqual({
+      ...promptOfText('Who?'),
+      ...{ tools: [{ name: 'look' }], parallel_tool_calls: false, reasoning_effort: 'low' },
+    })
+    for (const said of [
+      { tools, parallel_tool_calls: true, reasoning_effort: null },
+      { tools, parallel_tool_calls: null },
+    ]) {
+      expect(promptOf(said)).toEqual({ ...promptOfText('Who?'), tools: [{ name: 'look' }] })
+    }
+    expect(promptOf({ parallel_tool_calls: false, tools: [] })).toEqual(promptOfText('Who?'))
+  })
+
   it('is refused by the parameter that no node would read', () => {
     const user = { role: 'user', content: 'Who?' }
     for (const [more, param] of [
@@ -128,6 +143,8 @@ describe('the prompt of a conversation', () => {
       [{ stop: ['a', 'b', 'c', 'd', 'e'] }, 'stop'],
       [{ stop: '' }, 'stop[0]'],
       [{ seed: 0.5 }, 'seed'],
+      [{ reasoning_effort: 'most' }, 'reasoning_effort'],
+      [{ parallel_tool_calls: 'no' }, 'parallel_tool_calls'],
       [{ tool_choice: 'required' }, 'tool_choice'],
       [{ response_format: { type: 'xml' } }, 'response_format.type'],
     ] as const) {
@@ -247,14 +264,14 @@ describe('a request for a completion', () => {
       ['functions', [{ name: 'f' }]],
       ['logit_bias', { 50: 1 }],
       ['modalities', ['text', 'audio']],
-      ['reasoning_effort', 'high'],
+      ['max_tokens', 8_193],
       ['web_search_options', {}],
       ['prediction', { type: 'content' }],
       ['audio', { voice: 'a' }],
     ]
     for (const [name, value] of cannot) {
       const refused = refusalOf(question({ [name]: value }))
-      expect([name, refused?.[0]?.split(/[.[]/)[0], refused?.[1]]).toEqual([
+      expect([name, refused?.[0]?.split(/[.[ ]/)[0], refused?.[1]]).toEqual([
         name,
         name,
         'unsupported_value',
@@ -328,8 +345,12 @@ describe('a request for a completion', () => {
     expect(prompt).toEqual(promptOfText(content))
   })
 
-  it('asks for no longer answer than the service gives', () => {
-    expect(read(question({ max_tokens: 1_000_000 })).maxOutputTokens).toBe(8_192)
+  it('asks for no longer answer than the service gives, and says so', () => {
+    for (const name of ['max_tokens', 'max_completion_tokens']) {
+      const { maxOutputTokens, ignored } = read(question({ [name]: 1_000_000 }), false)
+      expect([maxOutputTokens, ignored]).toEqual([8_192, [`${name} (at most 8192)`]])
+    }
+    expect(read(question({ max_tokens: 8_192 })).maxOutputTokens).toBe(8_192)
     expect(read(question({ max_completion_tokens: 7, max_tokens: 7 })).maxOutputTokens).toBe(7)
     expect(read(question({ max_tokens: null })).maxOutputTokens).toBeUndefined()
   })

@@ -268,14 +268,23 @@ describe('what cannot be honoured', () => {
   })
 
   it('is left out where a model does not take it, as far as the question stays the same', async () => {
+    const parts = ['parallel_tool_calls', 'reasoning_effort', 'seed', 'stop']
     const infer = (prompt: unknown) => {
-      if (Object.hasOwn(prompt as object, 'seed')) throw lacking('seed', 'stop')
+      if (Object.hasOwn(prompt as object, 'seed')) throw lacking(...parts)
       return acceptedAs('x', 'openai:one')
     }
     const gateway = fakeGateway(infer)
-    const response = await gateway.post(question({ seed: 1, stop: 'END' }))
-    expect([response.status, response.headers.get('x-svc-ignored')]).toEqual([200, 'seed, stop'])
-    expect(gateway.asked.at(-1)?.prompt).toEqual(promptOfText('Who?'))
+    const tools = [{ type: 'function', function: { name: 'look' } }]
+    const more = { seed: 1, stop: 'END', parallel_tool_calls: false, reasoning_effort: 'low' }
+    const response = await gateway.post(question({ ...more, tools }))
+    expect([response.status, response.headers.get('x-svc-ignored')]).toEqual([
+      200,
+      parts.join(', '),
+    ])
+    expect(gateway.asked.at(-1)?.prompt).toEqual({
+      ...promptOfText('Who?'),
+      tools: [{ name: 'look' }],
+    })
     const strict = fakeGateway(infer, { isStrict: true })
     expect((await strict.post(question({ seed: 1 }))).status).toBe(400)
     const needed = failing(lacking('json_schema', 'seed'))

@@ -88,18 +88,31 @@ describe('the prompt of a response', () => {
     expect(
       promptOf({ text: { format: { type: 'text' } }, tool_choice: 'auto', tools: [] }),
     ).toEqual(promptOfText('Who?'))
-    expect(read({ max_output_tokens: 100_000 }).maxOutputTokens).toBe(8_192)
+    const long = read({ max_output_tokens: 100_000 })
+    expect([long.maxOutputTokens, long.ignored]).toEqual([
+      8_192,
+      ['max_output_tokens (at most 8192)'],
+    ])
+  })
+
+  it('has the limit to one call, and the reasoning effort', () => {
+    const more = { parallel_tool_calls: false, reasoning: { effort: 'low', summary: null } }
+    expect(promptOf({ ...more, tools: [look] })).toMatchObject({
+      ...{ parallel_tool_calls: false, reasoning_effort: 'low' },
+    })
+    expect(promptOf({ parallel_tool_calls: false, reasoning: {} })).toEqual(promptOfText('Who?'))
+    expect(read(more, true).ignored).toEqual([])
   })
 
   it('leaves out what cannot be honoured and names it, unless the gateway is strict', () => {
     const more = {
-      ...{ temperature: 0.7, reasoning: { effort: 'low' }, truncation: 'auto', store: true },
+      ...{ temperature: 0.7, reasoning: { summary: 'auto' }, truncation: 'auto', store: true },
       ...{ include: [], background: true, tools: [look, { type: 'web_search' }] },
       ...{ text: { verbosity: 'low' }, input: [{ role: 'user', content: 'Who?', name: 'x' }] },
     }
     expect(read(more).ignored).toEqual([
-      ...['temperature', 'reasoning', 'truncation', 'store', 'include', 'background'],
-      ...['input[0].name', 'text.verbosity', 'tools[1] (web_search)'],
+      ...['temperature', 'truncation', 'store', 'include', 'background'],
+      ...['input[0].name', 'text.verbosity', 'tools[1] (web_search)', 'reasoning.summary'],
     ])
     expect(promptOf(more).tools).toEqual([{ name: 'look', parameters: { type: 'object' } }])
     expect(refusalOf({ temperature: 0.7 }, true)).toEqual(['temperature', 'unsupported_value'])
@@ -107,6 +120,11 @@ describe('the prompt of a response', () => {
       'tools[0] (web_search)',
       'unsupported_value',
     ])
+    expect(refusalOf({ max_output_tokens: 8_193 }, true)).toEqual([
+      'max_output_tokens (at most 8192)',
+      'unsupported_value',
+    ])
+    expect(refusalOf({ metadata: { a: 1 } })).toEqual(['metadata.a', 'invalid_value'])
     expect(refusalOf({ modle: 'x' }, true)).toEqual(['modle', 'unknown_parameter'])
     expect(refusalOf({ store: false, user: 'u', background: false }, true)).toBeUndefined()
   })
@@ -173,6 +191,22 @@ describe('a response', () => {
       { ...result, call_id: output[0]!.call_id },
     ]
     expect(read({ input: next }, true).prompt.messages).toHaveLength(3)
+  })
+
+  it('repeats how it was asked for', async () => {
+    const more = {
+      ...{ parallel_tool_calls: false, metadata: { run: '7' }, tools: [look] },
+      reasoning: { effort: 'low' },
+    }
+    const gateway = fakeGateway(() => acceptedAs('A gull.', 'openai:one'))
+    const response = await gateway.post({ ...asked, ...more }, {}, path)
+    expect([response.headers.get('x-svc-ignored'), await response.json()]).toMatchObject([
+      null,
+      { ...more, reasoning: { effort: 'low', summary: null } },
+    ])
+    expect(await (await gateway.post(asked, {}, path)).json()).toMatchObject({
+      ...{ parallel_tool_calls: true, metadata: {}, reasoning: { effort: null } },
+    })
   })
 
   it('that was cut off is incomplete', async () => {
