@@ -36,7 +36,7 @@ export const proofOf = (answered: Answered) => {
       receipt_hash: receiptHash,
       ...(commitTx && { commit_tx: commitTx }),
       ...(unseen && { commit_unseen: codeOf(unseen) }),
-      usage: 'estimated',
+      usage: inference.usage ? 'provider' : 'estimated',
       ...(ignored.length > 0 && { ignored }),
     },
   }
@@ -44,11 +44,11 @@ export const proofOf = (answered: Answered) => {
 
 const bytesPerToken = 4
 
-/** Estimates tokens at 4 bytes each, since no count of a node could be checked. Agents need it to shorten conversations. */
-export function usageOf({ inference, promptBytes }: Answered) {
+/** The tokens that the nodes stated; else an estimate at 4 bytes each. Agents need them to shorten conversations. */
+export function usageOf({ inference: { usage, output }, promptBytes }: Answered) {
   const tokens = (bytes: number) => Math.ceil(bytes / bytesPerToken)
-  const asked = tokens(promptBytes)
-  const answered = tokens(utf8(inference.output).length)
+  const asked = usage?.input_tokens ?? tokens(promptBytes)
+  const answered = usage?.output_tokens ?? tokens(utf8(output).length)
   return { asked, answered, total: asked + answered }
 }
 

@@ -1,5 +1,6 @@
 import type { Address } from '../codecs.ts'
 import { comparators } from '../comparators/all.ts'
+import type { Usage } from '../schemas/answer.ts'
 import type { Receipt } from '../schemas/receipt.ts'
 
 // The length of the usual list. On a shorter list, a ring of a given size holds a larger share.
@@ -31,6 +32,21 @@ export function deliveredAnswer({ answers, tally }: Receipt): Receipt['answers']
   const answer = answers.find(({ body }) => body.address === tally.body.deliverer)
   if (!answer) throw new TypeError('The deliverer of a checked receipt has answered')
   return answer.body
+}
+
+/**
+ * Returns the tokens of a checked receipt's answer: the lower median, for the prompt and the answer each, of the counts that nodes of the
+ * agreement stated, so that one node of three cannot choose them; undefined when none stated any. They are the nodes' word.
+ */
+export function usageIn({ answers, tally }: Receipt): Usage | undefined {
+  const stated = answers.flatMap(({ body: { usage } }, place) =>
+    usage && (tally.body.group >> place) & 1 ? [usage] : [],
+  )
+  const median = (member: keyof Usage) =>
+    stated.map((usage) => usage[member]).toSorted((a, b) => a - b)[(stated.length - 1) >> 1]
+  const [input_tokens, output_tokens] = [median('input_tokens'), median('output_tokens')]
+  if (input_tokens === undefined || output_tokens === undefined) return undefined
+  return { input_tokens, output_tokens }
 }
 
 /** Summarises the answers of a receipt that was checked. */

@@ -13,7 +13,7 @@ import type { JobView } from '../schemas/jobs.ts'
 import type { PromptDocument } from '../schemas/prompt.ts'
 import { SvcError } from '../svc-error.ts'
 import { attestedBy } from '../teacher.ts'
-import { agreedIn, deliveredAnswer } from './agreed.ts'
+import { agreedIn, deliveredAnswer, usageIn } from './agreed.ts'
 import { checkCommitment } from './check-commitment.ts'
 import { type ExpectedJob, fetchCheckedReceipt } from './check-receipt.ts'
 import { toClientError } from './client-error.ts'
@@ -106,6 +106,7 @@ async function check(
     return text
   })
   const answer = isStructured(prompt) ? readAnswer(output) : undefined
+  const usage = usageIn(receipt)
   const isCut = deliveredAnswer(receipt).ended === 'length'
   return {
     jobId,
@@ -115,6 +116,7 @@ async function check(
     output,
     ...(answer && { answer }),
     ended: answer?.finish_reason ?? (isCut ? 'length' : 'stop'),
+    ...(usage && { usage }),
     deliverer: receipt.tally.body.deliverer,
     agreed: agreedIn(receipt),
     ...(receipt.attested && { attested: attestedBy(receipt.attested) }),

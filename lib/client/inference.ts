@@ -2,7 +2,7 @@ import { causes, isCause, remedyFor, whatOf } from '../causes.ts'
 import type { Address, Hash32, JobId } from '../codecs.ts'
 import type { EncryptStep } from '../coprocessor/coprocessor.ts'
 import { errorMessage } from '../error-message.ts'
-import type { AnswerDocument, Ended } from '../schemas/answer.ts'
+import type { AnswerDocument, Ended, Usage } from '../schemas/answer.ts'
 import type {
   AssignmentReason,
   DeliveryReason,
@@ -50,6 +50,8 @@ export type AcceptedInference = Common & {
   readonly answer?: AnswerDocument
   /** How the model ended it: by its document, else by the deliverer's word. */
   readonly ended: Ended
+  /** The tokens as providers counted them, by the word of the nodes that agree (`usageIn`). */
+  readonly usage?: Usage
   /** The node that delivered. */
   readonly deliverer: Address
   readonly agreed: Agreed

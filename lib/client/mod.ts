@@ -34,7 +34,7 @@ export { Receipt } from '../schemas/receipt.ts'
 export { Ack } from '../schemas/statements.ts'
 export type { AgreementRule } from '../schemas/terms.ts'
 export { SvcError } from '../svc-error.ts'
-export { type Agreed, agreedIn, type Difference, describeAgreed } from './agreed.ts'
+export { type Agreed, agreedIn, type Difference, describeAgreed, usageIn } from './agreed.ts'
 export { checkCommitment } from './check-commitment.ts'
 export { type ExpectedJob, expectedJob, fetchCheckedReceipt } from './check-receipt.ts'
 export {

@@ -44,6 +44,17 @@ def drawn(vector):
     return {**vector, "terms": terms, "pool": blobs, "list": members}
 
 
+class Usage(unittest.TestCase):
+    def test_one_node_does_not_choose_the_tokens(self):
+        def stated(group, *counts):
+            usages = [{"usage": {"input_tokens": 37, "output_tokens": count}} if count else {} for count in counts]
+            answers = [{"body": body} for body in usages]
+            usage = asking.stated_usage({"tally": {"body": {"group": group}}, "answers": answers})
+            return usage and usage["output_tokens"]
+
+        self.assertEqual([stated(7, 8, 80, 8), stated(3, 80, 8), stated(6, 1, 8, 9), stated(1, 0, 8)], [8, 8, 8, None])
+
+
 class Ask(unittest.TestCase):
     def setUp(self):
         self.vector, self.asked, self.is_active, self.chain_id = drawn(read("lists")["draws"][0]), [], 1, 31_337
@@ -161,7 +172,7 @@ class Ask(unittest.TestCase):
     def test_a_paid_answer_is_fetched_although_its_servers_are_away_at_first(self):
         away = SvcError("unreachable", "away", "", retryable=True)
         answer = {"body": {"address": "0x1", "evidence": "agreed"}}
-        receipt = {"delivery": {"body": {"address": "0x1"}}, "answers": [answer]}
+        receipt = {"delivery": {"body": {"address": "0x1"}}, "answers": [answer], "tally": {"body": {"group": 1}}}
         parts = {
             "follow": lambda *_: {"status": "accepted"},
             **{name: lambda *_: b"" for name in ("client_secret", "job_secret", "evidence_key")},

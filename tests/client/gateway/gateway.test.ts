@@ -50,6 +50,24 @@ describe('a stream', () => {
     })
   })
 
+  it('tells that the answer was cut off, and the tokens that providers counted', async () => {
+    const usage = { input_tokens: 37, output_tokens: 8 }
+    const cut = { ...acceptedAs('A gull', 'openai:one'), ended: 'length' as const, usage }
+    const { post } = fakeGateway(() => cut)
+    const wanted = { prompt_tokens: 37, completion_tokens: 8, total_tokens: 45 }
+    const more = { stream: true, stream_options: { include_usage: true } }
+    const chunks = chunksOf(await eventsOf(await post(question(more))))
+    expect(chunks.at(-2)).toMatchObject({
+      ...{ choices: [{ finish_reason: 'length' }], svc: { usage: 'provider' } },
+    })
+    expect(chunks.at(-1).usage).toEqual(wanted)
+    expect(await (await post(question())).json()).toMatchObject({
+      ...{ choices: [{ finish_reason: 'length' }], usage: wanted },
+    })
+    const estimated = await answers('Fin').post(question())
+    expect((await estimated.json()).svc.usage).toBe('estimated')
+  })
+
   it.each([
     [{ nodes: 7, active: 7, leftOut: 1 }, '1 of 8'],
     [{ nodes: 7, active: 6, leftOut: 0 }, '0 of 6'],

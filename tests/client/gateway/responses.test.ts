@@ -209,13 +209,18 @@ describe('a response', () => {
     })
   })
 
-  it('that was cut off is incomplete', async () => {
-    const cut = { ...acceptedAs('A gull', 'openai:one'), ended: 'length' as const }
-    const body = await (await fakeGateway(() => cut).post(asked, {}, path)).json()
-    expect(body).toMatchObject({
-      status: 'incomplete',
-      incomplete_details: { reason: 'max_output_tokens' },
-    })
+  it('that was cut off is incomplete, also as a stream, and has the counted tokens', async () => {
+    const usage = { input_tokens: 37, output_tokens: 8 }
+    const cut = { ...acceptedAs('A gull', 'openai:one'), ended: 'length' as const, usage }
+    const { post } = fakeGateway(() => cut)
+    const events = await eventsOf(await post({ ...asked, stream: true }, {}, path))
+    expect(events.at(-1)?.type).toBe('response.incomplete')
+    for (const body of [await (await post(asked, {}, path)).json(), events.at(-1)?.response]) {
+      expect(body).toMatchObject({
+        ...{ status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } },
+        ...{ usage: { ...usage, total_tokens: 45 }, svc: { usage: 'provider' } },
+      })
+    }
   })
 
   it('comes as a stream of events in their order', async () => {

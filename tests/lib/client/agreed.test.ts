@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { agreedIn, describeAgreed } from '../../../lib/client/agreed.ts'
+import { agreedIn, describeAgreed, usageIn } from '../../../lib/client/agreed.ts'
 import { makeReceipt, type ReceiptChanges } from '../make-receipt.ts'
 
 const told = async (texts: readonly string[], changes: ReceiptChanges = {}) => {
@@ -31,5 +31,30 @@ describe('what is said of an agreement', () => {
     )
     const two = { rule: 'any-two', terms: { list_length: 7 }, listLength: 7 } as const
     expect(await told(['a', 'a', 'a'], two)).toBe('3 of 3 agreed; the list had 7 nodes')
+  })
+})
+
+describe('the tokens of an answer', () => {
+  const counted = async (counts: readonly (readonly [number, number] | undefined)[]) => {
+    const texts = counts.length > 3 ? ['a', 'b', 'a', 'a'] : ['a', 'a', 'a']
+    const { receipt } = await makeReceipt('exact', texts)
+    const answers = receipt.answers.map((answer, at) => {
+      const { usage: _, ...body } = answer.body
+      const [input_tokens = 0, output_tokens = 0] = counts[at] ?? []
+      const usage = counts[at] && { input_tokens, output_tokens }
+      return { ...answer, body: { ...body, ...(usage && { usage }) } }
+    })
+    return usageIn({ ...receipt, answers })
+  }
+
+  it('are those that most nodes of the agreement stated, whatever one of them says', async () => {
+    const [usual, high, low] = [[37, 8] as const, [370, 80] as const, [1, 1] as const]
+    const told = { input_tokens: 37, output_tokens: 8 }
+    expect(await counted([usual, high, usual])).toEqual(told)
+    expect(await counted([usual, [370, 8], [37, 80]])).toEqual(told)
+    expect(await counted([undefined, high, usual])).toEqual(told)
+    // The second is outside the agreement.
+    expect(await counted([high, low, usual, usual])).toEqual(told)
+    expect(await counted([undefined, usual, undefined, undefined])).toBeUndefined()
   })
 })

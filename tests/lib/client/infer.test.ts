@@ -47,6 +47,7 @@ describe('infer', () => {
         isWholePool: true,
       },
     })
+    expect(result.usage).toEqual({ input_tokens: 5, output_tokens: 2 })
     expect(result.commitTx).toBe(commitTx)
     expect(result.receipt.client).toBe(clientAddress)
     const begun = news.filter(({ phase }) => phase === 'start').map(({ step }) => step)

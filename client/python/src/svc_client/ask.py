@@ -8,6 +8,7 @@ import json
 import secrets
 import time
 import urllib.parse
+from statistics import median_low
 from typing import Any, Callable, NamedTuple, Optional, TypeVar
 
 from . import chain, schema
@@ -41,6 +42,8 @@ T = TypeVar("T")
 class Answer(NamedTuple):
     text: str
     receipt: Receipt
+    usage: Optional[dict[str, int]]
+    """The tokens as providers counted them, by the word of the nodes that agree."""
 
 
 def ask(
@@ -85,7 +88,16 @@ def ask(
     deliverer = receipt["delivery"]["body"]["address"]
     agreed = next(one["body"]["evidence"] for one in receipt["answers"] if one["body"]["address"] == deliverer)
     check(exact_evidence(answer, evidence_key(secret, job.job_id)) == agreed, "the text is not what the nodes agreed on")
-    return Answer(answer, receipt)
+    return Answer(answer, receipt, stated_usage(receipt))
+
+
+def stated_usage(receipt: Receipt) -> Optional[dict[str, int]]:
+    """Returns the lower median of each count that a node of the agreement stated, None where none did."""
+    group = receipt["tally"]["body"]["group"]
+    bodies = [one["body"] for place, one in enumerate(receipt["answers"]) if group >> place & 1]
+    stated = [body["usage"] for body in bodies if "usage" in body]
+    names = "input_tokens", "output_tokens"
+    return {name: median_low(usage[name] for usage in stated) for name in names} if stated else None
 
 
 class _Key(NamedTuple):
