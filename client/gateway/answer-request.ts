@@ -7,6 +7,7 @@ import {
   UncommittedError,
 } from '../../lib/client/inference.ts'
 import { unixSeconds } from '../../lib/clock.ts'
+import type { JobId } from '../../lib/codecs.ts'
 import { utf8 } from '../../lib/digest.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import { writePrompt } from '../../lib/prompt.ts'
@@ -39,9 +40,12 @@ export type Interface<A extends Asked> = {
   readonly read: (body: unknown, reading: ReadingOptions) => A
   readonly whole: (answered: Answered, asked: A) => object
   /** Writes the events of one stream. */
-  readonly stream: (asked: A) => {
+  readonly stream: (
+    asked: A,
+    about: Pick<Answered, 'created'> & Pick<AcceptedInference, 'model'>,
+  ) => {
     /** Events while the job runs; may be empty. */
-    readonly alive: (job: Pick<AcceptedInference, 'jobId' | 'model'>, created: number) => string
+    readonly alive: (jobId: JobId) => string
     readonly answer: (answered: Answered) => string
     readonly failure: (error: OpenAiError) => string
   }
@@ -108,7 +112,7 @@ export async function answerRequest<A extends Asked>(
   for (const name of asked.ignored) options.onIgnored(name)
   const early = keepAliveMs !== undefined && { clock, keepAliveMs, progress }
   if (asked.stream && early && !(await isInTime(answered, early))) {
-    const { alive, answer, failure } = stream(asked)
+    const { alive, answer, failure } = stream(asked, { model, created })
     const events = answered.then(answer)
     news.ended = events.then(
       () => {},
@@ -122,7 +126,7 @@ export async function answerRequest<A extends Asked>(
       more: { ...ignoredHeader(ignored), ...(jobId && { 'x-svc-job-id': jobId }) },
       alive: () => {
         const jobId = progress.jobId()
-        return jobId === undefined ? '' : alive({ jobId, model }, created)
+        return jobId === undefined ? '' : alive(jobId)
       },
       failure: (error) => failure(explainFailure(error, new URL(request.url).pathname)),
       onLeave: () => left.abort(callerLeft()),
@@ -131,7 +135,7 @@ export async function answerRequest<A extends Asked>(
   const one = await answered
   const headers = { ...ignoredHeader(one.ignored), ...proofHeaders(one) }
   return asked.stream
-    ? streamOf(stream(asked).answer(one), headers)
+    ? streamOf(stream(asked, { model, created }).answer(one), headers)
     : Response.json(whole(one, asked), { headers })
 }
 

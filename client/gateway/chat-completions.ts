@@ -2,7 +2,7 @@ import type { Interface } from './answer-request.ts'
 import { type Answered, piecesOf, proofOf, saidIn, usageOf } from './answered.ts'
 import { type ChatRequest, readChatRequest } from './chat-request.ts'
 import { eventOf } from './event-stream.ts'
-import { errorBody } from './openai-error.ts'
+import { streamedError } from './openai-error.ts'
 
 const done = 'data: [DONE]\n\n'
 
@@ -16,7 +16,7 @@ export const chatCompletions: Interface<ChatRequest> = {
       chunksOf(answered, includeUsage)
         .map((chunk) => eventOf(chunk))
         .join('') + done,
-    failure: (error) => eventOf(errorBody(error)),
+    failure: (error) => eventOf({ error: streamedError(error) }),
   }),
 }
 

@@ -10,6 +10,13 @@ type Meaning = readonly [
   details?: { readonly code?: string; readonly param?: string; readonly retry?: boolean },
 ]
 
+const tooLong: Meaning = [
+  400,
+  'invalid_request_error',
+  { code: 'context_length_exceeded', param: 'messages' },
+]
+const away: Meaning = [503, 'service_unavailable_error', { code: 'server_is_overloaded' }]
+
 /** What failures mean in OpenAI's terms. Few are retryable, since a person has to decide whether to pay for another job. */
 const meanings: Readonly<Record<string, Meaning>> = {
   'model-unknown': [404, 'invalid_request_error', { code: 'model_not_found', param: 'model' }],
@@ -20,17 +27,24 @@ const meanings: Readonly<Record<string, Meaning>> = {
   ],
   'prompt-empty': [400, 'invalid_request_error', { param: 'messages' }],
   'prompt-not-supported': [400, 'invalid_request_error', { code: 'unsupported_value' }],
-  'prompt-too-long': [
+  'prompt-too-long': tooLong,
+  'provider-prompt-too-long': tooLong,
+  'provider-refused': [
     400,
     'invalid_request_error',
-    { code: 'context_length_exceeded', param: 'messages' },
+    { code: 'content_policy_violation', param: 'messages' },
   ],
-  'provider-refused': [400, 'invalid_request_error', { param: 'messages' }],
   'client-not-allowed': [403, 'permission_error'],
-  'rate-limited': [429, 'rate_limit_error', { retry: true }],
+  'rate-limited': [429, 'rate_limit_error', { code: 'rate_limit_exceeded', retry: true }],
   'too-many-jobs': [429, 'rate_limit_error', { retry: true }],
-  'quota-exceeded': [429, 'rate_limit_error', { code: 'insufficient_quota' }],
-  'provider-rate-limited': [429, 'rate_limit_error'],
+  'quota-exceeded': [429, 'insufficient_quota', { code: 'insufficient_quota' }],
+  'provider-quota-used-up': [429, 'insufficient_quota', { code: 'insufficient_quota' }],
+  'provider-rate-limited': [429, 'rate_limit_error', { code: 'rate_limit_exceeded' }],
+  // The operator's fault: a 401 would send the caller to look for a mistake in its own key.
+  'provider-key-refused': [503, 'server_error'],
+  'provider-unavailable': away,
+  'provider-silent': away,
+  'provider-unreachable': away,
   'not-enough-nodes': [503, 'server_error'],
   'chain-unavailable': [503, 'server_error'],
   unavailable: [503, 'server_error'],
@@ -52,9 +66,16 @@ export function explainFailure(error: unknown, path: string): OpenAiError {
   // All other causes are behind the gateway: a failed check, the chain, the coprocessor.
   const usual: Meaning = [error.retryable ? 503 : 502, 'server_error']
   const [status, type, { code, param, retry } = {}] = meanings[error.code] ?? usual
-  return new OpenAiError(status, type, `${error.message}. ${hintOf(error)}`, {
-    code: code ?? codeOf(error),
-    param: param === 'messages' && path === '/v1/responses' ? 'input' : param,
+  const isResponse = path === '/v1/responses'
+  // LiteLLM knows it by these words alone, which OpenAI writes.
+  const words =
+    code === 'context_length_exceeded' ? "This model's maximum context length is exceeded. " : ''
+  return new OpenAiError(status, type, `${words}${error.message}. ${hintOf(error)}`, {
+    code:
+      isResponse && code === 'content_policy_violation'
+        ? 'invalid_prompt'
+        : (code ?? codeOf(error)),
+    param: param === 'messages' && isResponse ? 'input' : param,
     retryable: retry ?? false,
     retryAfterSeconds: retryAfterOf(error.cause),
   })

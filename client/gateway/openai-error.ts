@@ -4,7 +4,9 @@ export type OpenAiErrorType =
   | 'authentication_error'
   | 'permission_error'
   | 'rate_limit_error'
+  | 'insufficient_quota'
   | 'server_error'
+  | 'service_unavailable_error'
 
 type Details = {
   readonly code: string
@@ -46,6 +48,16 @@ export const codeOf = ({ code }: { readonly code: string }): string => code.repl
 export const errorBody = ({ message, type, param, code }: OpenAiError) => ({
   error: { message, type, param, code },
 })
+
+/**
+ * The error of a stream that has begun, whose HTTP status is sent. The status is in the text too: clients in Python throw the text alone,
+ * and LiteLLM finds in it whether to pay again.
+ */
+export const streamedError = (error: OpenAiError) => {
+  const { status, type, code, message } = error
+  const text = `${message} (${status} ${type} ${code})`
+  return { ...errorBody(error).error, message: text, status }
+}
 
 /** Makes the response of an error. Without `x-should-retry` the official clients would repeat jobs that were refused for good. */
 export function errorResponse(error: OpenAiError): Response {

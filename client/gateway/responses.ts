@@ -1,35 +1,39 @@
 import type { Interface } from './answer-request.ts'
 import { type Answered, piecesOf, proofOf, saidIn, usageOf } from './answered.ts'
 import { eventOf } from './event-stream.ts'
-import { errorBody } from './openai-error.ts'
+import { streamedError } from './openai-error.ts'
 import { type ResponseRequest, readResponseRequest } from './response-request.ts'
 
 /** `POST /v1/responses`. */
 export const responses: Interface<ResponseRequest> = {
   read: readResponseRequest,
   whole: completedOf,
-  stream: (asked) => {
+  stream: (asked, about) => {
     const write = createWriter()
-    let isCreated = false
-    const begin = (job: ResponseJob): string => {
-      const response = responseOf(job, asked)
-      const created = isCreated ? '' : write('response.created', { response })
-      isCreated = true
+    let begun: object | undefined
+    const begin = (jobId: string): string => {
+      const response = responseOf({ jobId, ...about }, asked)
+      const created = begun ? '' : write('response.created', { response })
+      begun = response
       return created + write('response.in_progress', { response })
     }
     return {
       // Some agents count events alone, and give up after minutes without one.
-      alive: (job, created) => begin({ ...job, created }),
+      alive: begin,
       answer: (answered) => {
-        const { inference, created } = answered
-        const { jobId, model } = inference
-        const began = isCreated ? '' : begin({ jobId, model, created })
+        const began = begun ? '' : begin(answered.inference.jobId)
         return began + eventsOf(write, answered, asked)
       },
-      // OpenAI documents the members, but sends `error`, without which the client in Python throws nothing.
-      failure: (error) => {
+      failure: (failure) => {
+        const error = streamedError(failure)
         const { code, message, param } = error
-        return write('error', { code, message, param, ...errorBody(error) })
+        const response = begun ?? responseOf({ jobId: '', ...about }, asked)
+        const failed = { ...response, status: 'failed', error: { code, message } }
+        // OpenAI documents the members, but sends `error`, without which the client in Python throws nothing. Codex reads only the second event.
+        return (
+          write('error', { code, message, param, error }) +
+          write('response.failed', { response: failed })
+        )
       },
     }
   },

@@ -112,7 +112,7 @@ export class GoesOnError extends SvcError {
 export type FailedInference = Common & {
   readonly status: 'disputed' | 'expired' | 'cancelled'
   readonly reason: JobReason | undefined
-  /** What ended most of its assignments; of a job that is `undelivered`, most turns to deliver. */
+  /** What ended it for most of its nodes; of a job that is `undelivered`, their turns to deliver. */
   readonly cause: AssignmentReason | DeliveryReason | undefined
   /** The node that was to deliver, once answers agreed. */
   readonly deliverer: Address | undefined
@@ -140,7 +140,7 @@ export const endedWithout = (
   reason: view.reason,
   cause:
     view.reason === 'undelivered'
-      ? commonOf(view.quorum.map(({ delivery_reason }) => delivery_reason))
+      ? commonOf(view.quorum.map(({ node, delivery_reason: reason }) => ({ node, reason })))
       : commonReason(view),
   model: view.model_id,
   ...toldBy(view),
@@ -205,18 +205,23 @@ function jobError(
   })
 }
 
-/** Returns the reason that ended most of a job's assignments. */
+/** Returns the reason for which most nodes of a job gave it back or lost it. */
 const commonReason = ({ quorum }: Pick<JobView, 'quorum'>): AssignmentReason | undefined =>
-  commonOf(quorum.map(({ reason }) => reason))
+  commonOf(quorum)
 
-/** Returns the most frequent reason. Reasons that nobody has to mend count only where there is no other. */
+/**
+ * Returns the reason that most nodes have; of as many, one that the client can mend. A node that tried again counts once. Reasons that
+ * nobody has to mend count only where there is no other.
+ */
 function commonOf<R extends AssignmentReason | DeliveryReason>(
-  reasons: readonly (R | undefined)[],
+  ended: readonly { readonly node: Address; readonly reason?: R | undefined }[],
 ): R | undefined {
-  const counts = new Map<R, number>()
-  for (const reason of reasons) {
-    if (reason !== undefined) counts.set(reason, (counts.get(reason) ?? 0) + 1)
+  const nodes = new Map<R, Set<Address>>()
+  for (const { node, reason } of ended) {
+    if (reason !== undefined) nodes.set(reason, (nodes.get(reason) ?? new Set()).add(node))
   }
-  const byCount = [...counts].sort(([, a], [, b]) => b - a).map(([reason]) => reason)
-  return byCount.find((reason) => causes[reason].who !== 'nobody') ?? byCount[0]
+  const rank = (reason: R): number =>
+    (nodes.get(reason)?.size ?? 0) + (causes[reason].who === 'client' ? 0.5 : 0)
+  const byRank = [...nodes.keys()].sort((a, b) => rank(b) - rank(a))
+  return byRank.find((reason) => causes[reason].who !== 'nobody') ?? byRank[0]
 }

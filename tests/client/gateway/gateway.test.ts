@@ -144,7 +144,12 @@ describe('a stream', () => {
       { keepAliveMs: 600_000 },
     )
     const events = await eventsOf(await gateway.post(question({ stream: true })))
-    expect(events.at(-1)).toMatch(/^data: \{"error":/)
+    expect(JSON.parse(events.at(-1)!.replace('data: ', ''))).toEqual({
+      error: {
+        ...{ type: 'server_error', code: 'job_disputed', param: null, status: 502 },
+        message: 'They did not agree. Again. (502 server_error job_disputed)',
+      },
+    })
     expect(events.join()).not.toContain('[DONE]')
     expect(events.join()).not.toContain('choices')
     expect(gateway.lines.map((line) => line.error)).toEqual([error])
@@ -171,10 +176,16 @@ describe('a stream', () => {
 describe('a failure', () => {
   const cases: readonly (readonly [string, boolean, number, string, string])[] = [
     ['model-unknown', false, 404, 'invalid_request_error', 'model_not_found'],
-    ['prompt-too-long', false, 400, 'invalid_request_error', 'context_length_exceeded'],
     ['prompt-not-supported', false, 400, 'invalid_request_error', 'unsupported_value'],
-    ['rate-limited', true, 429, 'rate_limit_error', 'rate_limited'],
-    ['quota-exceeded', true, 429, 'rate_limit_error', 'insufficient_quota'],
+    ['provider-refused', false, 400, 'invalid_request_error', 'content_policy_violation'],
+    ['rate-limited', true, 429, 'rate_limit_error', 'rate_limit_exceeded'],
+    ['provider-rate-limited', true, 429, 'rate_limit_error', 'rate_limit_exceeded'],
+    ['quota-exceeded', true, 429, 'insufficient_quota', 'insufficient_quota'],
+    ['provider-quota-used-up', false, 429, 'insufficient_quota', 'insufficient_quota'],
+    ['provider-key-refused', false, 503, 'server_error', 'provider_key_refused'],
+    ['provider-unavailable', true, 503, 'service_unavailable_error', 'server_is_overloaded'],
+    ['provider-silent', true, 503, 'service_unavailable_error', 'server_is_overloaded'],
+    ['provider-unreachable', true, 503, 'service_unavailable_error', 'server_is_overloaded'],
     ['not-enough-nodes', true, 503, 'server_error', 'not_enough_nodes'],
     ['job-disputed', true, 502, 'server_error', 'job_disputed'],
     ['job-expired', true, 504, 'server_error', 'job_expired'],
@@ -196,6 +207,21 @@ describe('a failure', () => {
       // A new job costs money: the response asks the official clients not to make one by themselves.
       const isCheap = ['rate-limited'].includes(code)
       expect(response.headers.get('x-should-retry')).toBe(String(isCheap))
+    }
+  })
+
+  it('of a prompt that is too long has the words by which clients shorten a conversation', async () => {
+    for (const code of ['prompt-too-long', 'provider-prompt-too-long']) {
+      const response = await failing(new SvcError(code, 'Too long', { hint: 'Shorten it.' })).post(
+        question(),
+      )
+      expect([response.status, (await response.json()).error]).toEqual([
+        400,
+        {
+          ...{ type: 'invalid_request_error', param: 'messages', code: 'context_length_exceeded' },
+          message: "This model's maximum context length is exceeded. Too long. Shorten it.",
+        },
+      ])
     }
   })
 

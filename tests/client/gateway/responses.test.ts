@@ -246,11 +246,13 @@ describe('a response', () => {
     expect(done).toMatchObject({ item_id: added.item.id, arguments: '{"at":1}' })
   })
 
-  it('that cannot be given names the parameter of responses', async () => {
-    const tooLong = new SvcError('prompt-too-long', 'Too long', { hint: 'Shorten it.' })
-    const response = await fakeGateway(() => Promise.reject(tooLong)).post(asked, {}, path)
-    const { error } = (await response.json()) as { error: Record<string, unknown> }
-    expect([error.code, error.param]).toEqual(['context_length_exceeded', 'input'])
+  it.each([
+    ['provider-prompt-too-long', 'context_length_exceeded'],
+    ['provider-refused', 'invalid_prompt'],
+  ])('that fails for %s has the code of responses, %s', async (cause, code) => {
+    const failure = new SvcError(cause, 'Why', { hint: 'What to do.' })
+    const response = await fakeGateway(() => Promise.reject(failure)).post(asked, {}, path)
+    expect((await response.json()).error).toMatchObject({ code, param: 'input' })
   })
 
   it('that takes long has events before its answer, and ends with one when it fails', async () => {
@@ -268,9 +270,15 @@ describe('a response', () => {
       'response.created',
       'response.in_progress',
       'error',
+      'response.failed',
     ])
     expect(events[0].response.status).toBe('in_progress')
-    const told = { code: 'job_disputed', message: 'They did not agree. Again.' }
-    expect(events[2]).toMatchObject({ ...told, error: told, sequence_number: 2 })
+    const message = 'They did not agree. Again. (502 server_error job_disputed)'
+    const told = { code: 'job_disputed', message }
+    expect(events[2]).toMatchObject({
+      ...{ ...told, error: { ...told, type: 'server_error', status: 502 }, sequence_number: 2 },
+    })
+    const { id } = events[0].response
+    expect(events[3].response).toMatchObject({ id, status: 'failed', error: told })
   })
 })

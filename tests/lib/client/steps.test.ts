@@ -1,12 +1,17 @@
 import { describe, expect, it } from 'vitest'
 import { createBell } from '../../../lib/client/bell.ts'
 import { toClientError } from '../../../lib/client/client-error.ts'
-import { type FailedInference, inferenceError, toldBy } from '../../../lib/client/inference.ts'
+import {
+  endedWithout,
+  type FailedInference,
+  inferenceError,
+  toldBy,
+} from '../../../lib/client/inference.ts'
 import { createStepRunner, type StepNews } from '../../../lib/client/steps.ts'
 import { nameJob, uploadBlob } from '../../../lib/client/submit-job.ts'
 import { jobIdOf } from '../../../lib/job-id.ts'
 import { ProblemError } from '../../../lib/problem.ts'
-import type { JobView } from '../../../lib/schemas/jobs.ts'
+import type { AssignmentReason, JobView } from '../../../lib/schemas/jobs.ts'
 import type { SignedList } from '../../../lib/schemas/list.ts'
 import { nodeAddress } from '../../icl/rules/sample-job.ts'
 import { createVirtualClock } from '../../virtual-clock.ts'
@@ -104,6 +109,24 @@ describe('a job that ended without an answer', () => {
     )
     const late = errorOfEnd({ status: 'expired', reason: 'deadline-passed', cause: 'node-busy' })
     expect(late.code).toBe('job-expired')
+  })
+
+  it('names what most nodes gave it back for, however often one of them tried, and else what the client can mend', () => {
+    const causeOf = (...ended: readonly (readonly [string, AssignmentReason])[]) =>
+      endedWithout({
+        ...viewOf(ended.map(([node, reason]) => assignment({ node: nodeAddress(node), reason }))),
+        status: 'expired',
+      }).cause
+    const [away, long, busy] = [
+      'provider-unavailable',
+      'provider-prompt-too-long',
+      'node-busy',
+    ] as const
+    expect(causeOf(['a', away], ['a', away], ['a', away], ['b', long], ['c', long])).toBe(long)
+    expect(causeOf(['a', away], ['b', long], ['c', away])).toBe(away)
+    expect(causeOf(['a', away], ['b', long], ['c', busy])).toBe(long)
+    expect(causeOf(['a', busy], ['b', busy], ['c', away])).toBe(away)
+    expect(causeOf(['a', busy], ['b', busy])).toBe(busy)
   })
 })
 
