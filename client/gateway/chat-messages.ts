@@ -6,8 +6,14 @@ export const Text = z.string()
 
 const Part = z.object({ type: z.literal('text'), text: Text })
 
+/** What a model said in place of an answer: a text like others for the next model. */
+export const Refusal = z
+  .object({ type: z.literal('refusal'), refusal: Text })
+  .transform(({ refusal }) => ({ type: 'text' as const, text: refusal }))
+
 /** What a message says, of parts that are text. */
 const Content = z.union([Text, z.array(Part).max(256)])
+const SaidContent = z.union([Text, z.array(z.discriminatedUnion('type', [Part, Refusal])).max(256)])
 
 const name = z.string().max(64).nullish()
 
@@ -25,11 +31,11 @@ const Spoken = z.strictObject({
 
 const Answered = z.strictObject({
   role: z.literal('assistant'),
-  content: Content.nullish(),
+  content: SaidContent.nullish(),
   tool_calls: z.array(Call).max(128).nullish(),
   name,
+  refusal: Text.nullish(),
   // The official clients repeat these of an earlier answer. They must be empty.
-  refusal: z.null().optional(),
   annotations: z.array(z.unknown()).max(0).nullish(),
   function_call: z.null().optional(),
   audio: z.null().optional(),
@@ -37,7 +43,7 @@ const Answered = z.strictObject({
 
 const ToolResult = z.strictObject({
   role: z.literal('tool'),
-  content: Content,
+  content: Content.nullish(),
   tool_call_id: z.string().max(256),
 })
 
@@ -49,14 +55,14 @@ type ChatMessage = z.output<typeof ChatMessage>
 export function promptMessageOf(message: ChatMessage): PromptMessage {
   if (message.role === 'tool') {
     const { role, content, tool_call_id } = message
-    return { role, content: textOf(content), tool_call_id }
+    return { role, content: textOf(content ?? ''), tool_call_id }
   }
   const named = typeof message.name === 'string' && { name: message.name }
   if (message.role !== 'assistant') {
     const role = message.role === 'user' ? 'user' : 'system'
     return { role, content: textOf(message.content), ...named }
   }
-  const content = textOf(message.content ?? '')
+  const content = textOf(message.content ?? '') || (message.refusal ?? '')
   const calls = message.tool_calls ?? []
   return {
     role: 'assistant',

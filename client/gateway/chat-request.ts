@@ -7,8 +7,11 @@ import { cannotHonour, type ReadingOptions, readParameters } from './read-reques
 
 const mostOutputTokens = 8_192
 
-/** The most tokens of an answer, as a caller states it. */
-export const TokenLimit = z.int().min(1).max(10_000_000).nullish()
+/** The most tokens of an answer, as a caller states it; -1 is no limit to llama.cpp. */
+export const TokenLimit = z.preprocess(
+  (given) => (given === -1 ? undefined : given),
+  z.int().min(1).max(10_000_000).nullish(),
+)
 
 /** The parameters that have an effect. */
 const supported = {

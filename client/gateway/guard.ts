@@ -23,7 +23,7 @@ export function checkCaller(
   // Else a web page whose name resolves to this address would have the gateway's own origin.
   if (hosts && !hosts.has(nameOf(host))) {
     throw forbidden(
-      `This gateway refuses the name ${JSON.stringify(host.slice(0, 100))}. Call it by localhost or 127.0.0.1`,
+      `This gateway refuses the name ${JSON.stringify(host.slice(0, 100))}. Call it by localhost or 127.0.0.1, or start it with --allow-host for this name`,
       'host_not_allowed',
     )
   }

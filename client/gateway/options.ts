@@ -26,6 +26,7 @@ and checked here. Set a tool's base URL to it.
   --keep-alive SECONDS    how often a stream gets a comment before its answer, 0 to 300 (default: 15). With 0 it begins with the answer
   --store-ahead           after a job, stores the key of the model's next one, which then waits less. An unused key is gas lost
   --allow-origin ORIGIN   a web page's origin that may call, may be repeated
+  --allow-host NAME       another name by which callers reach this address, such as host.docker.internal, may be repeated
   --help                  prints this
 
 Ctrl-C cancels the jobs under way and ends it.
@@ -61,6 +62,11 @@ const Origin = z.string().refine(
   'takes an origin such as http://localhost:3000 or app://obsidian.md',
 )
 
+const HostName = z
+  .string()
+  .regex(/^[\w.-]{1,253}$/, 'takes a name without a port, such as host.docker.internal')
+  .toLowerCase()
+
 const Flags = z.object({
   port: WholeNumber(0, 65_535).default(8_787),
   host: z
@@ -75,6 +81,7 @@ const Flags = z.object({
   strict: z.boolean().default(false),
   'store-ahead': z.boolean().default(false),
   'allow-origin': z.array(Origin).max(64).default([]),
+  'allow-host': z.array(HostName).max(64).default([]),
 })
 
 const Keys = z.object({
@@ -86,8 +93,8 @@ const Keys = z.object({
 export type GatewayCommand = z.output<typeof Flags> & {
   readonly apiKey: string | undefined
   readonly keysFile: string | undefined
-  /** Whether only this machine can reach the gateway. */
-  readonly isLocal: boolean
+  /** The names by which it may be called; any where other machines can reach it. */
+  readonly hosts: ReadonlySet<string> | undefined
 }
 
 /** A mistake of the command line. */
@@ -123,7 +130,14 @@ export function parseGatewayCommand(
       `--host ${flags.data.host} lets other machines spend this wallet's money: set SVC_GATEWAY_KEY or SVC_GATEWAY_KEYS_FILE to what callers must show`,
     )
   }
-  return { ...flags.data, apiKey, keysFile, isLocal }
+  const { host, 'allow-host': allowed } = flags.data
+  const own = ['localhost', '127.0.0.1', '[::1]', bracketed(host).toLowerCase()]
+  return {
+    ...flags.data,
+    apiKey,
+    keysFile,
+    hosts: isLocal ? new Set([...own, ...allowed]) : undefined,
+  }
 }
 
 /** A host as it stands in a URL. */

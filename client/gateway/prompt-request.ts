@@ -69,7 +69,8 @@ export function promptOfRequest(request: PromptParameters): PromptDocument {
       effort,
       format:
         format?.type === 'json_schema' ? { type: format.type, ...format.json_schema } : format,
-      stop: typeof stop === 'string' ? [stop] : stop,
+      // An empty text says nothing.
+      stop: (typeof stop === 'string' ? [stop] : stop)?.filter((text) => text !== ''),
       seed,
     },
     (path) => {

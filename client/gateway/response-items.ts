@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import type { PromptMessage } from '../../lib/schemas/prompt.ts'
-import { Text, textOf } from './chat-messages.ts'
+import { Refusal, Text, textOf } from './chat-messages.ts'
 
 const id = z.string().max(256).nullish()
 const status = z.enum(['in_progress', 'completed', 'incomplete']).nullish()
 const CallId = z.string().max(256)
 
 const Part = z.object({ type: z.enum(['input_text', 'output_text', 'text']), text: Text })
-const Content = z.union([Text, z.array(Part).max(256)])
+const Content = z.union([Text, z.array(z.discriminatedUnion('type', [Part, Refusal])).max(256)])
 
 const Message = z.strictObject({
   type: z.literal('message'),

@@ -143,9 +143,7 @@ const optionsOf = (
       }
     : undefined,
   giveUpWhenStuckMs,
-  hosts: command.isLocal
-    ? new Set(['localhost', '127.0.0.1', '[::1]', bracketed(command.host).toLowerCase()])
-    : undefined,
+  hosts: command.hosts,
   origins: new Set(command['allow-origin']),
   stopping: signal,
 })

@@ -30,7 +30,7 @@ const ToolCall = z.strictObject({
 
 const Message = z.discriminatedUnion('role', [
   z.strictObject({ role: z.literal('system'), content: Said, name: Name.exactOptional() }),
-  z.strictObject({ role: z.literal('user'), content: Said, name: Name.exactOptional() }),
+  z.strictObject({ role: z.literal('user'), content: Text, name: Name.exactOptional() }),
   z.strictObject({
     role: z.literal('assistant'),
     content: Said.exactOptional(),

@@ -59,6 +59,7 @@ function turnsOf(turns: readonly Turn[]): Anthropic.MessageParam[] {
       continue
     }
     results = []
+    if (turn.role === 'user' && turn.content === '') throw cannotTake('an empty message')
     if (turn.role === 'user') params.push({ role: 'user', content: turn.content })
     else params.push({ role: 'assistant', content: blocksOf(turn) })
   }

@@ -57,6 +57,7 @@ describe('a prompt document', () => {
     ['a schema of depth 64', schemaOf(nested(63))],
     ['one tool that has to be called', prompt({ tools: [tool], tool_choice: tool })],
     ['the least seed', prompt({ seed: Number.MIN_SAFE_INTEGER })],
+    ['an empty message of the user', said({ role: 'user', content: '' })],
     ['four stops', prompt({ stop: ['a', 'b', 'c', 'x'.repeat(256)] })],
     ...['text', 'json_object'].map(
       (type) => [type, prompt({ response_format: { type } })] as const,
@@ -71,7 +72,7 @@ describe('a prompt document', () => {
     ['no message', said()],
     ['too many messages', said(...Array.from({ length: 1_025 }, () => user))],
     ['an unknown role', said({ role: 'developer', content: 'x' })],
-    ['an empty message', said({ role: 'user', content: '' })],
+    ['an empty message', said({ role: 'system', content: '' })],
     ['a message of parts', said({ role: 'user', content: [{ type: 'text', text: 'x' }] })],
     ['half a surrogate pair', said({ role: 'user', content: '\udc00' })],
     ['the assistant speaking last', said(user, { role: 'assistant', content: 'x' })],

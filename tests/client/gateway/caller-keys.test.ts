@@ -97,6 +97,19 @@ it('an origin is that of a page, an app or an extension', () => {
   }
 })
 
+it('another host name is one without a port, and counts where only this machine can call', () => {
+  const read = (...args: string[]) => parseGatewayCommand(args, { SVC_GATEWAY_KEY: secret })?.hosts
+  const own = ['localhost', '127.0.0.1', '[::1]']
+  expect(read()).toEqual(new Set(own))
+  expect(
+    read('--allow-host', 'Host.docker.internal', '--allow-host', 'svc', '--host', '::1'),
+  ).toEqual(new Set([...own, 'host.docker.internal', 'svc']))
+  expect(read('--host', '0.0.0.0', '--allow-host', 'svc')).toBeUndefined()
+  for (const other of ['svc:8787', 'http://svc', '*', '']) {
+    expect(() => read('--allow-host', other)).toThrow('takes a name without a port')
+  }
+})
+
 it('the settings of keys name one key or a file, which other machines need', () => {
   const host = ['--host', '0.0.0.0']
   expect(() => parseGatewayCommand(host, {})).toThrow(

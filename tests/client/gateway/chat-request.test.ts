@@ -74,11 +74,13 @@ describe('the prompt of a conversation', () => {
       seed: 0,
     })
     const nothing = {
-      ...{ tools: [], tool_choice: 'auto', stop: [], seed: null },
+      ...{ tools: [], tool_choice: 'auto', seed: null },
       response_format: { type: 'text' },
     }
-    expect(promptOf(nothing)).toEqual(promptOfText('Who?'))
-    expect(promptOf({ stop: ['a', 'b'] }).stop).toEqual(['a', 'b'])
+    for (const stop of [[], '', ['']]) {
+      expect(promptOf({ ...nothing, stop })).toEqual(promptOfText('Who?'))
+    }
+    expect(promptOf({ stop: ['a', '', 'b'] }).stop).toEqual(['a', 'b'])
     expect(promptOf({ response_format: { type: 'json_object' } }).response_format).toEqual({
       type: 'json_object',
     })
@@ -104,6 +106,29 @@ describe('the prompt of a conversation', () => {
     }
   })
 
+  it('has refusals as what the assistant said, and messages that say nothing', () => {
+    const call = { id: 'a', name: 'look', arguments: '{}' }
+    const { id, ...called } = call
+    const user = { role: 'user', content: '' }
+    const refusal = 'I cannot.'
+    const messages = [
+      user,
+      { role: 'assistant', content: [{ type: 'refusal', refusal }] },
+      { role: 'assistant', content: null, refusal },
+      { role: 'assistant', tool_calls: [{ id, type: 'function', function: called }] },
+      { role: 'tool', tool_call_id: 'a', content: null },
+      user,
+    ]
+    expect(promptOf({ messages }).messages).toEqual([
+      user as never,
+      { role: 'assistant', content: refusal },
+      { role: 'assistant', content: refusal },
+      { role: 'assistant', tool_calls: [call] },
+      { role: 'tool', tool_call_id: 'a', content: '' },
+      user as never,
+    ])
+  })
+
   it('has the limit to one call, and the reasoning effort', () => {
     const tools = [{ type: 'function', function: { name: 'look' } }]
     expect(promptOf({ tools, parallel_tool_calls: false, reasoning_effort: 'low' })).toEqual({
@@ -127,7 +152,6 @@ describe('the prompt of a conversation', () => {
         { messages: [{ role: 'tool', tool_call_id: 'a', content: 'x' }] },
         'messages[0].tool_call_id',
       ],
-      [{ messages: [{ role: 'user', content: '' }] }, 'messages[0].content'],
       // The empty message before it is left out.
       [
         {
@@ -141,7 +165,7 @@ describe('the prompt of a conversation', () => {
       [{ messages: [{ role: 'system', content: '' }] }, 'messages'],
       [{ messages: [{ ...user, name: 'a b' }] }, 'messages[0].name'],
       [{ stop: ['a', 'b', 'c', 'd', 'e'] }, 'stop'],
-      [{ stop: '' }, 'stop[0]'],
+      [{ stop: 'x'.repeat(257) }, 'stop[0]'],
       [{ seed: 0.5 }, 'seed'],
       [{ reasoning_effort: 'most' }, 'reasoning_effort'],
       [{ parallel_tool_calls: 'no' }, 'parallel_tool_calls'],
@@ -352,6 +376,11 @@ describe('a request for a completion', () => {
     }
     expect(read(question({ max_tokens: 8_192 })).maxOutputTokens).toBe(8_192)
     expect(read(question({ max_completion_tokens: 7, max_tokens: 7 })).maxOutputTokens).toBe(7)
-    expect(read(question({ max_tokens: null })).maxOutputTokens).toBeUndefined()
+    for (const none of [null, -1]) {
+      const { maxOutputTokens, ignored } = read(question({ max_tokens: none }))
+      expect([maxOutputTokens, ignored]).toEqual([undefined, []])
+    }
+    const more = { max_tokens: -1, max_completion_tokens: 7 }
+    expect(read(question(more)).maxOutputTokens).toBe(7)
   })
 })

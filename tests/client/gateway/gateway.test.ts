@@ -462,6 +462,8 @@ describe('who may call', () => {
     for (const host of ['rebound.example', 'rebound.example:8787', 'localhost.example', '']) {
       expect([host, await statusAt(host)]).toEqual([host, 403])
     }
+    const refused = await gateway.call('/v1/models', { headers: { host: 'rebound.example' } })
+    expect((await refused.json()).error.message).toContain('start it with --allow-host')
   })
 })
 

@@ -61,6 +61,16 @@ describe('the prompt of a response', () => {
     ])
   })
 
+  it('has refusals as what the assistant said, and empty messages of the user', () => {
+    const content = [{ type: 'refusal', refusal: 'I cannot.' }]
+    const user = { role: 'user', content: '' } as const
+    expect(promptOf({ input: [user, { role: 'assistant', content }, user] }).messages).toEqual([
+      user,
+      { role: 'assistant', content: 'I cannot.' },
+      user,
+    ])
+  })
+
   it('has what an assistant said after its calls in one message with them', () => {
     const said = { role: 'assistant', content: 'I look.' }
     const { messages } = promptOf({

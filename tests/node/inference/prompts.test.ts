@@ -301,6 +301,7 @@ describe('a prompt document at Anthropic', () => {
     ['the response format json_object', { response_format: { type: 'json_object' } }],
     ['a stop that is white space', { stop: ['END', '\n'] }],
     ['names of speakers', { messages: [{ ...user, name: 'ann' }] }],
+    ['an empty message', { messages: [{ role: 'user', content: '' }] }],
     ['a prompt of system messages alone', { messages: [{ role: 'system', content: 'x' }] }],
     ['a system message after others', { messages: [user, { role: 'system', content: 'x' }] }],
     [
