@@ -12,6 +12,7 @@ import { startWorld } from '../../demo/world.ts'
 import { elapsedSince } from '../../lib/clock.ts'
 import { systemClock } from '../../lib/system.ts'
 import { curlCells } from './curl.ts'
+import { startProvider } from './provider.ts'
 
 const run = promisify(execFile)
 const model = 'openai:gpt-4o-mini'
@@ -23,7 +24,7 @@ const npmPackages = [
   ...['openai', '@langchain/openai', '@langchain/core', 'ai', '@ai-sdk/openai'],
   ...['@ai-sdk/openai-compatible', '@mariozechner/pi-coding-agent'],
 ]
-const pipPackages = ['openai', 'langchain-openai']
+const pipPackages = ['openai', 'langchain-openai', 'litellm', 'pydantic-ai-slim', 'instructor']
 
 type Cell = { readonly column: string; readonly result: string }
 type Row = { readonly client: string; readonly cells: readonly Cell[] }
@@ -51,6 +52,9 @@ try {
     ['@langchain/openai (npm)', node, 'langchain.mjs'],
     ['langchain-openai (PyPI)', python, 'langchain_client.py'],
     ['ai + @ai-sdk (npm)', node, 'ai-sdk.mjs'],
+    ['litellm (PyPI)', python, 'litellm_client.py'],
+    ['pydantic-ai-slim (PyPI)', python, 'pydantic_ai_client.py'],
+    ['instructor (PyPI)', python, 'instructor_client.py'],
   ] as const) {
     tell(`asking with ${client}`)
     rows.push({ client, cells: await cellsOf(program, file, how) })
@@ -83,11 +87,16 @@ async function install(): Promise<string> {
 
 /** Starts the service and a gateway with default settings; gives its address. */
 async function serve(): Promise<string> {
+  const provider = await startProvider()
+  stops.push(provider.close)
   const world = await startWorld({
     models: [model],
     standIn: true,
     standInScript: join(import.meta.dirname, 'script.json'),
-    providerEnv: (_, url) => ({ OPENAI_API_KEY: 'any', SVC_OPENAI_BASE_URL: `${url}/v1` }),
+    providerEnv: (_, url) => {
+      provider.sendOthersTo(String(url))
+      return { OPENAI_API_KEY: 'any', SVC_OPENAI_BASE_URL: `${provider.url}/v1` }
+    },
   })
   stops.push(world.stop)
   const main = join(import.meta.dirname, '..', '..', 'client', 'gateway', 'main.ts')

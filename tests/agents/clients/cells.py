@@ -5,6 +5,18 @@ model = "openai:gpt-4o-mini"
 hello = "What is a lighthouse for?"
 ferry = "When does the ferry leave?"
 json = "Describe the ferry as JSON"
+# Prompts of provider.ts.
+both = "When do both ferries leave?"
+members = "Which members, in which order?"
+book = "Tell a whole book"
+library = "Read a whole library"
+order = {
+    "type": "object",
+    "properties": {"reasoning": {"type": "string"}, "answer": {"type": "integer"}},
+    "required": ["reasoning", "answer"],
+    "additionalProperties": False,
+}
+member_order = ",".join(order["properties"])
 departures = {
     "name": "departures",
     "description": "Says when ferries leave",
