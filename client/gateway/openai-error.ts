@@ -45,7 +45,7 @@ export const badRequest = (message: string, param: string | undefined, code: str
 export const codeOf = ({ code }: { readonly code: string }): string => code.replaceAll('-', '_')
 
 /** The body of an error as OpenAI writes it. */
-export const errorBody = ({ message, type, param, code }: OpenAiError) => ({
+const errorBody = ({ message, type, param, code }: OpenAiError) => ({
   error: { message, type, param, code },
 })
 
