@@ -1,17 +1,10 @@
 import { createOpenAI } from '@ai-sdk/openai'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
-import {
-  generateObject,
-  generateText,
-  isStepCount,
-  jsonSchema,
-  stepCountIs,
-  streamText,
-  tool,
-} from 'ai'
+import * as ai from 'ai'
 import {
   apiKey,
   baseURL,
+  book,
   departures,
   expect,
   ferry,
@@ -19,13 +12,16 @@ import {
   model as id,
   ignoredIn,
   json,
+  library,
   runCells,
   ship,
 } from './cells.mjs'
 
 const model = createOpenAICompatible({ name: 'svc', baseURL, apiKey })(id)
 const responses = createOpenAI({ baseURL, apiKey })(id)
-const steps = (isStepCount ?? stepCountIs)(3)
+const { generateObject, generateText, jsonSchema, streamText, tool } = ai
+// Version 7 has the first, version 6 the second.
+const steps = (ai.isStepCount ?? ai.stepCountIs)(3)
 const tools = {
   departures: tool({
     description: departures.description,
@@ -71,6 +67,23 @@ await runCells({
     const providerOptions = { openai: { store: false } }
     const asked = { model: responses, prompt: ferry, tools, stopWhen: steps, providerOptions }
     expect((await generateText(asked)).text.includes('9:10'), 'result in the answer')
+  },
+  'cut answer': async () => {
+    for (const of of [model, responses]) {
+      const { finishReason } = await generateText({ model: of, prompt: book })
+      expect(finishReason === 'length', 'length')
+    }
+  },
+  'too long': async () => {
+    const asked = { prompt: library, maxRetries: 0, onError: () => {} }
+    const code = 'context_length_exceeded'
+    const whole = await generateText({ ...asked, model }).catch((error) => error)
+    expect(whole.statusCode === 400 && whole.data.error.code === code, `${code}: ${whole}`)
+    for (const of of [model, responses]) {
+      const parts = await Array.fromAsync(streamText({ ...asked, model: of }).fullStream)
+      const { error } = parts.find(({ type }) => type === 'error')
+      expect(JSON.stringify(error.data ?? error).includes(code), `${code} in the stream: ${error}`)
+    }
   },
   stop: async () => void (await ask({ stopSequences: ['END'] })),
   seed: async () => void (await ask({ seed: 7 })),

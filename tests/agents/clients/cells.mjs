@@ -6,6 +6,9 @@ export const apiKey = process.env.OPENAI_API_KEY
 export const hello = 'What is a lighthouse for?'
 export const ferry = 'When does the ferry leave?'
 export const json = 'Describe the ferry as JSON'
+// Prompts of provider.ts.
+export const book = 'Tell a whole book'
+export const library = 'Read a whole library'
 
 export const departures = {
   name: 'departures',

@@ -1,11 +1,13 @@
 import OpenAI from 'openai'
 import {
+  book,
   departures,
   expect,
   ferry,
   hello,
   ignoredIn,
   json,
+  library,
   model,
   runCells,
   ship,
@@ -72,6 +74,26 @@ await runCells({
       tools: responseTools,
     })
     expect(next.output_text.includes('9:10'), 'result in the answer')
+  },
+  'cut answer': async () => {
+    const { choices } = await openai.chat.completions.create(user(book))
+    expect(choices[0].finish_reason === 'length', 'length')
+    const stream = openai.responses.stream({ model, input: book })
+    expect((await stream.finalResponse()).status === 'incomplete', 'incomplete response')
+  },
+  'too long': async () => {
+    const failure = async (asked) => {
+      for await (const _ of await asked);
+    }
+    const code = 'context_length_exceeded'
+    const streams = [
+      openai.chat.completions.create({ ...user(library), stream: true }),
+      openai.responses.create({ model, input: library, stream: true }),
+    ]
+    const errors = [openai.chat.completions.create(user(library)), ...streams.map(failure)]
+    for (const failed of await Promise.allSettled(errors)) {
+      expect(failed.reason?.code === code, `${code} in ${failed.reason}`)
+    }
   },
   stop: async () => void (await ask({ stop: ['END'] })),
   seed: async () => void (await ask({ seed: 7 })),

@@ -1,7 +1,7 @@
 import json as codec
 
-from cells import departures, expect, ferry, hello, ignored_in, json, model, run_cells, ship
-from openai import OpenAI
+from cells import book, departures, expect, ferry, hello, ignored_in, json, library, model, run_cells, ship
+from openai import APIError, OpenAI
 
 client = OpenAI()
 tools = [{"type": "function", "function": departures}]
@@ -76,6 +76,27 @@ def responses_tools():
     expect("9:10" in last.output_text, "result in the answer")
 
 
+def cut():
+    answer = client.chat.completions.create(model=model, messages=user(book))
+    expect(answer.choices[0].finish_reason == "length", "length")
+    whole = client.responses.create(model=model, input=book)
+    expect(whole.incomplete_details.reason == "max_output_tokens", "reason")
+
+
+def too_long():
+    for ask_one in (
+        lambda: client.chat.completions.create(model=model, messages=user(library)),
+        lambda: list(client.chat.completions.create(model=model, messages=user(library), stream=True)),
+        lambda: list(client.responses.create(model=model, input=library, stream=True)),
+    ):
+        try:
+            ask_one()
+        except APIError as error:
+            expect(error.code == "context_length_exceeded", f"code in {error}")
+            continue
+        raise ValueError("no error")
+
+
 def stop():
     ask(stop=["END"])
 
@@ -93,6 +114,7 @@ run_cells(
         "JSON schema": schema,
         "responses": responses,
         "responses, tools": responses_tools,
+        **{"cut answer": cut, "too long": too_long},
         "stop": stop,
         "seed": seed,
         "n = 2": lambda: ignored_in(ask(n=2), "n"),

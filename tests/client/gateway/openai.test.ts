@@ -146,7 +146,7 @@ describe('the openai package at the gateway', () => {
         { role: 'tool' as const, tool_call_id: 'call_1', content: '9:10' },
       ],
       tools: [{ type: 'function' as const, function: { name: 'departures', parameters } }],
-      tool_choice: 'none' as const,
+      ...{ tool_choice: 'none' as const, parallel_tool_calls: false },
       response_format: {
         type: 'json_schema' as const,
         json_schema: { name: 'times', schema: parameters, strict: true },
@@ -154,7 +154,8 @@ describe('the openai package at the gateway', () => {
       stop: ['END'],
       seed: 7,
     }
-    const { choices } = await openai.chat.completions.create({ ...asked, model })
+    const { choices, usage } = await openai.chat.completions.create({ ...asked, model })
+    expect(usage).toEqual({ prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 })
     expect(choices[0]?.message.content).toBe('{"Kiel":"9:10"}')
     expect(provider.calls).toHaveLength(3)
     for (const { body } of provider.calls) {
