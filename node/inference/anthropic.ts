@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { Usage } from '../../lib/schemas/answer.ts'
 import { anthropicPrompt } from './anthropic-prompt.ts'
 import type { InferenceProvider } from './provider.ts'
-import { callProvider, type ProviderOptions } from './provider-call.ts'
+import { callProvider, type ProviderOptions, type Reached } from './provider-call.ts'
 import { notOfProtocol } from './provider-fetch.ts'
 import { failuresOf, sdkOptions } from './sdk.ts'
 import { completedBy, refusedAnswer } from './sealed-text.ts'
@@ -27,15 +27,20 @@ const Answer = z.object({
 /** The answer reached the limit that was asked for, or the longest context of the model. */
 const cutReasons = ['max_tokens', 'model_context_window_exceeded']
 
-/** The adapter for Anthropic's messages. The API takes neither a temperature nor a seed, so answers differ from call to call. */
-export function createAnthropic(options: ProviderOptions): InferenceProvider {
-  const client = new Anthropic({
-    apiKey: options.apiKey ?? null,
+/** The SDK's client. All requests have its addresses, its form of the key and its API version, those of the probe included. */
+export const anthropicClient = ({ apiKey, baseUrl, ...options }: Reached) =>
+  new Anthropic({
+    apiKey: apiKey ?? null,
     authToken: null,
+    ...(apiKey === undefined && { defaultHeaders: { authorization: null } }),
     // The SDK appends /v1 itself.
-    baseURL: options.baseUrl.replace(/\/v1$/, ''),
+    baseURL: baseUrl.replace(/\/v1$/, ''),
     ...sdkOptions(options),
   })
+
+/** The adapter for Anthropic's messages. The API takes neither a temperature nor a seed, so answers differ from call to call. */
+export function createAnthropic(options: ProviderOptions): InferenceProvider {
+  const client = anthropicClient(options)
   return {
     complete: ({ model, prompt, maxOutputTokens, onUsage, ...limits }) =>
       callProvider(options, { model, ...limits }, failureOf, async (ended) => {

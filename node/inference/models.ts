@@ -49,7 +49,7 @@ export async function offerModels(
       continue
     }
     const options = { ...found, apiKey, clock, log, ...(fetch && { fetch }) }
-    const provider = made.get(name) ?? (await found.load())(options)
+    const provider = made.get(name) ?? (await found.load()).create(options)
     made.set(name, provider)
     const setting = config.providers[name]
     const takes = { ...takenBy(modelId, setting?.teacher), ...setting?.takes }

@@ -5,7 +5,7 @@ import { TokenCount } from '../../lib/schemas/answer.ts'
 import { givenTextFields, toldOf } from './given-text.ts'
 import { openAiPrompt, promptParts, refusedIn } from './openai-prompt.ts'
 import type { Completed, Completion, GivenText, InferenceProvider, Usage } from './provider.ts'
-import { callProvider, type ProviderOptions } from './provider-call.ts'
+import { callProvider, type ProviderOptions, type Reached } from './provider-call.ts'
 import { ProviderFault } from './provider-fault.ts'
 import { notOfProtocol } from './provider-fetch.ts'
 import { failuresOf, sdkOptions } from './sdk.ts'
@@ -51,21 +51,25 @@ const samplingNames = ['seed', 'temperature'] as const
 
 type Sampling = { readonly temperature?: 0 | undefined; readonly seed?: 0 | undefined }
 
-/** Adapts OpenAI's chat completions. Temperature 0, and a fixed seed if the prompt has none, if the model takes them. */
-export function createOpenAi(options: ProviderOptions): InferenceProvider {
-  const { apiKey, baseUrl } = options
-  const isOpenAi = new URL(baseUrl).hostname === 'api.openai.com'
-  const client = new OpenAI({
+const isOpenAi = (baseUrl: string) => new URL(baseUrl).hostname === 'api.openai.com'
+
+/** The SDK's client. All requests have its addresses and its form of the key, those of the probe included. */
+export const openAiClient = ({ apiKey, baseUrl, ...options }: Reached) =>
+  new OpenAI({
     // If it were left out, the SDK would take OpenAI's key from the environment.
     apiKey: apiKey ?? 'none',
     ...(apiKey === undefined && { defaultHeaders: { authorization: null } }),
     // They name an account at OpenAI. No other server may learn it.
-    ...(!isOpenAi && { organization: null, project: null }),
+    ...(!isOpenAi(baseUrl) && { organization: null, project: null }),
     baseURL: baseUrl,
     ...sdkOptions(options),
   })
+
+/** Adapts OpenAI's chat completions. Temperature 0, and a fixed seed if the prompt has none, if the model takes them. */
+export function createOpenAi(options: ProviderOptions): InferenceProvider {
+  const client = openAiClient(options)
   // New OpenAI models take only the new name, other servers often only the old one.
-  const limitName = isOpenAi ? 'max_completion_tokens' : 'max_tokens'
+  const limitName = isOpenAi(options.baseUrl) ? 'max_completion_tokens' : 'max_tokens'
 
   const ask = async (
     completion: Completion,

@@ -1,6 +1,6 @@
 import type { Clock } from '../../lib/clock.ts'
 import { withDeadline } from '../../lib/deadline.ts'
-import { AnswerRefused, ask, type Fetch, type Outgoing } from '../../lib/outgoing.ts'
+import { AnswerRefused, ask, type Fetch } from '../../lib/outgoing.ts'
 import { parseJson } from '../../lib/parse-json.ts'
 import { baseUrlVariable } from '../../lib/providers.ts'
 import { ProxyFailed } from '../../lib/proxy.ts'
@@ -38,17 +38,14 @@ export async function probeProvider(
   signal?: AbortSignal,
 ): Promise<readonly string[] | undefined> {
   return await asking(provider, deps, signal, async (ended) => {
-    const asked = (url: string, init?: RequestInit) =>
-      askOnce(url, { ...init, signal: ended }, provider, apiKey, deps)
-    const listed = await asked(`${provider.baseUrl}/models`)
+    const asked: Asking = (path, { baseUrl = provider.baseUrl, body } = {}) =>
+      askOnce({ path, body, signal: ended }, { ...provider, baseUrl }, apiKey, deps)
+    const listed = await asked(provider.paths.models)
     const models = modelsIn(listed)
     if (models !== undefined) return models
     checkReply(provider, apiKey, listed)
     if (listed.status === 200 && listed.json === undefined) throw isForeign(provider, listed)
-    const tried = await asked(`${provider.baseUrl}${provider.completions}`, {
-      method: 'POST',
-      body: '{}',
-    })
+    const tried = await asked(provider.paths.completions, { body: {} })
     // Some servers answer an empty request with status 500.
     if (tried.status === 500 && tried.json !== undefined) return undefined
     checkReply(provider, apiKey, tried)
@@ -69,9 +66,9 @@ export async function knowsModel(
   apiKey: string | undefined,
   deps: ProbeDeps,
 ): Promise<boolean> {
-  const url = `${provider.baseUrl}/models/${encodeURIComponent(model)}`
+  const path = `${provider.paths.models}/${encodeURIComponent(model)}`
   const { status, json } = await asking(provider, deps, undefined, (signal) =>
-    askOnce(url, { signal }, provider, apiKey, deps),
+    askOnce({ path, signal }, provider, apiKey, deps),
   )
   return status === 200 && idOf(json) !== undefined
 }
@@ -96,15 +93,27 @@ async function asking<T>(
   }
 }
 
+type Asking = (
+  path: string,
+  change?: { readonly baseUrl?: string; readonly body?: object },
+) => Promise<Reply>
+
+/** Asks as a job does, by the SDK's own address and headers: a server may take one form of the key and not another. */
 async function askOnce(
-  url: string,
-  init: Omit<Outgoing, 'headers'>,
-  { headersOf }: Provider,
+  asked: {
+    readonly path: string
+    readonly body?: object | undefined
+    readonly signal: AbortSignal
+  },
+  { load, baseUrl }: Provider,
   apiKey: string | undefined,
   { fetch }: ProbeDeps,
 ): Promise<Reply> {
-  const headers = { ...(apiKey && headersOf(apiKey)), 'content-type': 'application/json' }
-  const answer = await ask(fetch, url, { ...init, headers, maxBytes: maxListBytes })
+  const { path, body, signal } = asked
+  const client = (await load()).clientOf({ apiKey, baseUrl })
+  const method = body === undefined ? 'get' : 'post'
+  const { url, req } = await client.buildRequest({ method, path, ...(body && { body }) })
+  const answer = await ask(fetch, url, { ...req, signal, maxBytes: maxListBytes })
   const [type = ''] = answer.headers.get('content-type')?.toLowerCase().split(';') ?? []
   const isType = /^[\w.+-]{1,40}\/[\w.+-]{1,40}$/.test(type)
   const { status, bytes } = answer
@@ -157,15 +166,13 @@ function isNoApi(provider: Provider, said: string): SvcError {
 }
 
 /** The error when nothing is at the path. Most often /v1 is missing, so the probe tries it. */
-async function isElsewhere(
-  provider: Provider,
-  ask: (url: string) => Promise<Reply>,
-): Promise<SvcError> {
+async function isElsewhere(provider: Provider, ask: Asking): Promise<SvcError> {
   const { baseUrl } = provider
   const other = `${baseUrl.endsWith('/v1') ? new URL(baseUrl).origin : baseUrl}/v1`
   const isThere =
     other !== baseUrl &&
-    (await ask(`${other}/models`).then(modelsIn, () => undefined)) !== undefined
+    (await ask(provider.paths.models, { baseUrl: other }).then(modelsIn, () => undefined)) !==
+      undefined
   return failure(provider, 'provider-protocol-wrong', 'has no API at this path (status 404)', {
     hint: isThere
       ? `Set the base URL to ${other}, where the API is (${placeOf(provider)}).`

@@ -29,6 +29,9 @@ export type ProviderOptions = {
   readonly firstBackoffMs?: number
 }
 
+/** Where a provider's API is, and its key. */
+export type Reached = Pick<ProviderOptions, 'apiKey' | 'baseUrl'> & Partial<ProviderOptions>
+
 /** Why a provider gave no answer. */
 export class ProviderError extends SvcError {
   /** The milliseconds that the provider asks to wait. */

@@ -34,7 +34,6 @@ const Setting = z.strictObject(
       .max(2_048, urlMistake)
       // The checks that follow parse the address.
       .refine(isBaseUrl, { error: urlMistake, abort: true })
-      .transform((text) => text.replace(/\/+$/, ''))
       .optional(),
     api_key_env: z.string(keyMistake).refine(isKeyVariable, keyMistake).optional(),
     allow_http: z.boolean('must be true or false').default(false),

@@ -9,36 +9,50 @@ import {
 import { SvcError } from '../../lib/svc-error.ts'
 import type { Environment } from '../environment.ts'
 import type { InferenceProvider } from './provider.ts'
-import type { ProviderOptions } from './provider-call.ts'
+import type { ProviderOptions, Reached } from './provider-call.ts'
 import type { ProviderSetting } from './provider-setting.ts'
 
 /** How the node talks to a server. */
 type Protocol = {
-  /** The root of the API, from a base URL as operators write it. */
-  readonly rootOf: (baseUrl: string) => string
-  /** The path for completions, below the root. Models are listed at `/models`. */
-  readonly completions: `/${string}`
-  readonly headersOf: (apiKey: string) => Readonly<Record<string, string>>
+  /** The path of the API's root, from the path of a base URL as operators write it. */
+  readonly rootOf: (path: string) => string
+  /** The paths of models and completions, as the SDK takes them. */
+  readonly paths: Readonly<Record<'models' | 'completions', string>>
   /** Loads the adapter and its SDK. Only the nodes that use it need them. */
-  readonly load: () => Promise<(options: ProviderOptions) => InferenceProvider>
+  readonly load: () => Promise<Adapter>
+}
+
+type Adapter = {
+  readonly create: (options: ProviderOptions) => InferenceProvider
+  readonly clientOf: (reached: Reached) => RequestBuilder
+}
+
+/** An SDK's client, as far as the probe uses it. */
+type RequestBuilder = {
+  readonly buildRequest: (options: {
+    readonly method: 'get' | 'post'
+    readonly path: string
+    readonly body?: object
+  }) => Promise<{ readonly req: RequestInit; readonly url: string }>
 }
 
 /** Each API with its adapter. */
 const protocols: Readonly<Record<ProviderApi, Protocol>> = {
   openai: {
-    rootOf: (baseUrl) => {
-      const { pathname, origin } = new URL(baseUrl)
-      return pathname === '/' ? `${origin}/v1` : baseUrl
+    rootOf: (path) => path || '/v1',
+    paths: { models: '/models', completions: '/chat/completions' },
+    load: async () => {
+      const { createOpenAi: create, openAiClient: clientOf } = await import('./openai.ts')
+      return { create, clientOf }
     },
-    completions: '/chat/completions',
-    headersOf: (apiKey) => ({ authorization: `Bearer ${apiKey}` }),
-    load: async () => (await import('./openai.ts')).createOpenAi,
   },
   anthropic: {
-    rootOf: (baseUrl) => `${baseUrl.replace(/\/v1$/, '')}/v1`,
-    completions: '/messages',
-    headersOf: (apiKey) => ({ 'x-api-key': apiKey, 'anthropic-version': '2023-06-01' }),
-    load: async () => (await import('./anthropic.ts')).createAnthropic,
+    rootOf: (path) => `${path.replace(/\/v1$/, '')}/v1`,
+    paths: { models: '/v1/models', completions: '/v1/messages' },
+    load: async () => {
+      const { createAnthropic: create, anthropicClient: clientOf } = await import('./anthropic.ts')
+      return { create, clientOf }
+    },
   },
 }
 
@@ -62,11 +76,13 @@ export function findProvider(name: string, { providers }: ProviderSettings) {
     })
   }
   const protocol = protocols[known?.api ?? 'openai']
+  // Without a lone `?` or `#`, which would take the SDKs' paths into the query or the fragment.
+  const { origin, pathname } = new URL(baseUrl)
   return {
     ...protocol,
     name,
     /** The root of its API. */
-    baseUrl: protocol.rootOf(baseUrl),
+    baseUrl: `${origin}${protocol.rootOf(pathname.replace(/\/+$/, ''))}`,
     /** The environment variable that holds its key. */
     keyVariable: variable ?? defaultKeyVariable(name),
     /** False for a server that works without a key. */

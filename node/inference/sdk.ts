@@ -6,7 +6,7 @@ import { networkCodeIn } from './provider-fault.ts'
 import { providerFetch } from './provider-fetch.ts'
 
 /** The options that the SDKs of all vendors get. */
-export const sdkOptions = ({ attemptMs = 100_000, fetch }: ProviderOptions) => ({
+export const sdkOptions = ({ attemptMs = 100_000, fetch }: Partial<ProviderOptions>) => ({
   maxRetries: 0,
   // callProvider ends a try. The SDK's own timer must not fire first.
   timeout: 2 * attemptMs,

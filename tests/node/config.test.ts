@@ -207,7 +207,7 @@ describe('the configuration', () => {
     )
     expect(config.supported_model_ids.at(-1)).toBe('router:meta-llama/llama-3-70b')
     expect(config.providers).toEqual({
-      ollama: { base_url: 'http://gpu:11434/v1', api_key_env: 'OUR_KEY', allow_http: false },
+      ollama: { base_url: 'http://gpu:11434/v1/', api_key_env: 'OUR_KEY', allow_http: false },
       'my-vllm': { base_url: 'http://10.1.2.3:8000/v1', allow_http: false },
       router: { base_url: 'https://router.example/api/v1', allow_http: false },
     })

@@ -1,12 +1,18 @@
 import type { ServerResponse } from 'node:http'
 import { afterEach, describe, expect, it } from 'vitest'
+import { promptOfText } from '../../../lib/prompt.ts'
 import { systemClock } from '../../../lib/system.ts'
 import { probeProvider } from '../../../node/inference/probe.ts'
 import { findProvider } from '../../../node/inference/providers.ts'
 import { answerJson, type LocalServer, type Seen, startServer } from '../../local-server.ts'
 import { createVirtualClock } from '../../virtual-clock.ts'
+import { recordingLog } from '../fakes.ts'
 
 const key = 'sk-test-do-not-show'
+const log = recordingLog()
+/** Who asks, and by which API. */
+const identity = ({ headers }: Seen) =>
+  Object.entries(headers).filter(([name]) => /auth|key|version|openai|org|cookie/.test(name))
 const deps = { fetch: (request: Request) => fetch(request), clock: systemClock }
 let server: LocalServer | undefined
 afterEach(async () => {
@@ -60,15 +66,26 @@ describe('the probe of a provider', () => {
     expect(await probe((response) => answerJson(response, 200, list.data))).toHaveLength(2)
   })
 
-  it("speaks each provider's protocol", async () => {
-    await probe((response) => answerJson(response, 200, list), '', key, 'anthropic')
-    const { path, headers } = server!.seen[0]!
-    expect([path, headers['x-api-key'], headers.authorization]).toEqual([
-      '/v1/models',
-      key,
-      undefined,
-    ])
-  })
+  it.each(['openai', 'anthropic', 'ollama'])(
+    'asks %s with the credential, the version and the root of a job',
+    async (name) => {
+      const nothing = { error: { message: 'nothing here' } }
+      for (const path of ['', '/v1', '/v1/', '/v1?', '/v1#']) {
+        await probe((response) => answerJson(response, 404, nothing), path, key, name)
+        const found = at(`${server!.url}${path}`, name)
+        const job = (await found.load()).create({ ...found, apiKey: key, clock: systemClock, log })
+        const completion = { model: 'm', prompt: promptOfText('Hi'), maxOutputTokens: 9 }
+        await job.complete(completion).catch(() => {})
+        const [listed, asked] = server!.seen
+        const sent = server!.seen.at(-1)!
+        expect([path, listed!.path, asked!.path]).toEqual([path, '/v1/models', sent.path])
+        expect(sent.path).toMatch(/^\/v1\/(chat\/completions|messages)$/)
+        for (const one of [listed, asked]) expect(identity(one!)).toEqual(identity(sent))
+        expect(Object.fromEntries(identity(sent)).authorization).toBe(`Bearer ${key}`)
+        await server!.close()
+      }
+    },
+  )
 
   it('is content with a server that lists no models and refuses an empty request', async () => {
     const chat = only('/v1/chat/completions', (r) => answerJson(r, 400, { error: 'no model' }))
