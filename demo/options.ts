@@ -161,10 +161,7 @@ export function chooseProvider(model: string, environment: Environment): Provide
   const instead = label === undefined ? '' : `, in place of ${label}`
   return {
     standIn: false,
-    probe: {
-      baseUrl: givenUrl ?? builtIn[name]?.baseUrl ?? '',
-      ...{ urlVariable, keyVariable, key: givenKey, api: builtIn[name]?.api ?? 'openai' },
-    },
+    probe: { baseUrl: givenUrl ?? builtIn[name]?.baseUrl ?? '', urlVariable },
     description: givenUrl ? `${givenUrl} answers${instead}.` : `${label} answers.`,
     envOf: (index) => ({
       [keyVariable]: givenKey ?? `demo-node-${index + 1}`,

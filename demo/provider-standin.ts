@@ -129,10 +129,6 @@ const modelList = () =>
   }))
 
 async function answer(request: Request, protocol: ProviderApi, script: Script): Promise<Response> {
-  if (!request.headers.has('authorization') && !request.headers.has('x-api-key')) {
-    const type = protocol === 'openai' ? 'invalid_api_key' : 'authentication_error'
-    return problem(protocol, 401, type, 'The request carries no API key')
-  }
   const invalid = (why: string) => problem(protocol, 400, 'invalid_request_error', why)
   let ask: Ask
   try {
@@ -159,6 +155,11 @@ async function answer(request: Request, protocol: ProviderApi, script: Script): 
 async function serveStandIn(request: Request, script: Script): Promise<Response> {
   const route = `${request.method} ${new URL(request.url).pathname}`
   const protocol = protocols[route.replace('POST /v1', '')]
+  // As the nodes' SDKs send it, in the requests of jobs and of probes.
+  if (!request.headers.get('authorization')?.startsWith('Bearer ')) {
+    const type = protocol === 'anthropic' ? 'authentication_error' : 'invalid_api_key'
+    return problem(protocol ?? 'openai', 401, type, 'The request carries no API key')
+  }
   if (protocol !== undefined) return await answer(request, protocol, script)
   if (route === 'GET /v1/models') {
     return Response.json({ object: 'list', data: modelList(), has_more: false })

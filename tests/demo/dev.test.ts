@@ -113,7 +113,10 @@ describe('npm run dev', () => {
       }
       expect(told).toMatch(/coordinator {2}0x[0-9a-fA-F]{40} {2}key 0x[0-9a-f]{64}/)
       const provider = /^ {2}stand-in {5}(\S+)/m.exec(told)?.[1] ?? ''
-      expect((await fetch(`${provider}/v1/models`)).status).toBe(200)
+      const statusWith = async (headers: Record<string, string>) =>
+        (await fetch(`${provider}/v1/models`, { headers })).status
+      expect(await statusWith({ authorization: 'Bearer any' })).toBe(200)
+      expect(await statusWith({ 'x-api-key': 'any' })).toBe(401)
       expect(told).toMatch(/mock key {5}[0-9a-f]{64}/)
       expect(told.match(/^ {2}0x[0-9a-f]{40} {2}0x[0-9a-f]{64}$/gm)?.length).toBeGreaterThan(1)
 

@@ -102,7 +102,7 @@ beforeAll(async () => {
     fetch: async (request) => {
       const { headers } = request
       if (request.method === 'GET') return Response.json({ data: [] })
-      const message = `no such key: ${headers.get('authorization') ?? headers.get('x-api-key')}`
+      const message = `no such key: ${headers.get('authorization')}`
       if (world.nodes.some(({ env }) => message.endsWith(` ${env.ANTHROPIC_API_KEY}`)))
         repeated += 1
       if (repeated === world.nodes.length) allHaveAsked.resolve()

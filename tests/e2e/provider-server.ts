@@ -92,10 +92,11 @@ export async function startProviderServer(
 ): Promise<ProviderServer> {
   const calls: ProviderCall[] = []
   const serve = async (response: ServerResponse, { path, headers, body: json }: Seen) => {
+    // Only the credential of a job, for the list of models, too.
+    const [, key] = headers.authorization?.split('Bearer ') ?? []
+    if (key === undefined) return answerJson(response, 401, { error: { message: 'no key' } })
     if (path.endsWith('/models')) return answerJson(response, 200, { data: [] })
     const protocol = path.endsWith('/messages') ? 'anthropic' : 'openai'
-    const authorization = headers.authorization ?? String(headers['x-api-key'])
-    const key = authorization.replace(/^Bearer /, '')
     const body = JSON.parse(json) as { model: string; messages: Message[] }
     const { model, messages } = body
     const call = { protocol, key, model, prompt: promptOf(messages), body } as const
