@@ -10,7 +10,7 @@
  */
 
 import { z } from 'zod'
-import type { TeacherApi } from '../../lib/providers.ts'
+import { type TeacherApi, teacherApis } from '../../lib/providers.ts'
 import type { TokenTold } from '../../lib/teacher.ts'
 import { ProviderFault } from './provider-fault.ts'
 import { notOfProtocol } from './provider-fetch.ts'
@@ -94,8 +94,16 @@ const forms: Readonly<Record<TeacherApi, z.ZodType<readonly Told[]>>> = {
 
 /** Returns the log-probabilities of each token of the given text. Throws ProviderFault. */
 export function toldOf(reply: unknown, api: TeacherApi, text: string): readonly TokenTold[] {
+  const notTold = (said: string) =>
+    new ProviderFault('provider-protocol-wrong', `sent ${said}, so that no text can be scored`, {
+      isPaid: true,
+      remedy: `The server does not speak \`${api}\`. Set its \`teacher\` to ${othersThan(api)}, or name its \`takes.parts\` without \`teacher\``,
+    })
   const parsed = forms[api].safeParse(reply)
-  if (!parsed.success) throw notOfProtocol(reply)
+  if (!parsed.success) {
+    const fault = notOfProtocol(reply)
+    throw fault.isPaid ? notTold('no log-probabilities of the given text') : fault
+  }
   const told = parsed.data
   const end = told.reduce((length, { token }) => length + token.length, 0)
   const from = told
@@ -117,7 +125,5 @@ export function toldOf(reply: unknown, api: TeacherApi, text: string): readonly 
   return tokens
 }
 
-const notTold = (said: string) =>
-  new ProviderFault('provider-protocol-wrong', `sent ${said}, so that no text can be scored`, {
-    isPaid: true,
-  })
+const othersThan = (api: TeacherApi): string =>
+  teacherApis.flatMap((other) => (other === api ? [] : `\`${other}\``)).join(' or ')

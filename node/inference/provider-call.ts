@@ -151,7 +151,8 @@ function toSvcError(
     ? `${failure.fault.message}${code === 'provider-silent' ? within(spent) : ''}`
     : `failed: ${kindOf(failure, apiKey)}${askedWait(failure)}`
   return new ProviderError(code, `provider ${name} at ${baseUrl} ${said}`, {
-    hint: remedyFor('node operator', code, `${name}:${model}`, keyVariable),
+    hint:
+      failure.fault?.remedy ?? remedyFor('node operator', code, `${name}:${model}`, keyVariable),
     retryable: passing.includes(code) && failure.fault?.isPaid !== true,
     askedWaitMs: failure.retryAfterMs,
   })

@@ -5,11 +5,18 @@ export class ProviderFault extends Error {
   readonly code: Extract<AbortReason, `provider-${string}` | 'prompt-not-supported'>
   /** The model has answered, which is paid for: asking again would pay for the same once more. */
   readonly isPaid: boolean
+  /** What the operator can do, if it is not what the code stands for. */
+  readonly remedy: string | undefined
 
-  constructor(code: ProviderFault['code'], said: string, { isPaid = false } = {}) {
+  constructor(
+    code: ProviderFault['code'],
+    said: string,
+    { isPaid = false, remedy }: { readonly isPaid?: boolean; readonly remedy?: string } = {},
+  ) {
     super(said)
     this.code = code
     this.isPaid = isPaid
+    this.remedy = remedy
   }
 }
 

@@ -102,13 +102,16 @@ describe('a given text', () => {
     const bare = { choices: [{ logprobs: columns(tokens, false) }] }
     expect(() => toldOf(bare, 'echo', 'yes no')).toThrow(/no likeliest tokens/)
     expect(() => toldOf(echoed, 'echo', 'maybe')).toThrow(/another text/)
-    expect(() => toldOf({ choices: [{}] }, 'echo', 'yes')).toThrow(/another form/)
+    expect(() => toldOf({ choices: [{}] }, 'echo', 'yes')).toThrow(/no log-probabilities/)
+    expect(() => toldOf({ hello: 1 }, 'echo', 'yes')).toThrow(/another form/)
   })
 
   it('is not scored by a server that only answers', async () => {
     const plain = { choices: [{ message: { content: 'A lamp.' }, finish_reason: 'stop' }] }
     await expect(weigh('echo', 'A lamp.', plain)).rejects.toMatchObject({
       code: 'provider-protocol-wrong',
+      message: expect.stringContaining('sent no log-probabilities of the given text'),
+      hint: expect.stringMatching(/`echo`.*`teacher` to `prompt_logprobs`.*`takes\.parts`/),
     })
     // It would only be paid for again.
     expect(server?.seen).toHaveLength(1)
