@@ -104,7 +104,7 @@ export const commands: readonly CommandSpec[] = [
   {
     name: 'doctor',
     summary: 'Check everything that the node needs, with a remedy for each failure',
-    flags: [json],
+    flags: [['--try', 'Run each model: at most 4 short requests, which cost tokens'], json],
     load: async () => (await import('./commands/doctor/doctor.ts')).examine,
   },
   {

@@ -4,7 +4,7 @@ import { SvcError } from '../../lib/svc-error.ts'
 /** A flag as in the help (`--models <ids>`, `--force`, or `--rpc <url>...` if it may be repeated), its meaning, and the values that complete it. */
 export type FlagSpec = readonly [usage: string, meaning: string, values?: readonly string[]]
 
-type Switch = 'csv' | 'explain' | 'force' | 'json' | 'mock' | 'withdraw' | 'yes'
+type Switch = 'csv' | 'explain' | 'force' | 'json' | 'mock' | 'try' | 'withdraw' | 'yes'
 type Value =
   | ('attestationBackend' | 'backend' | 'cofheEndpoint' | 'cofheUrls' | 'iclEndpoint')
   | ('ipfsGateway' | 'models' | 'scryptN' | 'tpm')

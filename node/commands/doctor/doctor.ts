@@ -27,10 +27,10 @@ import { checkCoprocessor, checkGateway } from './services.ts'
 
 /** Checks all that the node needs, and prints findings and remedies. Exit code 1 when the operator must act, 75 when all may pass. */
 export async function examine(flags: Flags, context: CommandContext): Promise<number> {
-  return reportChecks(await checkAll(context), flags, context.print)
+  return reportChecks(await checkAll(context, flags.try), flags, context.print)
 }
 
-async function checkAll(context: CommandContext): Promise<readonly Check[]> {
+async function checkAll(context: CommandContext, tries = false): Promise<readonly Check[]> {
   const unknown: string[] = []
   let loaded: LoadedConfig
   try {
@@ -88,7 +88,7 @@ async function checkAll(context: CommandContext): Promise<readonly Check[]> {
     ),
     icl.then(({ network }) => checkCoprocessor(config, network, context)),
     Promise.all([...new Set(gateways)].map((url) => checkGateway(url, context))),
-    checkModels(config.supported_model_ids, config, context),
+    checkModels(config, context, tries),
     checkTpm(loaded, address, context),
     checkFhe(context),
   ])

@@ -54,9 +54,10 @@ const copyOfNode = async (): Promise<{ folder: string; env: Record<string, strin
 async function doctor(
   changes: Record<string, string> = {},
   parts: Partial<Pick<CommandContext, 'clock' | 'fetch'>> = {},
+  flags: { try?: boolean } = {},
 ) {
   const context = quietContext({ ...operator.env, ...changes }, parts)
-  const code = await examine({ json: true }, context)
+  const code = await examine({ json: true, ...flags }, context)
   const { healthy, checks } = JSON.parse(context.printed.join('')) as {
     healthy: boolean
     checks: readonly Check[]
@@ -382,6 +383,66 @@ describe('svc-node doctor', () => {
     const { code, find } = await doctor(changes)
     expect([code, find('provider')?.status]).toEqual([0, 'ok'])
     expect(find('provider')?.detail).toContain('has llama3:8b; it was not run')
+  })
+
+  describe('--try', () => {
+    /** A server that answers each request in its way, the node's environment for it, and the requests for completions. */
+    async function tryOut(model: string, answer: (body: Record<string, unknown>) => object) {
+      const asked: Record<string, unknown>[] = []
+      const url = await serve((response, { path, body }) => {
+        if (path === '/v1/models') return answerJson(response, 200, { data: [{ id: 'm' }] })
+        asked.push(JSON.parse(body))
+        const { status = 200, ...said } = answer(asked.at(-1)!) as { status?: number }
+        if (status !== 200) return answerJson(response, status, said)
+        answerJson(response, 200, { choices: [{ finish_reason: 'stop', message: said }] })
+      })
+      const [name = ''] = model.split(':')
+      const changes = {
+        SVC_SUPPORTED_MODEL_IDS: model,
+        [`SVC_${name.toUpperCase()}_BASE_URL`]: url,
+      }
+      return { asked, changes, ...(await doctor(changes, {}, { try: true })) }
+    }
+    const called = { function: { name: 'say_yes', arguments: '{"answer":"yes"}' } }
+
+    it('runs a model with each part that the node declares, and costs nothing without it', async () => {
+      const { code, asked, changes, find } = await tryOut('mine:m', ({ tools, response_format }) =>
+        tools
+          ? { content: null, tool_calls: [called] }
+          : { content: response_format ? '{"answer": "yes"}' : 'Yes.' },
+      )
+      expect([code, find('provider')?.status]).toEqual([0, 'ok'])
+      expect(find('provider')?.detail).toMatch(/ runs m: text, json_schema, tools$/)
+      expect(asked).toHaveLength(3)
+      expect((await doctor(changes)).find('provider')?.detail).toContain('was not run (--try')
+      expect(asked).toHaveLength(3)
+    })
+
+    it('names what the server ignores, and the setting that says so', async () => {
+      const { code, asked, find } = await tryOut('vllm:m', () => ({ content: 'Yes.' }))
+      expect([code, asked.length]).toEqual([1, 4])
+      const { detail, remedy } = find('provider')!
+      expect(detail).toMatch(
+        /^m at \S+ ignores or refuses json_schema, teacher \(prompt_logprobs\), tools$/,
+      )
+      expect(remedy).toMatch(/^Set providers\.vllm\.takes\.parts to \["json_object",/)
+      expect(remedy).not.toMatch(/schema|teacher|"tools"/)
+    })
+
+    it('names what the server refuses', async () => {
+      const { find } = await tryOut('mine:m', ({ tools, response_format }) =>
+        tools
+          ? { status: 400, error: { message: 'tools are not supported', param: 'tools' } }
+          : { content: response_format ? '{"answer":"yes"}' : 'Yes.' },
+      )
+      expect(find('provider')?.detail).toMatch(/ignores or refuses tools$/)
+    })
+
+    it('blames no part for a provider without credit', async () => {
+      const { asked, find } = await tryOut('mine:m', () => ({ status: 402, error: {} }))
+      expect([asked.length, find('provider')?.status]).toEqual([1, 'failed'])
+      expect(find('provider')?.detail).not.toContain('ignores')
+    })
   })
 
   it('provider: says that a server without a list of models was not tried', async () => {
