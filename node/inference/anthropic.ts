@@ -5,7 +5,7 @@ import { anthropicPrompt } from './anthropic-prompt.ts'
 import type { InferenceProvider } from './provider.ts'
 import { callProvider, type ProviderOptions, type Reached } from './provider-call.ts'
 import { notOfProtocol } from './provider-fetch.ts'
-import { failuresOf, sdkOptions } from './sdk.ts'
+import { failuresOf, keyHeader, sdkOptions } from './sdk.ts'
 import { completedBy, refusedAnswer } from './sealed-text.ts'
 
 const failureOf = failuresOf(Anthropic.APIError)
@@ -32,7 +32,7 @@ export const anthropicClient = ({ apiKey, baseUrl, ...options }: Reached) =>
   new Anthropic({
     apiKey: apiKey ?? null,
     authToken: null,
-    ...(apiKey === undefined && { defaultHeaders: { authorization: null } }),
+    defaultHeaders: keyHeader(apiKey),
     // The SDK appends /v1 itself.
     baseURL: baseUrl.replace(/\/v1$/, ''),
     ...sdkOptions(options),

@@ -8,7 +8,7 @@ import type { Completed, Completion, GivenText, InferenceProvider, Usage } from 
 import { callProvider, type ProviderOptions, type Reached } from './provider-call.ts'
 import { ProviderFault } from './provider-fault.ts'
 import { notOfProtocol } from './provider-fetch.ts'
-import { failuresOf, sdkOptions } from './sdk.ts'
+import { failuresOf, keyHeader, sdkOptions } from './sdk.ts'
 import { completedBy, refusedAnswer } from './sealed-text.ts'
 
 const failureOf = failuresOf(OpenAI.APIError)
@@ -58,7 +58,7 @@ export const openAiClient = ({ apiKey, baseUrl, ...options }: Reached) =>
   new OpenAI({
     // If it were left out, the SDK would take OpenAI's key from the environment.
     apiKey: apiKey ?? 'none',
-    ...(apiKey === undefined && { defaultHeaders: { authorization: null } }),
+    defaultHeaders: keyHeader(apiKey),
     // They name an account at OpenAI. No other server may learn it.
     ...(!isOpenAi(baseUrl) && { organization: null, project: null }),
     baseURL: baseUrl,

@@ -15,6 +15,11 @@ export const sdkOptions = ({ attemptMs = 100_000, fetch }: Partial<ProviderOptio
   fetch: providerFetch(fetch),
 })
 
+/** The one header of the key. If left to the SDKs, `..._CUSTOM_HEADERS` of the environment would win over it. */
+export const keyHeader = (apiKey: string | undefined) => ({
+  authorization: apiKey === undefined ? null : `Bearer ${apiKey}`,
+})
+
 type SdkError = Error & {
   readonly status: number | undefined
   readonly headers: Headers | undefined

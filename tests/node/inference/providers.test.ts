@@ -340,6 +340,15 @@ for (const name of ['openai', 'anthropic'] as const) {
       expect(server!.seen).toHaveLength(1)
     })
 
+    it("sends the node's key, whatever headers the environment has for the SDK", async () => {
+      const custom = `${name.toUpperCase()}_CUSTOM_HEADERS`
+      process.env[custom] = 'Authorization: Bearer of-another-server'
+      await ask(name, (response) => answerJson(response, 200, says('x'))).finally(() => {
+        delete process.env[custom]
+      })
+      expect(server!.seen[0]!.headers.authorization).toBe(`Bearer ${apiKey}`)
+    })
+
     it('ends at once when the job ends', async () => {
       const stop = new AbortController()
       const work = ask(name, () => stop.abort(new Error('the lease is over')), stop.signal, 60_000)
