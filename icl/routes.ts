@@ -202,11 +202,9 @@ const nodeRoutes = {
   abortTurn: ({ body }, { caller, deps }) => takeTurnAbort(deps, nodeOf(caller), body),
   abortAssignment: async ({ body }, { caller, deps }) => {
     const { address: node } = nodeOf(caller)
-    const { jobId, fence, reason } = body
-    return viewAssignmentState(
-      await changeJob(deps, jobId, { type: 'abort', node, fence, reason }),
-      node,
-    )
+    const { jobId, fence, reason, retry_after: retryAfter } = body
+    const abort = { type: 'abort', node, fence, reason, retryAfter } as const
+    return viewAssignmentState(await changeJob(deps, jobId, abort), node)
   },
 } satisfies Partial<Routes>
 

@@ -47,6 +47,7 @@ const viewWebhook = ({ state, attempts, lastStatus, lastError }: Webhook) => ({
 /** An assignment as the client may see it. */
 export function viewAssignment(job: Job, assignment: Assignment): JobView['quorum'][number] {
   const { seat, batch, position, node, fence, status, reason } = assignment
+  const { endedAt = 0, returnAt } = assignment
   const { turns = [] } = job.agreement ?? {}
   const verdict = turns.at(-1)?.verdicts.find(({ body }) => body.address === node)?.body
   const failed = turns.find((turn) => turn.fence === fence)?.failed
@@ -59,6 +60,7 @@ export function viewAssignment(job: Job, assignment: Assignment): JobView['quoru
     fence,
     status,
     ...(reason !== undefined && { reason }),
+    ...(returnAt !== undefined && { retry_after: (returnAt - endedAt) / 1000 }),
     ...(verdict && { verdict: verdict.verdict }),
     ...(verdict?.reason !== undefined && { verdict_reason: verdict.reason }),
     ...(failed && { delivery_reason: failed.reason }),

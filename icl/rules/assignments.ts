@@ -83,13 +83,25 @@ export function claim(job: Job, assignment: Assignment, { now, limits }: Moment)
 export function abort(
   job: Job,
   assignment: Assignment,
-  reason: AbortReason,
+  {
+    reason,
+    retryAfter,
+  }: { readonly reason: AbortReason; readonly retryAfter?: number | undefined },
   now: number,
 ): Transition {
   if (assignment.status === 'revealed') return changeTo(job)
   if (assignment.status === 'committed' && assignment.deadline !== undefined)
     return neverRevealed(job, assignment, now)
-  return changeTo(vacated(job, assignment, 'aborted', reason, now))
+  const returnAt = retryAfter === undefined ? undefined : now + retryAfter * 1000
+  return changeTo(
+    vacated(
+      withAssignment(job, assignment.fence, { returnAt }),
+      assignment,
+      'aborted',
+      reason,
+      now,
+    ),
+  )
 }
 
 /** Scores a node that could reveal its answer and did not, and empties its seat. */

@@ -20,7 +20,12 @@ export type NodeCommand = Seat &
     | { readonly type: 'deliver'; readonly delivery: PostedDelivery }
     | { readonly type: 'post-verdict'; readonly verdict: PostedVerdict }
     | ({ readonly type: 'open-check' } & Opening)
-    | { readonly type: 'abort'; readonly reason: AbortReason }
+    | {
+        readonly type: 'abort'
+        readonly reason: AbortReason
+        /** The seconds that its provider asks it to wait. */
+        readonly retryAfter?: number | undefined
+      }
     | { readonly type: 'abort-turn'; readonly abort: PostedTurnAbort }
   )
 

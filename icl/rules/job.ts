@@ -38,6 +38,8 @@ export type Assignment = {
   readonly deadline?: number | undefined
   readonly endedAt?: number | undefined
   readonly reason?: AssignmentReason | undefined
+  /** When a node that gave its seat back can have one again, by its own word. */
+  readonly returnAt?: number | undefined
   readonly commitment?: Hash32
   readonly committedAt?: number
   readonly answer?: PostedAnswer

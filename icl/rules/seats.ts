@@ -69,15 +69,17 @@ export function unseated({ list, assignments }: Job): readonly number[] {
 }
 
 /**
- * The assignments whose nodes may have a seat again, in the list's order: they gave their seats back for a cause that passes. A node that
+ * The assignments whose nodes may have a seat again, in the list's order: they gave their seats back for a cause that passes
+ * before the job's deadline. A node that
  * has committed gets no other seat, because it would answer twice.
  */
-export function returnable({ list, assignments }: Job): readonly Assignment[] {
+export function returnable({ list, assignments, deadline }: Job): readonly Assignment[] {
   return list.members.flatMap((_, position) => {
     const own = assignments.filter((assignment) => assignment.position === position)
     const last = own.at(-1)
     const hasCommitted = own.some(({ commitment }) => commitment !== undefined)
     if (!last || isHeld(last.status) || hasCommitted) return []
+    if (last.returnAt !== undefined && last.returnAt >= deadline) return []
     return last.reason !== undefined && causes[last.reason].passes ? [last] : []
   })
 }
@@ -98,8 +100,8 @@ const awayMs = 120_000
  */
 export function isUsedUp(job: Job, members: readonly MemberState[], now: number): boolean {
   const isThere = (position: number) => members[position] === 'fit' || members[position] === 'busy'
-  const isRecent = ({ endedAt = now }: Assignment) =>
-    now < Math.max(endedAt, job.excusedUntil ?? 0) + awayMs
+  const isRecent = ({ endedAt = now, returnAt = 0 }: Assignment) =>
+    now < Math.max(endedAt, returnAt, job.excusedUntil ?? 0) + awayMs
   const seats = emptySeats(job)
   const isAdded = seats.every((seat) => seat >= job.list.terms.quorum)
   const first = unseated(job).filter((position) => !isAdded || isThere(position))

@@ -195,8 +195,9 @@ const returnDelayMs = 2_000
 const returningMembers = (job: Job, members: readonly MemberState[], now: number): number[] =>
   returnable(job)
     .filter(
-      ({ position, endedAt, attempt }) =>
-        members[position] === 'fit' && now >= (endedAt ?? now) + returnDelayMs * attempt,
+      ({ position, endedAt, returnAt = 0, attempt }) =>
+        members[position] === 'fit' &&
+        now >= Math.max(returnAt, (endedAt ?? now) + returnDelayMs * attempt),
     )
     .map(({ position }) => position)
 

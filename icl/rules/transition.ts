@@ -160,7 +160,7 @@ function applyNodeCommand(job: Job, command: NodeCommand, moment: Moment): Trans
     case 'open-check':
       return openCheck(job, assignment, command, moment)
     case 'abort':
-      return abort(job, assignment, command.reason, now)
+      return abort(job, assignment, command, now)
     case 'abort-turn':
       return abortTurn(job, assignment, command.abort, moment)
   }

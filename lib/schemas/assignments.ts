@@ -12,7 +12,7 @@ import {
   Uint256,
   UnixSeconds,
 } from '../codecs.ts'
-import { AbortReason, AssignmentStatus, JobPhase, Parameters, Role } from './jobs.ts'
+import { AbortReason, AssignmentStatus, JobPhase, Parameters, RetryAfter, Role } from './jobs.ts'
 import { ListMembers, ListPosition } from './list.ts'
 import { named } from './named.ts'
 import {
@@ -137,6 +137,9 @@ export const AbortRequest = named('AbortRequest', {
   jobId: JobId,
   fence: Fence,
   reason: AbortReason,
+  retry_after: RetryAfter.optional().describe(
+    'The seconds that its provider asks it to wait: it gets no seat of the job before',
+  ),
 })
 
 /** The present state of the assignment and the job. */

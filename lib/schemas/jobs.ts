@@ -90,6 +90,12 @@ export const AbortReason = z.enum([
 ])
 export type AbortReason = z.output<typeof AbortReason>
 
+/** The longest that a node may say it waits for its provider: a day. */
+export const longestRetrySeconds = 86_400
+
+/** For how many seconds a provider asks its node to wait. */
+export const RetryAfter = z.int().min(1).max(longestRetrySeconds)
+
 /** Why an assignment ended without an answer. */
 export const AssignmentReason = z.enum([
   ...AbortReason.options,
@@ -195,6 +201,8 @@ export const AssignmentView = named('AssignmentView', {
   fence: z.int(),
   status: AssignmentStatus,
   reason: AssignmentReason.optional(),
+  /** The seconds that the node's provider asked it to wait, from the end of the assignment on. */
+  retry_after: RetryAfter.optional(),
   /** The node's verdict on the delivery. */
   verdict: Verdict.optional(),
   verdict_reason: VerdictReason.optional(),

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { viewJob } from '../../../icl/operations/view-job.ts'
 import { defaultJobLimits, type Job } from '../../../icl/rules/job.ts'
 import { needsMembers } from '../../../icl/rules/tick.ts'
 import type { Address } from '../../../lib/codecs.ts'
@@ -185,6 +186,25 @@ describe('empty seats', () => {
     const twice = returned(tick(once, [nodeA], 2_020), 3_000)
     expect(tick(twice, [nodeA], 6_999).assignments).toHaveLength(4)
     expect(newestOf(tick(twice, [nodeA], 7_000))).toMatchObject({ node: nodeA, attempt: 3 })
+  })
+
+  const limitedFor = (retryAfter: number) => {
+    const job = claimed(sampleJob({ members: [nodeA, nodeB, nodeC] }), nodeA, 10)
+    const abort = { ...abortBy(job, nodeA, 'provider-rate-limited'), retryAfter } as const
+    return take(job, abort, 20)
+  }
+
+  it('go to the same node no sooner than its provider lets it ask', () => {
+    const limited = limitedFor(300)
+    expect(tick(limited, [], 300_019).phase).toBe('running')
+    expect(tick(limited, [nodeA], 300_019).assignments).toHaveLength(3)
+    expect(newestOf(tick(limited, [nodeA], 300_020))).toMatchObject({ node: nodeA, attempt: 2 })
+  })
+
+  it('end the job at once when the provider lets no node ask before the deadline', () => {
+    const ended = tick(limitedFor(600), [nodeA], 30)
+    expect(ended).toMatchObject({ phase: 'expired', reason: 'list-used-up' })
+    expect(viewJob(ended).quorum[0]).toMatchObject({ retry_after: 600 })
   })
 
   it('pass 64 members over at most', () => {

@@ -3,6 +3,7 @@ import { ProblemError } from '../../../lib/problem.ts'
 import { promptOfText } from '../../../lib/prompt.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import type { InferenceProvider } from '../../../node/inference/provider.ts'
+import { ProviderError } from '../../../node/inference/provider-call.ts'
 import { mostQuestions } from '../../../node/jobs/note-asked.ts'
 import { runJob } from '../../../node/jobs/run-job.ts'
 import { jobId, modelId } from '../fakes.ts'
@@ -40,6 +41,21 @@ describe('a node', () => {
     expect(world.log.lines.at(-1)).toMatch(
       /^ERROR Job .*asked 12 times for it.*If it stays, do not work for this ICL/,
     )
+  })
+
+  it.each([
+    [3_600_000, 3_600],
+    [1_500, 2],
+    [1e12, 86_400],
+    [undefined, undefined],
+  ])('that its provider asks to wait %s ms gives the job back with %s s', async (ms, seconds) => {
+    const world = await createJobWorld('leader')
+    const code = 'provider-rate-limited'
+    const error = new ProviderError(code, 'no', { hint: 'Ask less.', askedWaitMs: ms })
+    world.complete.mockRejectedValue(error)
+    await run(world)
+    const [{ body }] = world.api.abortAssignment.mock.calls[0]!
+    expect([body.reason, body.retry_after]).toEqual([code, seconds])
   })
 
   it('gives its verdict without numbers once it was asked as often as that', async () => {
