@@ -6,16 +6,24 @@ export class SvcError extends Error {
   readonly code: string
   readonly hint: string
   readonly retryable: boolean
+  /** When a retry can help: the seconds to wait before, if that is known. */
+  readonly retryAfterSeconds: number | undefined
 
   constructor(
     code: string,
     message: string,
-    options: { hint: string; retryable?: boolean; cause?: unknown },
+    options: {
+      hint: string
+      retryable?: boolean
+      retryAfterSeconds?: number | undefined
+      cause?: unknown
+    },
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.code = code
     this.hint = options.hint
     this.retryable = options.retryable ?? false
+    this.retryAfterSeconds = options.retryAfterSeconds
   }
 }
 

@@ -77,7 +77,7 @@ export function explainFailure(error: unknown, path: string): OpenAiError {
         : (code ?? codeOf(error)),
     param: param === 'messages' && isResponse ? 'input' : param,
     retryable: retry ?? false,
-    retryAfterSeconds: retryAfterOf(error.cause),
+    retryAfterSeconds: retryAfterOf(error),
   })
 }
 
@@ -89,5 +89,5 @@ function hintOf(error: SvcError): string {
   return `${why}${what} is paid for: \`${invocationOf('infer')} --open ${error.jobId}\` fetches it, with the gateway's wallet. Another request pays again.`
 }
 
-const retryAfterOf = (cause: unknown): number | undefined =>
-  cause instanceof ProblemError ? cause.retryAfterSeconds : undefined
+const retryAfterOf = ({ retryAfterSeconds, cause }: SvcError): number | undefined =>
+  retryAfterSeconds ?? (cause instanceof ProblemError ? cause.retryAfterSeconds : undefined)

@@ -23,6 +23,7 @@ export function toClientError(error: unknown): unknown {
       causeHint(error.code) ??
       (error.retryable ? 'Try again in a moment.' : 'Check the request and the version in use.'),
     retryable: error.retryable,
+    retryAfterSeconds: error.retryAfterSeconds,
     cause: error,
   })
 }

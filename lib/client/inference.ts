@@ -114,6 +114,8 @@ export type FailedInference = Common & {
   readonly reason: JobReason | undefined
   /** What ended it for most of its nodes; of a job that is `undelivered`, their turns to deliver. */
   readonly cause: AssignmentReason | DeliveryReason | undefined
+  /** The seconds until the first of the nodes with this cause can answer, if their providers said so. */
+  readonly retryAfterSeconds?: number | undefined
   /** The node that was to deliver, once answers agreed. */
   readonly deliverer: Address | undefined
 }
@@ -138,10 +140,11 @@ export const endedWithout = (
 ): Omit<FailedInference, 'jobId' | 'readToken' | 'timingsMs' | 'proof'> => ({
   status: settledWithoutAnswer(view),
   reason: view.reason,
-  cause:
-    view.reason === 'undelivered'
-      ? commonOf(view.quorum.map(({ node, delivery_reason: reason }) => ({ node, reason })))
-      : commonReason(view),
+  ...(view.reason === 'undelivered'
+    ? {
+        cause: commonOf(view.quorum.map(({ node, delivery_reason: reason }) => ({ node, reason }))),
+      }
+    : { cause: commonReason(view), retryAfterSeconds: shortestWait(view) }),
   model: view.model_id,
   ...toldBy(view),
 })
@@ -164,9 +167,10 @@ const usualReasons = {
 } as const satisfies Record<FailedInference['status'], JobReason>
 
 /** A failed inference as SvcError: of the cause for which nodes gave the job back, else `job-disputed`, `job-expired` or `job-cancelled`. */
-export function inferenceError({ status, reason, cause, model }: FailedInference): SvcError {
+export function inferenceError(failed: FailedInference): SvcError {
+  const { status, reason, cause, model, retryAfterSeconds } = failed
   if (status === 'expired' && cause !== undefined && causes[cause].who !== 'nobody') {
-    return jobError({ model_id: model }, cause)
+    return jobError(model, cause, retryAfterSeconds)
   }
   const known = reason !== undefined && isCause(reason) ? reason : usualReasons[status]
   const why = known === 'undelivered' ? cause : undefined
@@ -188,13 +192,14 @@ export function stuckJobError(view: JobView): SvcError {
       retryable: true,
     })
   }
-  return jobError(view, reason)
+  return jobError(view.model_id, reason, shortestWait(view))
 }
 
 /** Returns the error of a cause, with the cause's own code. */
 function jobError(
-  { model_id: model }: Pick<JobView, 'model_id'>,
+  model: string,
   reason: AssignmentReason | DeliveryReason,
+  retryAfterSeconds: number | undefined,
 ): SvcError {
   const { who, passes } = causes[reason]
   const remedy = remedyFor('client', reason, model)
@@ -202,12 +207,22 @@ function jobError(
   return new SvcError(reason, `No node could do the job: ${whatOf(reason, model)}`, {
     hint: canRepeat ? `Run the job again: it draws nodes anew. ${remedy}` : remedy,
     retryable: passes === true && who !== 'client',
+    retryAfterSeconds,
   })
 }
 
 /** Returns the reason for which most nodes of a job gave it back or lost it. */
 const commonReason = ({ quorum }: Pick<JobView, 'quorum'>): AssignmentReason | undefined =>
   commonOf(quorum)
+
+/** Returns the shortest wait that nodes named with the reason that ended most of a job's assignments. */
+function shortestWait({ quorum }: Pick<JobView, 'quorum'>): number | undefined {
+  const common = commonReason({ quorum })
+  const waits = quorum.flatMap(({ reason, retry_after: wait }) =>
+    reason === common && wait !== undefined ? [wait] : [],
+  )
+  return waits.length === 0 ? undefined : Math.min(...waits)
+}
 
 /**
  * Returns the reason that most nodes have; of as many, one that the client can mend. A node that tried again counts once. Reasons that

@@ -192,6 +192,19 @@ class Ask(unittest.TestCase):
             self.assertEqual(ask(self.url, self.url, wallet, "openai:test", "Who?").text, "yes")
             made.check.assert_called_with(receipt, job, {"status": "accepted"})
 
+    def test_a_job_that_providers_limited_says_when_to_ask_again(self):
+        limited = [{"reason": "provider-rate-limited", **wait} for wait in ({"retry_after": 90}, {"retry_after": 40}, {})]
+        view = {"status": "expired", "quorum": [*limited, {"reason": "node-busy", "retry_after": 5}]}
+        with (
+            patch.multiple(asking, follow=lambda *_: view, **{f"{name}_secret": lambda *_: b"" for name in ("client", "job")}),
+            patch.object(asking, "_Service") as service,
+        ):
+            made = service.return_value
+            made.most_bytes, made.terms.return_value = 9_000, {}
+            with self.assertRaises(SvcError) as raised:
+                ask(self.url, self.url, Wallet("0x" + "11" * 32), "openai:test", "Who?")
+        self.assertEqual((raised.exception.code, raised.exception.retry_after), ("job-not-accepted", 40))
+
     def test_a_transaction_whose_nonce_another_process_took_is_sent_with_the_next(self):
         chain, service = {0: "other"}, _Service.__new__(_Service)
         service.wallet, service.store = Wallet("0x" + "11" * 32), self.vector["store"]

@@ -234,8 +234,18 @@ describe('a failure', () => {
   it('passes on how long to wait', async () => {
     const cause = new ProblemError('too-many-jobs', 'At most 8', { retryAfterSeconds: 10 })
     const error = new SvcError('too-many-jobs', 'At most 8', { hint: 'Wait.', cause })
-    const response = await failing(error).post(question())
-    expect([response.status, response.headers.get('retry-after')]).toEqual([429, '10'])
+    const hint = 'Wait.'
+    const limited = new SvcError('provider-rate-limited', 'Used up', {
+      hint,
+      retryAfterSeconds: 40,
+    })
+    for (const [failure, seconds] of [
+      [error, '10'],
+      [limited, '40'],
+    ] as const) {
+      const response = await failing(failure).post(question())
+      expect([response.status, response.headers.get('retry-after')]).toEqual([429, seconds])
+    }
   })
 
   it('that the code does not expect shows nothing of itself, and is in the log', async () => {

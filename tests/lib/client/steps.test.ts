@@ -5,6 +5,7 @@ import {
   endedWithout,
   type FailedInference,
   inferenceError,
+  stuckJobError,
   toldBy,
 } from '../../../lib/client/inference.ts'
 import { createStepRunner, type StepNews } from '../../../lib/client/steps.ts'
@@ -128,6 +129,20 @@ describe('a job that ended without an answer', () => {
     expect(causeOf(['a', busy], ['b', busy], ['c', away])).toBe(away)
     expect(causeOf(['a', busy], ['b', busy])).toBe(busy)
   })
+})
+
+it('a job whose nodes are limited by their providers says when the first may ask again', () => {
+  const reason = 'provider-rate-limited'
+  const quorum = [
+    assignment({ reason, retry_after: 3_600 }),
+    assignment({ reason, retry_after: 40 }),
+    assignment({ reason: 'provider-unavailable', retry_after: 5 }),
+    assignment({ reason }),
+  ]
+  const view = { ...viewOf(quorum), status: 'expired', reason: 'list-used-up' } as const
+  const ended = inferenceError(endedWithout(view) as FailedInference)
+  for (const error of [ended, stuckJobError(view)])
+    expect(error).toMatchObject({ code: reason, retryable: true, retryAfterSeconds: 40 })
 })
 
 describe('a bell', () => {

@@ -81,7 +81,8 @@ def ask(
         raise KeyboardInterrupt(cancel(service.icl, job.job_id, job.token)) from stop
     if view["status"] != "accepted":
         why = f"The job ended as {view['status']} ({view.get('reason')})"
-        raise SvcError("job-not-accepted", why, "Ask again, or a model whose answers vary less.")
+        hint = "Ask again, or a model whose answers vary less."
+        raise SvcError("job-not-accepted", why, hint, retry_after=_shortest_wait(view))
     receipt = outlast(lambda: fetch_receipt(service.icl, job.job_id, job.token))
     outlast(lambda: service.check(receipt, job, view))
     answer = outlast(lambda: fetch_output(service.icl, receipt, service.rpc, secret))
@@ -98,6 +99,12 @@ def stated_usage(receipt: Receipt) -> Optional[dict[str, int]]:
     stated = [body["usage"] for body in bodies if "usage" in body]
     names = "input_tokens", "output_tokens"
     return {name: median_low(usage[name] for usage in stated) for name in names} if stated else None
+
+
+def _shortest_wait(view: dict[str, Any]) -> Optional[int]:
+    """The seconds until the provider of a node answers again, if the providers of its nodes limit them."""
+    waits = [one.get("retry_after") for one in view["quorum"] if one.get("reason") == "provider-rate-limited"]
+    return min((wait for wait in waits if isinstance(wait, int)), default=None)
 
 
 class _Key(NamedTuple):
