@@ -86,6 +86,12 @@ export const NextCursor = Base64Url(256).nullable()
 /** Seconds since the Unix epoch. */
 export const UnixSeconds = z.int().min(0).max(99_999_999_999)
 
+/** The longest wait that a node names: a day. */
+export const longestRetrySeconds = 86_400
+
+/** For how many seconds a provider asks its node to wait. */
+export const RetryAfter = z.int().min(1).max(longestRetrySeconds)
+
 /** `<provider>:<model_name>` (spec 2.4). */
 export const ModelId = z
   .string()

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { longestRetrySeconds } from './codecs.ts'
 
 const HttpDate = z.coerce.date()
 
@@ -11,6 +12,10 @@ export function retryAfterMsOf(headers: Headers | undefined, nowMs: number): num
   const date = HttpDate.safeParse(asked)
   return date.success ? positive(date.data.getTime() - nowMs) : undefined
 }
+
+/** A wait in milliseconds as `RetryAfter` of the protocol: in whole seconds, a day at most. */
+export const retryAfterOf = (ms: number): number =>
+  Math.min(Math.max(Math.ceil(ms / 1000), 1), longestRetrySeconds)
 
 const positive = (ms: number): number | undefined =>
   Number.isFinite(ms) && ms > 0 ? ms : undefined

@@ -125,6 +125,7 @@ function assemble(deps: DaemonDeps) {
     ...deps,
     api,
     models: () => deps.offer.now,
+    withdrawn: () => deps.offer.withdrawn,
     comparators: ComparatorId.options,
     freeSlots: () => (stopping.signal.aborted ? 0 : slots.free()),
     takesWork: mayTakeWork,

@@ -7,7 +7,12 @@ import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { countAssignments } from '../pool/load-pool.ts'
 import { changeNode } from '../records/change-node.ts'
-import { defaultComparators, ineligibleReasons, type Node } from '../rules/eligibility.ts'
+import {
+  defaultComparators,
+  ineligibleReasons,
+  type Node,
+  type Withdrawal,
+} from '../rules/eligibility.ts'
 
 const clockToleranceSeconds = 60
 const chainPatienceMs = 2_000
@@ -37,6 +42,7 @@ export async function takeHeartbeat(
       heartbeatTimestamp: Math.min(beat.timestamp, nowSeconds + clockToleranceSeconds),
       version: beat.version,
       modelIds: beat.supported_model_ids,
+      withdrawn: withdrawnOf(beat, now),
       takes: beat.model_takes ?? [],
       comparators: beat.supported_comparators ?? defaultComparators,
       capacity: beat.free_slots + claimed,
@@ -52,6 +58,15 @@ export async function takeHeartbeat(
     reasons,
   }
 }
+
+const withdrawnOf = (
+  { supported_model_ids: offered, withdrawn = [] }: z.output<typeof Heartbeat>,
+  now: number,
+): readonly Withdrawal[] =>
+  withdrawn.flatMap(({ model_id: modelId, reason, retry_after: seconds }) => {
+    if (offered.includes(modelId)) return []
+    return [{ modelId, reason, ...(seconds !== undefined && { until: now + seconds * 1000 }) }]
+  })
 
 async function whyNotEligible(deps: Dependencies, node: Node, now: number) {
   // A heartbeat counts although the chain is away or hangs. The reasons tell the node so.

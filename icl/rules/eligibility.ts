@@ -1,7 +1,11 @@
 import { type Address, ComparatorId } from '../../lib/codecs.ts'
 import { takesOf, unmetNeeds } from '../../lib/prompt-needs.ts'
 import { newcomer, type ReputationFold, type Standing } from '../../lib/reputation.ts'
-import type { AttestationBackend, IneligibleReason } from '../../lib/schemas/nodes.ts'
+import type {
+  AttestationBackend,
+  IneligibleReason,
+  WithdrawalReason,
+} from '../../lib/schemas/nodes.ts'
 import type { ModelTakes, PromptNeeds } from '../../lib/schemas/prompt-needs.ts'
 import type { ReadingGrant } from '../../lib/schemas/reading.ts'
 import type { StatementSession } from '../../lib/schemas/statements.ts'
@@ -34,6 +38,13 @@ export const ended = (certificate: Certificate): Certificate => ({
 /** The fold of a node's events before a second (Unix time), so that the ICL need not read them again for each new event. */
 export type Folded = ReputationFold & { readonly before: number }
 
+/** A model that a node does not offer for now; `until` in milliseconds. */
+export type Withdrawal = {
+  readonly modelId: string
+  readonly reason: WithdrawalReason
+  readonly until?: number
+}
+
 /** What the ICL itself records of a node, without the chain's part; times in milliseconds. */
 export type Node = {
   readonly address: Address
@@ -47,6 +58,8 @@ export type Node = {
   readonly polledAt?: number
   readonly version?: string
   readonly modelIds: readonly string[]
+  /** The models that it serves, but does not offer for now. */
+  readonly withdrawn?: readonly Withdrawal[]
   /** What it takes for its models. A model that is left out takes a short conversation. */
   readonly takes?: readonly ModelTakes[]
   /** The comparators that the node supports; `defaultComparators` when absent. */
@@ -139,6 +152,14 @@ const lacksModel = ({ modelIds, takes }: Node, { modelId, needs }: Demand): bool
   modelId === undefined
     ? modelIds.length === 0
     : !modelIds.includes(modelId) || unmetNeeds(takesOf(takes, modelId), needs).length > 0
+
+/** True for a node that has withdrawn a model, and does not say that it offers it again before `deadline`. */
+export const hasWithdrawn = (
+  { withdrawn = [] }: Node,
+  { modelId }: Demand,
+  deadline: number,
+): boolean =>
+  withdrawn.some((one) => one.modelId === modelId && (one.until ?? deadline) >= deadline)
 
 const lacksComparator = (node: Node, { comparator }: Demand): boolean => {
   const offered = node.comparators ?? defaultComparators

@@ -9,10 +9,11 @@ import {
   Hash32,
   JobId,
   ModelId,
+  RetryAfter,
   Uint256,
   UnixSeconds,
 } from '../codecs.ts'
-import { AbortReason, AssignmentStatus, JobPhase, Parameters, RetryAfter, Role } from './jobs.ts'
+import { AbortReason, AssignmentStatus, JobPhase, Parameters, Role } from './jobs.ts'
 import { ListMembers, ListPosition } from './list.ts'
 import { named } from './named.ts'
 import {

@@ -8,6 +8,7 @@ import {
   ModelId,
   ModelTier,
   NextCursor,
+  RetryAfter,
   Uint256,
   UnixSeconds,
 } from '../codecs.ts'
@@ -89,12 +90,6 @@ export const AbortReason = z.enum([
   'node-failed',
 ])
 export type AbortReason = z.output<typeof AbortReason>
-
-/** The longest that a node may say it waits for its provider: a day. */
-export const longestRetrySeconds = 86_400
-
-/** For how many seconds a provider asks its node to wait. */
-export const RetryAfter = z.int().min(1).max(longestRetrySeconds)
 
 /** Why an assignment ended without an answer. */
 export const AssignmentReason = z.enum([

@@ -6,6 +6,7 @@ import {
   ModelId,
   ModelTier,
   NextCursor,
+  RetryAfter,
   UnixSeconds,
   Visible,
 } from '../codecs.ts'
@@ -71,19 +72,31 @@ export const ReputationEvents = named('ReputationEvents', {
   next_cursor: NextCursor,
 })
 
-/** The models served now. */
+/** The models that active nodes serve. */
 export const Models = named('Models', {
   models: z
     .array(
       z.object({
         model_id: ModelId,
+        /** How many offer it now. */
         nodes: z.int(),
+        /** How many more serve it, and do not offer it for now: their providers limit or refuse them. */
+        withdrawn: z.int().optional(),
         /** How many of them take each part of a prompt document; parts that none takes are left out. */
         takes: z.partialRecord(PromptPart, z.int()).optional(),
       }),
     )
     .max(10_000),
 })
+
+/** Why a node does not offer a model that it serves. */
+export const WithdrawalReason = z.enum([
+  'provider-rate-limited',
+  'provider-quota-used-up',
+  'provider-key-refused',
+  'provider-model-unknown',
+])
+export type WithdrawalReason = z.output<typeof WithdrawalReason>
 
 /** A node's sign of life (spec 8: every 60 s). */
 export const Heartbeat = named('Heartbeat', {
@@ -103,6 +116,17 @@ export const Heartbeat = named('Heartbeat', {
     .max(64)
     .optional()
     .describe('What it takes for each model; of one left out, a short conversation'),
+  withdrawn: z
+    .array(
+      z.object({
+        model_id: ModelId,
+        reason: WithdrawalReason,
+        retry_after: RetryAfter.optional().describe('The seconds until it offers the model again'),
+      }),
+    )
+    .max(64)
+    .optional()
+    .describe('The models that it serves, but does not offer until a heartbeat leaves them out'),
   supported_comparators: z
     .array(z.string().max(32))
     .max(16)

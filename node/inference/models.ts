@@ -2,6 +2,7 @@ import type { Clock } from '../../lib/clock.ts'
 import type { Fetch } from '../../lib/outgoing.ts'
 import type { Takes } from '../../lib/prompt-needs.ts'
 import { modelNameOf, providerNameOf, takenBy } from '../../lib/providers.ts'
+import type { WithdrawalReason } from '../../lib/schemas/nodes.ts'
 import type { Environment } from '../environment.ts'
 import type { Log } from '../log.ts'
 import type { InferenceProvider } from './provider.ts'
@@ -18,10 +19,18 @@ export type OfferedModel = {
 /** The models that this node serves, by model id. */
 export type OfferedModels = ReadonlyMap<string, OfferedModel>
 
+/** Why a model is not offered, and for how many more milliseconds if the provider said so. */
+export type Withdrawal = {
+  readonly reason: WithdrawalReason
+  readonly leftMs: () => number | undefined
+}
+
 /** Which of the models that this node serves it offers for new jobs. */
 export type Offer = {
   /** Changes while the node runs. */
   readonly now: OfferedModels
+  /** The models that it took back, and why. */
+  readonly withdrawn: ReadonlyMap<string, Withdrawal>
   /** Has `tell` called after each change. */
   readonly onChange: (tell: () => void) => void
 }

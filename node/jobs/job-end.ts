@@ -1,8 +1,9 @@
 import { unixSeconds } from '../../lib/clock.ts'
 import type { JobId } from '../../lib/codecs.ts'
 import { errorText } from '../../lib/host/explain-error.ts'
+import { retryAfterOf } from '../../lib/retry-after.ts'
 import type { AssignmentOffer } from '../../lib/schemas/assignments.ts'
-import { type AbortReason, longestRetrySeconds } from '../../lib/schemas/jobs.ts'
+import type { AbortReason } from '../../lib/schemas/jobs.ts'
 import type { TurnAbortStatement } from '../../lib/schemas/statements.ts'
 import { signed } from '../../lib/statements.ts'
 import { SvcError } from '../../lib/svc-error.ts'
@@ -85,7 +86,9 @@ export async function giveBack(
   signal: AbortSignal,
 ): Promise<Ending> {
   const reason: AbortReason = abortReasonOf(error)
-  const body = { jobId, fence, reason, ...retryAfterOf(error) }
+  const { askedWaitMs } = error instanceof ProviderError ? error : {}
+  const wait = askedWaitMs === undefined ? {} : { retry_after: retryAfterOf(askedWaitMs) }
+  const body = { jobId, fence, reason, ...wait }
   await sendAbort(deps, jobId, error, signal, (options) =>
     deps.api.abortAssignment({ body }, options),
   )
@@ -106,13 +109,6 @@ export async function giveBackTurn(
     sessionKey,
   )
   await sendAbort(deps, jobId, error, signal, (options) => deps.api.abortTurn({ body }, options))
-}
-
-/** The wait that the provider asks for, as the protocol takes it. */
-function retryAfterOf(error: unknown): { readonly retry_after?: number } {
-  const { askedWaitMs } = error instanceof ProviderError ? error : {}
-  if (askedWaitMs === undefined) return {}
-  return { retry_after: Math.min(Math.max(Math.ceil(askedWaitMs / 1000), 1), longestRetrySeconds) }
 }
 
 type CallOptions = NonNullable<Parameters<JobDeps['api']['abortAssignment']>[1]>

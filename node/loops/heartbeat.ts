@@ -1,7 +1,9 @@
 import { type Clock, unixSeconds } from '../../lib/clock.ts'
 import type { Address, ComparatorId } from '../../lib/codecs.ts'
 import type { Takes } from '../../lib/prompt-needs.ts'
+import { retryAfterOf } from '../../lib/retry-after.ts'
 import { remedies } from '../eligibility.ts'
+import type { Withdrawal } from '../inference/models.ts'
 import type { Log } from '../log.ts'
 import type { NodeApi } from '../node-api.ts'
 
@@ -15,6 +17,8 @@ export type HeartbeatOptions = {
   readonly version: string
   /** The models that the node offers now, and what each takes of a prompt. */
   readonly models: () => ReadonlyMap<string, { readonly takes?: Takes }>
+  /** The models that it took back. */
+  readonly withdrawn: () => ReadonlyMap<string, Withdrawal>
   readonly comparators: readonly ComparatorId[]
   readonly freeSlots: () => number
   /** False while the node itself takes no work, and has said why. */
@@ -47,6 +51,10 @@ export function createHeartbeat(options: HeartbeatOptions) {
           model_takes: [...models].flatMap(([model_id, { takes }]) =>
             takes ? [{ ...takes, model_id, parts: [...takes.parts] }] : [],
           ),
+          withdrawn: [...options.withdrawn()].map(([model_id, { reason, leftMs }]) => {
+            const ms = leftMs() ?? 0
+            return { model_id, reason, ...(ms > 0 && { retry_after: retryAfterOf(ms) }) }
+          }),
           supported_comparators: [...options.comparators],
           ...(final && { final }),
         },

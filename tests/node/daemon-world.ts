@@ -47,7 +47,7 @@ export async function createDaemonWorld(
   const changes: (() => void)[] = []
   const deps: DaemonDeps = {
     ...world.deps,
-    offer: { now: offered, onChange: (tell) => changes.push(tell) },
+    offer: { now: offered, withdrawn: new Map(), onChange: (tell) => changes.push(tell) },
     api,
     journal: { ...world.journal, unfinished: options.unfinished ?? [] },
     chain: world.chain,

@@ -126,15 +126,25 @@ describe('the models of a provider that refuses a job', () => {
       await models
         .get(id)!
         .provider.complete({ model: id, prompt: promptOfText('Two?'), maxOutputTokens: 9 })
-    return { ...started, job, changes, offered: () => ids.filter((id) => offer.now.has(id)) }
+    const withdrawn = () =>
+      [...offer.withdrawn].map(([id, { reason, leftMs }]) => [id, reason, leftMs()])
+    return {
+      ...started,
+      job,
+      changes,
+      withdrawn,
+      offered: () => ids.filter((id) => offer.now.has(id)),
+    }
   }
 
   for (const code of ['provider-key-refused', 'provider-quota-used-up']) {
     it(`are not offered after ${code}, until each answers again`, async () => {
-      const { clock, log, job, changes, offered } = await startWithJob()
+      const { clock, log, job, changes, withdrawn, offered } = await startWithJob()
       failures = { 'here:a': errorOf(code), 'here:c': errorOf(code) }
       await expect(job('here:a')).rejects.toThrow('provider here failed')
       expect(changes).toEqual([['there:b']])
+      const named = ['here:a', 'here:c'].map((id) => [id, code, undefined])
+      expect(withdrawn()).toEqual(named)
       expect(log.lines).toEqual([
         'WARNING Models are not offered for now: here:a, here:c: provider here failed. Mend it.',
       ])
@@ -143,6 +153,7 @@ describe('the models of a provider that refuses a job', () => {
       failures['here:c'] = undefined
       await clock.advance(60_000)
       expect(offered()).toEqual(['there:b', 'here:c'])
+      expect(withdrawn()).toEqual(named.slice(0, 1))
       failures['here:a'] = errorOf('provider-unavailable', undefined, true)
       await clock.advance(60_000)
       expect(offered()).toEqual(['there:b', 'here:c'])
@@ -212,10 +223,11 @@ describe('the models of a provider that refuses a job', () => {
   })
 
   it('wait as long as a Retry-After that no job can wait for, a day at most', async () => {
-    const { clock, job, offered } = await startWithJob()
+    const { clock, job, offered, withdrawn } = await startWithJob()
     failures['here:a'] = errorOf('provider-rate-limited', 1e15, true)
     await expect(job('here:a')).rejects.toThrow()
     await clock.advance(86_399_000)
+    expect(withdrawn()).toEqual([['here:a', 'provider-rate-limited', 1_000]])
     expect(offered()).toEqual(['there:b', 'here:c'])
     await clock.advance(1_000)
     expect(offered()).toEqual(ids)

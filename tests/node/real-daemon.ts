@@ -90,7 +90,7 @@ export async function prepareDaemon(icl: RealIcl, name: string) {
     }),
     chain: chainOf(icl, address),
     models,
-    offer: { now: models, onChange: () => {} },
+    offer: { now: models, withdrawn: new Map(), onChange: () => {} },
     journal,
     history,
     acks,

@@ -198,7 +198,7 @@ function depsOf(
     blobs: createGatewayBlobs({ gateways: [origin], fetch, clock }),
     chain: life.of(nodeChainOf(ground, address)),
     models,
-    offer: { now: models, onChange: () => {} },
+    offer: { now: models, withdrawn: new Map(), onChange: () => {} },
     journal: openJournal(place, isAlive, die),
     history: { append: (record) => void (isAlive() && place.history.push(JSON.stringify(record))) },
     clock,

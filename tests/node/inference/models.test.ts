@@ -46,11 +46,20 @@ describe('the models a node offers', () => {
         },
       },
       ...{ address: nodeAddress('a'), version: '1', models: () => models, comparators: ['exact'] },
+      withdrawn: () =>
+        new Map([
+          ['openai:o1', { reason: 'provider-rate-limited', leftMs: () => 1_001 }],
+          ['openai:o3', { reason: 'provider-quota-used-up', leftMs: () => undefined }],
+        ]),
       ...{ takesWork: () => true, freeSlots: () => 1, clock: systemClock, log: recordingLog() },
     })
     await beat()
     expect(beats).toMatchObject([
       {
+        withdrawn: [
+          { model_id: 'openai:o1', reason: 'provider-rate-limited', retry_after: 2 },
+          { model_id: 'openai:o3', reason: 'provider-quota-used-up' },
+        ],
         model_takes: [
           { model_id: 'openai:gpt-4o', parts: takenBy('openai:gpt-4o').parts },
           { model_id: 'ollama:llama3:8b', ...takes },
