@@ -52,7 +52,7 @@ async function membersFor(
   job: Job,
 ): Promise<readonly MemberState[] | undefined> {
   if (!needsMembers(job, deps.clock.now())) return undefined
-  const states = memberStates(deps, job.list.members, demandOf(job))
+  const states = memberStates(deps, job.list.members, demandOf(job), job.deadline)
   return await within(deps.clock, membersMs, membersLate, states)
 }
 

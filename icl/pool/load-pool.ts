@@ -14,10 +14,11 @@ import {
   type ChainNode,
   type Demand,
   defaultComparators,
+  hasWithdrawn,
   ineligibleReasons,
   servedTiers,
 } from '../rules/eligibility.ts'
-import { type Job, type MemberState, occupiesSlot } from '../rules/job.ts'
+import { type Job, type MemberState, occupiesSlot, passReasonOf } from '../rules/job.ts'
 import type { OccupiedSlots, Store } from '../store/store.ts'
 import type { KnownNode, Pool } from './pool.ts'
 
@@ -80,11 +81,12 @@ function publishedTakes(model_id: string, takes: Takes | undefined): readonly Mo
   return saysNothing ? [] : [{ ...sizes, model_id, parts }]
 }
 
-/** Returns the state of each member of a list, from the cached pool. Throws when the chain does not answer. */
+/** Returns the state of each member of a list for a job that ends at `deadline`, from the cached pool. Throws when the chain does not answer. */
 export async function memberStates(
   deps: PoolSources,
   members: readonly Address[],
   demand: Demand,
+  deadline = Number.POSITIVE_INFINITY,
 ): Promise<readonly MemberState[]> {
   const [known, busy, outages] = await Promise.all([
     deps.pool.find(members),
@@ -96,6 +98,7 @@ export async function memberStates(
     const entry = known.get(address)
     if (!entry) return 'certificate-expired'
     const [reason] = ineligibleReasons(entry.node, entry.chain, demand, now, outages)
+    if (reason === 'no-model' && hasWithdrawn(entry.node, demand, deadline)) return 'withdrawn'
     if (reason !== undefined) return reason
     return hasFreeSlot(entry, busy) ? 'fit' : 'busy'
   })
@@ -140,9 +143,10 @@ export async function passedMembers(
   const states = [...(await memberStates(deps, members, demand))]
   const looked = new Set<number>()
   for (;;) {
-    const passed = states.flatMap((reason, position) =>
-      reason === 'fit' ? [] : [{ position, reason }],
-    )
+    const passed = states.flatMap((state, position) => {
+      const reason = passReasonOf(state)
+      return reason === undefined ? [] : [{ position, reason }]
+    })
     const first = firstPositions(members.length, passed, quorum)
     const next = first.filter((position) => !looked.has(position))
     if (next.length === 0) return passed

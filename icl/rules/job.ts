@@ -97,8 +97,17 @@ export type JobList = {
 /** A member of the list that was passed over: a later member was seated instead. `at` in milliseconds. */
 export type Passed = { readonly position: number; readonly reason: PassReason; readonly at: number }
 
-/** The state of a member of the list: fit for an offer, busy, or the reason why it cannot have one. */
-export type MemberState = 'fit' | PassReason
+/**
+ * The state of a member of the list: fit for an offer, busy, or the reason why it cannot have one. `withdrawn`: it does not offer the
+ * model (`no-model`), and names no time before the job's deadline at which it will.
+ */
+export type MemberState = 'fit' | 'withdrawn' | PassReason
+
+/** Why a member is passed over; undefined for one that is fit. */
+export const passReasonOf = (state: MemberState | undefined): PassReason | undefined => {
+  if (state === 'withdrawn') return 'no-model'
+  return state === 'fit' ? undefined : state
+}
 
 /** The state of the job when all of its quorum had committed. Until the job settles, only its nodes are shown more. */
 type FirstCommitted = {

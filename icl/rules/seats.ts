@@ -95,7 +95,7 @@ const awayMs = 120_000
 
 /**
  * True when there are more empty seats than members of the list that may still come. These are the members that never had a seat, and those
- * that may return and are present or only briefly away. A seat whose own node may still reveal does not count as empty. For seats that were
+ * that may return and are present or only briefly away. One that has withdrawn the model for the rest of the job does not come. A seat whose own node may still reveal does not count as empty. For seats that were
  * added to find an agreement, the job does not wait for an absent member that never had a seat.
  */
 export function isUsedUp(job: Job, members: readonly MemberState[], now: number): boolean {
@@ -104,7 +104,8 @@ export function isUsedUp(job: Job, members: readonly MemberState[], now: number)
     now < Math.max(endedAt, returnAt, job.excusedUntil ?? 0) + awayMs
   const seats = emptySeats(job)
   const isAdded = seats.every((seat) => seat >= job.list.terms.quorum)
-  const first = unseated(job).filter((position) => !isAdded || isThere(position))
+  const mayCome = (position: number) => !isAdded && members[position] !== 'withdrawn'
+  const first = unseated(job).filter((position) => isThere(position) || mayCome(position))
   const again = returnable(job).filter((last) => isThere(last.position) || isRecent(last))
   const lost = seats.filter((seat) => {
     const last = assignmentAt(job, seat)

@@ -36,6 +36,7 @@ import {
   type MemberState,
   type Moment,
   type Passed,
+  passReasonOf,
   recorded,
   withAssignment,
 } from './job.ts'
@@ -147,8 +148,8 @@ const mostPassed = 64
 /** Records every earlier member that never had a seat as passed over, once for each reason. */
 function passing(job: Job, position: number, members: readonly MemberState[], now: number): Job {
   const passed = unseated(job).flatMap((earlier): Passed[] => {
-    const reason = members[earlier]
-    if (earlier >= position || reason === undefined || reason === 'fit') return []
+    const reason = passReasonOf(members[earlier])
+    if (earlier >= position || reason === undefined) return []
     const isNoted = job.passed.some((old) => old.position === earlier && old.reason === reason)
     return isNoted ? [] : [{ position: earlier, reason, at: now }]
   })

@@ -259,6 +259,16 @@ describe('empty seats', () => {
     expect(tick(abort(four, nodeB, 30), [nodeD], 40).reason).toBe('list-used-up')
   })
 
+  it('wait for no member that has withdrawn the model until after the deadline', () => {
+    const four = abort(sampleJob({ members: [nodeA, nodeB, nodeC, nodeD] }), nodeA, 10)
+    const members = ['no-model', 'fit', 'fit', 'withdrawn'] as const
+    const ended = take(four, { type: 'tick', members }, 20)
+    expect(ended).toMatchObject({ phase: 'expired', reason: 'list-used-up' })
+    const more = sampleJob({ members: [nodeA, nodeB, nodeC, nodeD, nodeE] })
+    const filled = take(abort(more, nodeA, 10), { type: 'tick', members: [...members, 'fit'] }, 20)
+    expect(filled.passed).toMatchObject([{ position: 3, reason: 'no-model' }])
+  })
+
   it('wait for a node that may return while it is there, or has been away for two minutes', () => {
     const job = take(
       claimed(sampleJob({ members: [nodeA, nodeB, nodeC] }), nodeA, 10),
