@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { remedyFor } from './causes.ts'
 import { type Clock, elapsedSince } from './clock.ts'
+import { longestRetrySeconds } from './codecs.ts'
 import { withDeadline } from './deadline.ts'
 import { type Endpoint, type Input, isRawAnswer, type Output, rawBytes } from './endpoint.ts'
 import { endpoints, maxBlobBytes, type OperationId } from './endpoints.ts'
@@ -66,6 +67,10 @@ const loadCodes: ReadonlySet<ProblemCode> = new Set([
   'too-many-jobs',
   'draw-queued',
 ])
+
+/** Codes that say for how long a model is not there, which may be a day. The caller decides whether to wait. */
+const handedOn: ReadonlySet<ProblemCode> = new Set(['model-limited', 'model-withdrawn'])
+const longestWaitSeconds = 60
 
 const maxAnswerBytes = maxBlobBytes + 1024
 
@@ -179,7 +184,8 @@ async function patiently<T>(
     } catch (error) {
       if (!(error instanceof ProblemError) || !loadCodes.has(error.code)) throw error
       onLoad(error)
-      const askedMs = Math.max(error.retryAfterSeconds ?? 1, 1) * 1000
+      const askedSeconds = Math.min(error.retryAfterSeconds ?? 1, longestWaitSeconds)
+      const askedMs = Math.max(askedSeconds, 1) * 1000
       const waitedMs = error.queue ? elapsedSince(clock, beganAt) : 0
       await clock.sleep(Math.max(askedMs - waitedMs, 250), signal)
     }
@@ -195,7 +201,8 @@ function toldRetry(error: unknown, onRetry: CallOptions['onRetry']): number | un
 /** Returns the milliseconds to wait before a retry; undefined when a retry is of no use. */
 export function retryAfterMsFor(error: unknown): number | undefined {
   if (error instanceof ProblemError) {
-    return error.retryable ? (error.retryAfterSeconds ?? 0) * 1000 : undefined
+    if (!error.retryable || handedOn.has(error.code)) return undefined
+    return Math.min(error.retryAfterSeconds ?? 0, longestWaitSeconds) * 1000
   }
   return error instanceof SvcError && error.retryable ? 0 : undefined
 }
@@ -243,7 +250,7 @@ function problemOf(response: Response, bytes: Uint8Array): Error {
   const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN)
   return new ProblemError(parsed.data.code, oneLine(parsed.data.detail ?? parsed.data.title), {
     retryAfterSeconds: Number.isFinite(retryAfter)
-      ? Math.min(Math.max(retryAfter, 0), 60)
+      ? Math.min(Math.max(retryAfter, 0), longestRetrySeconds)
       : undefined,
     serverTime: parsed.data.server_time,
     queue: parsed.data.queue,

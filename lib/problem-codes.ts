@@ -111,6 +111,7 @@ export const problemCodes = {
   'uri-too-long': row(414, 'The address of the request is too long'),
   'unsupported-media-type': row(415, 'The content type is not supported'),
   'draw-queued': row(429, 'The draw waits for its turn', true),
+  'model-limited': row(429, 'The providers limit the nodes that serve the model', true),
   'too-many-jobs': row(429, 'The client has too many jobs that have not settled', true),
   'quota-exceeded': row(429, 'The client has had its jobs for today', true),
   'rate-limited': row(429, 'Too many requests', true),
@@ -118,6 +119,7 @@ export const problemCodes = {
 
   'internal-error': row(500, 'The ICL failed', true),
   'chain-unavailable': row(503, 'The chain cannot be reached', true),
+  'model-withdrawn': row(503, 'The nodes that serve the model do not offer it now', true),
   unavailable: row(503, 'The ICL cannot serve this now', true),
 } as const satisfies Record<string, Row>
 

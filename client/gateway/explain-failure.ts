@@ -45,6 +45,8 @@ const meanings: Readonly<Record<string, Meaning>> = {
   'provider-unavailable': away,
   'provider-silent': away,
   'provider-unreachable': away,
+  'model-limited': [429, 'rate_limit_error', { code: 'rate_limit_exceeded', retry: true }],
+  'model-withdrawn': [503, 'server_error'],
   'not-enough-nodes': [503, 'server_error'],
   'chain-unavailable': [503, 'server_error'],
   unavailable: [503, 'server_error'],

@@ -20,9 +20,11 @@ const missing = (name: string): OpenAiError =>
     },
   )
 
-/** Lists the models that a quorum serves now, and their other names, in OpenAI's form. */
+/** Lists the models that a quorum serves, whether or not it offers them now, and their other names, in OpenAI's form. */
 export function listModels(served: ServedModels, map: ModelMap) {
-  const ids = served.filter(({ nodes }) => nodes >= leastNodes).map(({ model_id }) => model_id)
+  const ids = served
+    .filter(({ nodes, withdrawn = 0 }) => nodes + withdrawn >= leastNodes)
+    .map(({ model_id }) => model_id)
   const names = [...map].filter(([, id]) => ids.includes(id)).map(([name]) => name)
   return {
     object: 'list' as const,

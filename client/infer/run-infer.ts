@@ -170,7 +170,7 @@ async function wishOf(command: InferCommand, client: Client, signal: AbortSignal
 
 async function onlyModel(client: Client, signal: AbortSignal): Promise<string> {
   const models = await client.models({ signal })
-  const served = models.filter(({ nodes }) => nodes > 0).map(({ model_id }) => model_id)
+  const served = models.map(({ model_id }) => model_id)
   const [only] = served
   if (only !== undefined && served.length === 1) return only
   if (served.length > 1)

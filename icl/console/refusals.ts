@@ -7,6 +7,8 @@ const shownMinutes = 60
 /** Refusals that the request itself does not cause: the service was busy, or the caller had used its share. */
 const counted: ReadonlySet<ProblemCode> = new Set([
   'not-enough-nodes',
+  'model-limited',
+  'model-withdrawn',
   'too-many-jobs',
   'quota-exceeded',
   'rate-limited',

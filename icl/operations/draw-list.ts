@@ -10,6 +10,7 @@ import { termsHash } from '../../lib/terms.ts'
 import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { memberStates, passedMembers, readingGrants } from '../pool/load-pool.ts'
+import { withdrawnProblem } from '../pool/withdrawn.ts'
 import { signList } from '../records/own-lists.ts'
 import { quotaOfTerms } from '../rules/agreed.ts'
 import type { Demand } from '../rules/eligibility.ts'
@@ -133,8 +134,13 @@ async function awaitTurn(
   const states = await memberStates(deps, members, demand)
   const nodes = members.filter((_, index) => states[index] === 'fit' || states[index] === 'busy')
   if (nodes.length < draw.quorum) {
-    throw tooFew(
-      `${nodes.length} nodes of the list serve the model now, and ${draw.quorum} are needed. Ask again later, or take a newer pool and store another key`,
+    const isListed = (node: Address) => members.includes(node)
+    const lacking = draw.quorum - nodes.length
+    throw (
+      (await withdrawnProblem(deps, demand, lacking, isListed)) ??
+      tooFew(
+        `${nodes.length} nodes of the list serve the model now, and ${draw.quorum} are needed. Ask again later, or take a newer pool and store another key`,
+      )
     )
   }
   if (!queue.has(draw.name) && queue.waitingOf(draw.client) >= mostDrawsWaiting) {

@@ -11,6 +11,8 @@ import { setNewest } from '../async/set-newest.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { hasFreeSlot, loadEligible, loadPoolNodes } from '../pool/load-pool.ts'
 import type { PublishedPool } from '../pool/pool.ts'
+import { loadWithdrawn, withdrawnProblem } from '../pool/withdrawn.ts'
+import type { Demand } from '../rules/eligibility.ts'
 import { currentPool, replacePool } from './publish-pool.ts'
 
 type Query = z.output<typeof QuorumPreviewQuery>
@@ -29,17 +31,21 @@ export async function previewQuorum(deps: Dependencies, query: Query, drawsWaiti
   const { model_id, comparator } = demand
   const quorum = 1 + query.verifier_count
   const find = (nodes: readonly PoolNode[]) => candidatesOf(nodes, demand, undefined)
+  const asked: Demand = { modelId: model_id, minTier: min_tier, comparator }
   const { nodes } = pool
   let active = await ofLastSecond(deps, pool, JSON.stringify(demand), () =>
-    countActive(deps, find(nodes)),
+    countActive(deps, find(nodes), asked),
   )
   if (active.nodes < quorum) {
     // The remembered pool may be a moment old, and the published one up to 30 s.
     deps.pool.forget()
     const left = find(await loadPoolNodes(deps)).length
-    if (left < quorum) throw notEnoughNodes(quorum, left, demand)
+    if (left < quorum) {
+      const withdrawn = await withdrawnProblem(deps, asked, quorum - left)
+      throw withdrawn ?? notEnoughNodes(quorum, left, demand)
+    }
     pool = await replacePool(deps)
-    active = await countActive(deps, find(pool.nodes))
+    active = await countActive(deps, find(pool.nodes), asked)
   }
   const { wallet } = await deps.blobs.rooms()
   return {
@@ -87,9 +93,9 @@ function ofLastSecond<T>(
   return result
 }
 
-/** Counts the nodes of a published pool that are active now, and how many of those have a free slot. */
-async function countActive(deps: Dependencies, nodes: readonly PoolNode[]) {
-  const [eligible, busy] = await Promise.all([loadEligible(deps, { minTier: 0 }), deps.pool.busy()])
+/** Counts the nodes of a published pool that can serve a demand now, and how many of those have a free slot. */
+async function countActive(deps: Dependencies, nodes: readonly PoolNode[], demand: Demand) {
+  const [eligible, busy] = await Promise.all([loadEligible(deps, demand), deps.pool.busy()])
   const published = new Set(nodes.map(({ address }) => address))
   const active = eligible.filter(({ node }) => published.has(node.address))
   return {
@@ -105,25 +111,35 @@ async function mostServedModel(deps: Dependencies, minTier: number): Promise<str
   throw new ProblemError('not-enough-nodes', 'No active node serves any model now')
 }
 
-/** Returns the models served now, by name, with the number of nodes that serve each. */
+type ModelCount = { nodes: number; withdrawn: number; takes: Partial<Record<PromptPart, number>> }
+
+/** Returns the models that are served, by name, with the numbers of nodes that offer each now, and of those that do not. */
 export async function countModels(deps: Dependencies, minTier = 0) {
   const eligible = await loadEligible(deps, { minTier })
-  const counts = new Map<string, { nodes: number; takes: Partial<Record<PromptPart, number>> }>()
+  const counts = new Map<string, ModelCount>()
+  const countOf = (id: string) => {
+    const count = counts.get(id) ?? { nodes: 0, withdrawn: 0, takes: {} }
+    counts.set(id, count)
+    return count
+  }
+  for (const { withdrawn } of await loadWithdrawn(deps, { minTier })) {
+    for (const id of new Set(withdrawn.map(({ modelId }) => modelId))) countOf(id).withdrawn += 1
+  }
   for (const { node } of eligible) {
     for (const id of new Set(node.modelIds)) {
-      const count = counts.get(id) ?? { nodes: 0, takes: {} }
+      const count = countOf(id)
       count.nodes += 1
       const names = takesOf(node.takes, id)?.parts ?? []
       for (const part of PromptPart.options.filter((known) => names.includes(known))) {
         count.takes[part] = (count.takes[part] ?? 0) + 1
       }
-      counts.set(id, count)
     }
   }
   return [...counts]
-    .map(([model_id, { nodes, takes }]) => ({
+    .map(([model_id, { nodes, withdrawn, takes }]) => ({
       model_id,
       nodes,
+      ...(withdrawn > 0 && { withdrawn }),
       ...(Object.keys(takes).length > 0 && { takes }),
     }))
     .sort((a, b) => (a.model_id < b.model_id ? -1 : 1))

@@ -8,6 +8,7 @@ import { ProblemError } from '../problem.ts'
 import { takesOf, unmetNeeds } from '../prompt-needs.ts'
 import type { QuorumPreview } from '../schemas/list.ts'
 import type { Network } from '../schemas/network.ts'
+import type { Models } from '../schemas/nodes.ts'
 import type { PromptNeeds } from '../schemas/prompt-needs.ts'
 import { AgreementRule, maxListLength, type Terms } from '../schemas/terms.ts'
 import { SvcError } from '../svc-error.ts'
@@ -84,7 +85,7 @@ export type ChosenTerms = {
 
 /**
  * Makes a job's terms from the ICL's published pool, and reads that pool. Throws SvcError `model-unknown`, `not-enough-nodes`,
- * `prompt-not-supported`, `pool-inactive`, `pool-unstaked`, `list-length-wrong`, `quota-refused`, `quorum-untrusted`, `no-room` when the ICL
+ * `model-limited`, `model-withdrawn`, `prompt-not-supported`, `pool-inactive`, `pool-unstaked`, `list-length-wrong`, `quota-refused`, `quorum-untrusted`, `no-room` when the ICL
  * has no room for a prompt of `sealedBytes`, or an error of `readPool`.
  */
 export async function chooseTerms(
@@ -170,20 +171,21 @@ export class PromptNotTakenError extends SvcError {
 }
 
 function shortage(
-  models: readonly { readonly model_id: string; readonly nodes: number }[],
+  models: z.output<typeof Models>['models'],
   { model, minTier, comparator }: QuorumWish,
   needed: number,
   cause: ProblemError,
 ): SvcError {
-  const served = models.filter(({ nodes }) => nodes > 0)
-  const serving = served.find(({ model_id }) => model_id === model)?.nodes ?? 0
-  if (serving === 0 && served.length > 0) {
+  const served = models.filter(({ nodes, withdrawn = 0 }) => nodes + withdrawn > 0)
+  const own = served.find(({ model_id }) => model_id === model)
+  if (!own && served.length > 0) {
     const names = served.map(({ model_id }) => model_id).join(', ')
     return new SvcError('model-unknown', `No node serves ${model}`, {
       hint: `Choose a model that is served: ${names}.`,
       cause,
     })
   }
+  const serving = own?.nodes ?? 0
   if (serving < needed) return tooFew(model, serving, needed, cause)
   const tier = minTier > 0 ? `have tier ${minTier} or higher and ` : ''
   return new SvcError(

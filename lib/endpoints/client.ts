@@ -22,7 +22,13 @@ export const clientEndpoints = {
     summary: 'The pool that a list would be drawn from now',
     query: QuorumPreviewQuery,
     response: QuorumPreview,
-    problems: ['invalid-request', 'not-enough-nodes', 'chain-unavailable'],
+    problems: [
+      'invalid-request',
+      'not-enough-nodes',
+      'model-limited',
+      'model-withdrawn',
+      'chain-unavailable',
+    ],
   }),
   drawList: post('/v1/inference/list', 'client', {
     summary:
@@ -39,6 +45,8 @@ export const clientEndpoints = {
       'draw-queued',
       'too-many-jobs',
       'not-enough-nodes',
+      'model-limited',
+      'model-withdrawn',
       'chain-unavailable',
     ],
   }),

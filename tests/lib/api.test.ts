@@ -247,7 +247,8 @@ describe('an answer that is a problem', () => {
   it.each([
     ['7', 7],
     ['-3', 0],
-    ['9999', 60],
+    ['9999', 9_999],
+    ['999999', 86_400],
     ['0', 0],
     ['soon', undefined],
   ])('may ask to wait: %s', async (after, seconds) => {
@@ -385,6 +386,18 @@ describe('an ICL that does not answer', () => {
     expect(await api.getModels({}, { onLoad })).toEqual(models)
     expect(told).toEqual([...Array(3).fill('rate-limited'), { place: 2, waiting: 7 }])
     expect(waits.filter((ms) => ms < 15_000)).toEqual([3_000, 3_000, 3_000, 1_000])
+  })
+
+  it('is not asked again for a model that its nodes do not offer, for however long', async () => {
+    for (const [code, status] of [
+      ['model-limited', 429],
+      ['model-withdrawn', 503],
+    ] as const) {
+      const { api, requests } = apiOf([problem(code, status, {}, { 'retry-after': '3600' })])
+      const asked = api.getModels({}, { attempts: 6, onLoad: () => {} })
+      await expect(asked).rejects.toMatchObject({ code, retryAfterSeconds: 3_600 })
+      expect(requests).toHaveLength(1)
+    }
   })
 
   it('is left alone when the caller has given up', async () => {

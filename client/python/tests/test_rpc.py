@@ -131,6 +131,13 @@ class Request(unittest.TestCase):
                 self.assertEqual(rpc.request(url), b"{}")
             self.assertEqual([call.args[0] for call in sleep.call_args_list], [waits])
 
+    def test_a_model_that_providers_limit_is_an_error_at_once_with_the_time_to_wait(self):
+        body = b'{"code":"model-limited","detail":"Used up"}'
+        head = b"HTTP/1.1 429 Busy\r\ncontent-length: %d\r\nretry-after: 3600\r\n\r\n" % len(body)
+        with self.assertRaises(SvcError) as raised:
+            rpc.request(self.serve((head + body, b"")))
+        self.assertEqual((raised.exception.code, raised.exception.retry_after), ("model-limited", 3_600))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -50,7 +50,7 @@ export function fakeGateway(
       models: async () => [
         { model_id: 'openai:one', nodes: 3 },
         { model_id: 'openai:two', nodes: 5 },
-        { model_id: 'anthropic:two', nodes: 3 },
+        { model_id: 'anthropic:two', nodes: 1, withdrawn: 2 },
         { model_id: 'anthropic:few', nodes: 2 },
         { model_id: 'ollama:mistral:7b', nodes: 2 },
       ],

@@ -186,6 +186,8 @@ describe('a failure', () => {
     ['provider-unavailable', true, 503, 'service_unavailable_error', 'server_is_overloaded'],
     ['provider-silent', true, 503, 'service_unavailable_error', 'server_is_overloaded'],
     ['provider-unreachable', true, 503, 'service_unavailable_error', 'server_is_overloaded'],
+    ['model-limited', true, 429, 'rate_limit_error', 'rate_limit_exceeded'],
+    ['model-withdrawn', true, 503, 'server_error', 'model_withdrawn'],
     ['not-enough-nodes', true, 503, 'server_error', 'not_enough_nodes'],
     ['job-disputed', true, 502, 'server_error', 'job_disputed'],
     ['job-expired', true, 504, 'server_error', 'job_expired'],
@@ -205,7 +207,7 @@ describe('a failure', () => {
         'What happened. What to do',
       ])
       // A new job costs money: the response asks the official clients not to make one by themselves.
-      const isCheap = ['rate-limited'].includes(code)
+      const isCheap = ['rate-limited', 'model-limited'].includes(code)
       expect(response.headers.get('x-should-retry')).toBe(String(isCheap))
     }
   })
@@ -375,7 +377,7 @@ it('the health of a gateway can be read without a key', async () => {
 })
 
 describe('the models', () => {
-  it('are those that a quorum serves, with their other names', async () => {
+  it('are those that a quorum serves, whether or not it offers them now, with their other names', async () => {
     const gateway = answers('')
     const list = (await (await gateway.call('/v1/models')).json()) as { data: { id: string }[] }
     expect(list.data.map(({ id }) => id)).toEqual([

@@ -192,6 +192,9 @@ describe('the terms of a job', () => {
     expect(await messageOf([model, 2])).toContain(`2 nodes serve ${model}`)
     expect(await messageOf([model, 0])).toContain('0 nodes serve')
     expect(await messageOf()).toContain('0 nodes serve')
+    const withdrawn = [...tiers, { model_id: 'c:d', nodes: 0, withdrawn: 2 }]
+    const few = await chosen({ models: withdrawn }, { ...wish, model: 'c:d' })
+    expect(few.outcome).toMatchObject({ code: 'not-enough-nodes' })
     const { world } = await chosen()
     const limited = new ProblemError('rate-limited', 'Slow')
     const api = { ...world.context.api, previewQuorum: () => Promise.reject(limited) }

@@ -18,6 +18,8 @@ from .keccak import abi_encode, keccak256
 
 _timeout_s = 20
 _attempts = 3
+# A model may be away for a day: the caller decides whether to wait.
+_handed_on = ("model-limited", "model-withdrawn")
 _most_bytes = 4_194_304
 _most_wait_s = 60
 _looks, _look_s = 200, 0.1
@@ -98,7 +100,7 @@ def request(
 ) -> bytes:
     """Sends a request and returns the body of a 2xx answer.
 
-    Raises SvcError `http-refused` with the server's code, or `unreachable`. Bytes are sent as they are, any other body
+    Raises SvcError `http-refused` with the server's code, `model-limited`, `model-withdrawn` or `unreachable`. Bytes are sent as they are, any other body
     as JSON. `sign` makes the headers of an attempt.
     """
     host = host_of(url)
@@ -129,12 +131,16 @@ def request(
                 raise SvcError("answer-too-large", f"{host} sent more than {most_bytes} bytes", "Ask another.")
             return read
         except urllib.error.HTTPError as error:
-            with error:
-                if error.code not in (429, 500, 502, 503, 504):
-                    raise SvcError("http-refused", _told(host, error), "Correct the request.") from None
-            why: Exception = error
             wait = error.headers.get("retry-after", "")
             asked_s = int(wait) if re.fullmatch("[0-9]{1,9}", wait) else 0
+            with error:
+                code, told = _told(host, error)
+            if code in _handed_on:
+                hint = "Ask again after that time, or choose another model."
+                raise SvcError(code, told, hint, retryable=True, retry_after=asked_s) from None
+            if error.code not in (429, 500, 502, 503, 504):
+                raise SvcError("http-refused", told, "Correct the request.") from None
+            why: Exception = error
         except (OSError, http.client.HTTPException) as error:
             why = error
     # The cause is left out, because a traceback would show its text as the server wrote it.
@@ -155,12 +161,13 @@ def host_of(url: str) -> str:
     raise SvcError("usage", "An address has to be like https://name.example", "Correct it.")
 
 
-def _told(host: str, error: urllib.error.HTTPError) -> str:
+def _told(host: str, error: urllib.error.HTTPError) -> tuple[str, str]:
     try:
         problem = json.loads(error.read(65_536))
-        return f"{host} refused: {str(problem['code'])[:100]}: {str(problem['detail'])[:500]}"
-    except (ValueError, KeyError, TypeError, OSError):
-        return f"{host} refused with {error.code}"
+        code = str(problem["code"])[:100]
+        return code, f"{host} refused: {code}: {str(problem['detail'])[:500]}"
+    except (ValueError, KeyError, TypeError, OSError, http.client.HTTPException):
+        return "", f"{host} refused with {error.code}"
 
 
 def get_json(url: str, token: Optional[str] = None) -> Any:
