@@ -26,6 +26,8 @@ const modelUnknown = 'provider-model-unknown'
 const prompt = promptOfText('Say yes.')
 /** Timers take no longer than 24 days, and no provider means more than a day. */
 const longestWaitMs = 86_400_000
+/** A shorter rate limit is over before a new job comes. One that has the node gets it back after the wait. */
+const shortestWithdrawalMs = 30_000
 
 type Deps = { readonly clock: Clock; readonly log: Log; readonly stop: AbortSignal }
 
@@ -89,7 +91,7 @@ export function createOffer(models: OfferedModels, { clock, log, stop }: Deps) {
       withdraw(refused, error, isAnswering)
     }
     if (!(error instanceof ProviderError) || error.code !== 'provider-rate-limited') return
-    if (error.askedWaitMs === undefined) return
+    if (error.askedWaitMs === undefined || error.askedWaitMs < shortestWithdrawalMs) return
     const waitMs = Math.min(error.askedWaitMs, longestWaitMs)
     const isPassed = async () => {
       await clock.sleep(waitMs, stop)

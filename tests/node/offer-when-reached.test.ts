@@ -253,6 +253,8 @@ describe('the models of a provider that refuses a job', () => {
       failures['here:a'] = errorOf(code, undefined, true)
       await expect(job('here:a')).rejects.toThrow()
     }
+    failures['here:a'] = errorOf('provider-rate-limited', 29_000, true)
+    await expect(job('here:a')).rejects.toThrow()
     expect(changes).toEqual([])
   })
 
