@@ -5,7 +5,7 @@ import { SvcError } from '../svc-error.ts'
 
 const hints: Partial<Record<ProblemCode, string>> = {
   'not-enough-nodes': 'Wait until more nodes serve this model, or choose another model.',
-  'model-limited': 'Wait as long, or choose another model.',
+  'model-limited': 'Wait until then, or choose another model.',
   'model-withdrawn':
     'Choose another model, or wait until the operators of its nodes have mended them.',
   'terms-refused': 'Run it again: the pool may be too old by now.',

@@ -204,8 +204,9 @@ function jobError(
   const { who, passes } = causes[reason]
   const remedy = remedyFor('client', reason, model)
   const canRepeat = passes === true && who === 'node operator'
+  const later = retryAfterSeconds === undefined ? '' : ` in ${retryAfterSeconds} s`
   return new SvcError(reason, `No node could do the job: ${whatOf(reason, model)}`, {
-    hint: canRepeat ? `Run the job again: it draws nodes anew. ${remedy}` : remedy,
+    hint: canRepeat ? `Run the job again${later}: it draws nodes anew. ${remedy}` : remedy,
     retryable: passes === true && who !== 'client',
     retryAfterSeconds,
   })

@@ -141,8 +141,10 @@ it('a job whose nodes are limited by their providers says when the first may ask
   ]
   const view = { ...viewOf(quorum), status: 'expired', reason: 'list-used-up' } as const
   const ended = inferenceError(endedWithout(view) as FailedInference)
-  for (const error of [ended, stuckJobError(view)])
+  for (const error of [ended, stuckJobError(view)]) {
     expect(error).toMatchObject({ code: reason, retryable: true, retryAfterSeconds: 40 })
+    expect(error.hint).toMatch(/^Run the job again in 40 s: /)
+  }
 })
 
 describe('a bell', () => {
