@@ -94,6 +94,7 @@ const viewOf = ({ address: operator, ban, node }: NodeSummary) => ({
   polled_at: node && time(node.polledAt),
   version: node?.version,
   model_ids: node?.modelIds,
+  withdrawn: node?.withdrawn,
   capacity: node?.capacity,
   leaving: node?.leaving,
   standing: node?.standing,

@@ -182,7 +182,8 @@ export const nodeRequests: Requests = {
     if (!claimed) return undefined
     const { jobId, fence } = claimed.claim
     const reason = dice.pick(['node-failed', 'provider-rate-limited', 'prompt-unavailable'])
-    const body = { jobId, fence, reason }
+    const wait = dice.pick([{}, { retry_after: 1 }, { retry_after: 86_400 }])
+    const body = { jobId, fence, reason, ...wait }
     const giveBack = () => remember(model.working, claimed, 20)
     return { operation, params: {}, query: {}, body, sender: claimed.node.signer, giveBack }
   },
