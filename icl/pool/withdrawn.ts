@@ -4,7 +4,7 @@ import { mapInSlices } from '../async/slices.ts'
 import { type Demand, ineligibleReasons, type Withdrawal } from '../rules/eligibility.ts'
 import type { PoolSources } from './load-pool.ts'
 
-/** A node asks its provider so often whether it answers again, and the time for a rate limit that names none. */
+/** How often a node tries a provider that refused it, in milliseconds, and the wait for a rate limit that names none. */
 const againMs = 60_000
 
 /** Returns what nodes have withdrawn that meet a demand otherwise, node by node. */
@@ -46,7 +46,7 @@ export async function withdrawnProblem(
   const wait = waits[Math.min(lacking, waits.length) - 1]
   const many = found.length === 1 ? '1 node does' : `${found.length} nodes do`
   if (wait === undefined) {
-    const why = `${many} not offer ${modelId} now: the providers refuse their keys, the model, or have no credit of them left`
+    const why = `${many} not offer ${modelId} now: their providers refuse the key, have no credit left, or do not know the model`
     return new ProblemError('model-withdrawn', why, { retryAfterSeconds: againMs / 1000 })
   }
   const why = `${many} not offer ${modelId} now: the rate limits of their providers are used up. Ask again in ${wait} s`

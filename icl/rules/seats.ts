@@ -69,9 +69,8 @@ export function unseated({ list, assignments }: Job): readonly number[] {
 }
 
 /**
- * The assignments whose nodes may have a seat again, in the list's order: they gave their seats back for a cause that passes
- * before the job's deadline. A node that
- * has committed gets no other seat, because it would answer twice.
+ * The assignments whose nodes may have a seat again, in the list's order: they gave their seats back for a cause that passes before the
+ * job's deadline. A node that has committed gets no other seat, because it would answer twice.
  */
 export function returnable({ list, assignments, deadline }: Job): readonly Assignment[] {
   return list.members.flatMap((_, position) => {
@@ -95,8 +94,9 @@ const awayMs = 120_000
 
 /**
  * True when there are more empty seats than members of the list that may still come. These are the members that never had a seat, and those
- * that may return and are present or only briefly away. One that has withdrawn the model for the rest of the job does not come. A seat whose own node may still reveal does not count as empty. For seats that were
- * added to find an agreement, the job does not wait for an absent member that never had a seat.
+ * that may return and are present or only briefly away. One that has withdrawn the model for the rest of the job does not come. A seat whose
+ * own node may still reveal does not count as empty. For seats that were added to find an agreement, the job does not wait for an absent
+ * member that never had a seat.
  */
 export function isUsedUp(job: Job, members: readonly MemberState[], now: number): boolean {
   const isThere = (position: number) => members[position] === 'fit' || members[position] === 'busy'

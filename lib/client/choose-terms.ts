@@ -85,8 +85,8 @@ export type ChosenTerms = {
 
 /**
  * Makes a job's terms from the ICL's published pool, and reads that pool. Throws SvcError `model-unknown`, `not-enough-nodes`,
- * `model-limited`, `model-withdrawn`, `prompt-not-supported`, `pool-inactive`, `pool-unstaked`, `list-length-wrong`, `quota-refused`, `quorum-untrusted`, `no-room` when the ICL
- * has no room for a prompt of `sealedBytes`, or an error of `readPool`.
+ * `model-limited`, `model-withdrawn`, `prompt-not-supported`, `pool-inactive`, `pool-unstaked`, `list-length-wrong`, `quota-refused`,
+ * `quorum-untrusted`, `no-room` when the ICL has no room for a prompt of `sealedBytes`, or an error of `readPool`.
  */
 export async function chooseTerms(
   context: ClientContext,

@@ -11,7 +11,8 @@ _most_characters = 2_000
 class SvcError(Exception):
     """An error with a stable `code`, a message on what happened, and in `hint` what to do about it.
 
-    `retry_after` has the seconds to wait before, if they are known. Message and hint are one printable line of limited length, because servers and files write parts of them.
+    `retry_after` has the seconds to wait before, if they are known. Message and hint are one printable line of limited
+    length, because servers and files write parts of them.
     """
 
     def __init__(self, code: str, message: str, hint: str, retryable: bool = False, retry_after: Optional[int] = None):

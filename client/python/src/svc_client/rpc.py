@@ -100,8 +100,8 @@ def request(
 ) -> bytes:
     """Sends a request and returns the body of a 2xx answer.
 
-    Raises SvcError `http-refused` with the server's code, `model-limited`, `model-withdrawn` or `unreachable`. Bytes are sent as they are, any other body
-    as JSON. `sign` makes the headers of an attempt.
+    Raises SvcError `http-refused` with the server's code, `model-limited`, `model-withdrawn` or `unreachable`. Bytes
+    are sent as they are, any other body as JSON. `sign` makes the headers of an attempt.
     """
     host = host_of(url)
     kind = "application/octet-stream" if isinstance(body, bytes) else "application/json"
