@@ -75,7 +75,9 @@ export async function tryModel(
   }
   const { host } = new URL(baseUrl)
   if (ignored.length === 0) return ok('provider', `${host} runs ${model}: ${obeyed.join(', ')}`)
-  const named = ignored.map((part) => (part === 'teacher' ? `teacher (${teacher})` : part))
+  const named = ignored.map((part) =>
+    part === 'teacher' && teacher ? `teacher (${teacher})` : part,
+  )
   const left = JSON.stringify(parts.filter((part) => !ignored.includes(part)))
   return failed(
     'provider',
