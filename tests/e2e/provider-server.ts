@@ -84,11 +84,12 @@ const answerBody = (protocol: ProviderCall['protocol'], model: string, answer: s
         usage: { input_tokens: 1, output_tokens: 1 },
       }
 
-/** Starts a provider that answers as told; undefined refuses the key. */
+/** What a provider answers: a text, calls of tools, a rate limit for so many seconds, or undefined to refuse the key. */
+type Told = string | ScriptedCalls | number | undefined
+
+/** Starts a provider that answers as told. */
 export async function startProviderServer(
-  answer: (
-    call: ProviderCall,
-  ) => string | ScriptedCalls | undefined | Promise<string | ScriptedCalls | undefined>,
+  answer: (call: ProviderCall) => Told | Promise<Told>,
 ): Promise<ProviderServer> {
   const calls: ProviderCall[] = []
   const serve = async (response: ServerResponse, { path, headers, body: json }: Seen) => {
@@ -109,6 +110,11 @@ export async function startProviderServer(
         code: 'invalid_api_key',
       }
       return answerJson(response, 401, protocol === 'openai' ? { error } : { type: 'error', error })
+    }
+    if (typeof text === 'number') {
+      const error = { type: 'rate_limit_error', message: 'Slow down' }
+      const body = protocol === 'openai' ? { error } : { type: 'error', error }
+      return answerJson(response, 429, body, { 'retry-after': `${text}` })
     }
     const isText = typeof text === 'string'
     answerJson(response, 200, (isText ? answerBody : callsBody)(protocol, model, text as never))

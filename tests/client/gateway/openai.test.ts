@@ -268,6 +268,20 @@ describe('the openai package at the gateway', () => {
     expect(refused).toBeInstanceOf(OpenAI.AuthenticationError)
   })
 
+  it('hears for how long the providers limit a model, which stays in the list', async () => {
+    answer = () => 3_600
+    const limited = 'anthropic:claude-sonnet-5-5'
+    for (let time = 0; time < 3; time++) {
+      const failed = await openai.chat.completions
+        .create({ ...ask('Is the gate open?'), model: limited }, { maxRetries: 0 })
+        .catch((error: unknown) => error)
+      expect(failed).toBeInstanceOf(OpenAI.RateLimitError)
+      const { headers } = failed as InstanceType<typeof OpenAI.RateLimitError>
+      expect(Number(headers?.get('retry-after'))).toBeGreaterThan(3_000)
+    }
+    expect(await openai.models.retrieve(limited)).toMatchObject({ id: limited })
+  })
+
   it('gets no answer when the nodes disagree, and makes no other job of it', async () => {
     const before = (await client.jobs()).jobs.length
     // Unrelated answers have a little chance to pass as similar; two at once have none to speak of.
