@@ -29,6 +29,7 @@ describe('the daemon', () => {
       free_slots: 2,
       supported_model_ids: ['openai:test-model'],
       model_takes: [],
+      withdrawn: [],
       supported_comparators: ['exact', 'similar/2', 'structured/1'],
     })
     await end(world, running)
