@@ -81,12 +81,13 @@ type FailureOf = (error: unknown, clock: Clock) => ProviderFailure
  */
 export async function callProvider<T>(
   options: ProviderOptions,
-  { model, signal, leftMs, onFailedTry }: Omit<Completion, 'prompt' | 'maxOutputTokens'>,
+  { model, signal, leftMs, mayCall, onFailedTry }: Omit<Completion, 'prompt' | 'maxOutputTokens'>,
   failureOf: FailureOf,
   call: Call<T>,
 ): Promise<T> {
   const { name, apiKey, clock, firstBackoffMs = 1_000 } = options
   const begun = clock.monotonic()
+  mayCall?.()
   for (let attempt = 1; ; attempt++) {
     const outcome = await tryOnce(options, { signal, leftMs }, failureOf, call)
     if ('answer' in outcome) return outcome.answer
@@ -98,6 +99,7 @@ export async function callProvider<T>(
     const backoffMs = Math.min(firstBackoffMs * 2 ** (attempt - 1), maxBackoffMs)
     const waitMs = Math.max(backoffMs, failure.retryAfterMs ?? 0)
     if (!error.retryable || !isWorthATry(leftMs, attempt, waitMs)) throw error
+    if (mayCall?.() === false) throw error
     onFailedTry?.(error.message, waitMs)
     await clock.sleep(waitMs, signal)
   }

@@ -12,6 +12,8 @@ export type Completion = {
   readonly maxOutputTokens: number
   /** Milliseconds until an answer is too late. May grow. A try begins only if it can end before. */
   readonly leftMs?: (() => number) | undefined
+  /** Counts a request before it is made. False when this job has used up its requests, then the last failure stands. */
+  readonly mayCall?: (() => boolean) | undefined
   readonly signal?: AbortSignal | undefined
   /** Called when a try has failed and is repeated after `waitMs`. */
   readonly onFailedTry?: ((why: string, waitMs: number) => void) | undefined

@@ -18,7 +18,6 @@ import { checkList, untrusted } from './check-list.ts'
 import { decryptKey } from './decrypt-key.ts'
 import { grantPatienceMs, type JobDeps } from './job-deps.ts'
 import { checkStands, type LeftMs } from './lease.ts'
-import { noteAsked } from './note-asked.ts'
 import { waitOut } from './wait-out.ts'
 
 const slowInferenceMs = 30_000
@@ -155,7 +154,7 @@ const promptUnavailable = (error: unknown): SvcError =>
   )
 
 async function runInference(
-  { models, journal, clock, log }: JobDeps,
+  { models, budget, clock, log }: JobDeps,
   { jobId, fence, model_id, parameters }: ClaimResult,
   prompt: PromptDocument,
   signal: AbortSignal,
@@ -168,20 +167,25 @@ async function runInference(
     })
   }
   checkSizes(offered.takes, prompt, { model_id, parameters })
-  noteAsked(journal, { jobId, fence })
+  const mayCall = budget.begin({ jobId, fence })
   log.step(`Job ${jobId}: Running inference on the decrypted prompt via ${model_id}`)
   const startedAt = clock.monotonic()
   let hasFailed = false
-  const completed = await offered.provider.complete({
+  const asked = offered.provider.complete({
     model: offered.model,
     prompt,
     maxOutputTokens: parameters.max_output_tokens,
     ...inference,
+    mayCall,
     signal,
     onFailedTry: (why, waitMs) => {
       hasFailed = true
       log.warning(`Job ${jobId}: ${why}; trying again in ${Math.ceil(waitMs / 1000)} s`)
     },
+  })
+  const completed = await asked.catch((error: unknown) => {
+    budget.failed(jobId, error)
+    throw error
   })
   const elapsedMs = elapsedSince(clock, startedAt)
   const took = `${(elapsedMs / 1000).toFixed(1)} s`

@@ -22,6 +22,7 @@ export async function workOn(
 ): Promise<Ending> {
   const { jobId, fence } = assignment
   const { onUsage } = steps
+  deps.budget.check(jobId)
   const claim = await claimJob(deps, assignment, signal).finally(steps.onClaimed)
   // The node signs for the claim's assignment, which must be the one that it looked up in the journal.
   if (claim.jobId !== jobId || claim.fence !== fence) {

@@ -14,6 +14,7 @@ import type { History } from '../journal/history.ts'
 import type { Journal } from '../journal/journal.ts'
 import type { Log } from '../log.ts'
 import type { NodeApi } from '../node-api.ts'
+import type { Budget } from './budget.ts'
 import type { OutputKeys } from './output-keys.ts'
 
 /** One assignment of a job. */
@@ -39,6 +40,7 @@ export type JobDeps = {
     'storeOutputKey' | 'listCommitmentOf' | 'newestBlock' | 'leaveRpc'
   >
   readonly models: OfferedModels
+  readonly budget: Budget
   readonly journal: Journal
   readonly history: History
   readonly acks: Acks

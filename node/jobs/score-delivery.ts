@@ -8,7 +8,6 @@ import { checkCommitmentOf, scoreOf } from '../../lib/teacher.ts'
 import { messages } from '../log-messages.ts'
 import { withNext } from './await-step.ts'
 import { callAttempts } from './job-deps.ts'
-import { noteAsked } from './note-asked.ts'
 import type { Part } from './own.ts'
 
 // Kept for signing and posting the verdict, which counts more.
@@ -31,7 +30,7 @@ export async function scoreDelivery(
   { delivery, answer, output }: Delivered,
   leftMs: () => number,
 ): Promise<Hash32 | undefined> {
-  const { address, models, journal, random, log } = deps
+  const { address, models, budget, random, log } = deps
   const { jobId, fence, check, model_id, parameters } = claim
   const offered = models.get(model_id)
   if (check !== 'teacher/1' || output === undefined || !offered?.provider.weigh) return undefined
@@ -39,9 +38,9 @@ export async function scoreDelivery(
     const { asked: prompt, key } = await own.secrets(signal)
     // A tool call is sealed in another form than the model wrote it.
     if (isStructured(prompt)) return undefined
-    noteAsked(journal, { jobId, fence })
+    const mayCall = budget.begin({ jobId, fence })
     const told = await offered.provider.weigh({
-      ...{ model: offered.model, prompt, text: output, onUsage: own.onUsage, signal },
+      ...{ model: offered.model, prompt, text: output, onUsage: own.onUsage, mayCall, signal },
       leftMs: () => leftMs() - reserveMs,
     })
     const score = await scoreOf(told, answer, key)

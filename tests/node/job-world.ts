@@ -20,6 +20,7 @@ import { sessionTypedData } from '../../lib/session-grant.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import { signed, statementHash } from '../../lib/statements.ts'
 import type { Completion, InferenceProvider } from '../../node/inference/provider.ts'
+import { createBudget } from '../../node/jobs/budget.ts'
 import type { JobDeps } from '../../node/jobs/job-deps.ts'
 import { createOutputKeys } from '../../node/jobs/output-keys.ts'
 import { anAddress } from '../branded.ts'
@@ -163,6 +164,7 @@ export async function createJobWorld(
     blobs,
     chain,
     models: new Map([[modelId, { provider, model: 'test-model' }]]),
+    budget: createBudget(journal),
     journal,
     history,
     acks,

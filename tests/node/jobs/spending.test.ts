@@ -4,8 +4,9 @@ import { promptOfText } from '../../../lib/prompt.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import type { InferenceProvider } from '../../../node/inference/provider.ts'
 import { ProviderError } from '../../../node/inference/provider-call.ts'
-import { mostQuestions } from '../../../node/jobs/note-asked.ts'
+import { createBudget, mostRequests } from '../../../node/jobs/budget.ts'
 import { runJob } from '../../../node/jobs/run-job.ts'
+import { aJobId } from '../../branded.ts'
 import { jobId, modelId } from '../fakes.ts'
 import { createJobWorld, type JobWorld } from '../job-world.ts'
 
@@ -30,17 +31,40 @@ const abortsOf = (world: JobWorld) =>
   world.api.abortAssignment.mock.calls.map(([{ body }]) => body.reason)
 
 describe('a node', () => {
-  it('asks its provider only so often for one job, whatever fences come', async () => {
+  it('makes three requests for one job, then gives it back with its last cause before it claims it', async () => {
     const world = await createJobWorld('leader')
-    world.complete.mockRejectedValue(new SvcError('provider-refused', 'no', { hint: 'Ask less.' }))
-    for (let fence = 1; fence <= mostQuestions; fence++) await runUnder(world, fence)
-    expect(abortsOf(world)).toEqual(Array(mostQuestions).fill('provider-refused'))
+    const decrypt = vi.spyOn(world.coprocessor, 'decrypt')
+    world.complete.mockImplementation(async ({ mayCall }) => {
+      if (mayCall?.()) throw new SvcError('provider-unavailable', 'no', { hint: 'Wait.' })
+      throw new TypeError('asked without a request left')
+    })
+    for (let fence = 1; fence <= mostRequests; fence++) await runUnder(world, fence)
+    decrypt.mockClear()
+    world.api.claimAssignment.mockClear()
     await runUnder(world, 900)
-    expect(world.complete).toHaveBeenCalledTimes(mostQuestions)
+    expect(world.complete).toHaveBeenCalledTimes(3)
+    expect(decrypt).not.toHaveBeenCalled()
+    expect(world.api.claimAssignment).not.toHaveBeenCalled()
+    expect(abortsOf(world)).toEqual(Array(4).fill('provider-unavailable'))
+    // Another run of the daemon has the journal alone.
+    world.deps = { ...world.deps, budget: createBudget(world.journal) }
+    await runUnder(world, 901)
+    expect(world.complete).toHaveBeenCalledTimes(3)
     expect(abortsOf(world).at(-1)).toBe('node-failed')
-    expect(world.log.lines.at(-1)).toMatch(
-      /^ERROR Job .*asked 12 times for it.*If it stays, do not work for this ICL/,
-    )
+    expect(world.log.lines.join('\n')).toMatch(/ERROR Job .*asked 3 times for this job/)
+  })
+
+  it('counts the requests of one assignment, and those of a job that it forgot by its journal', async () => {
+    const world = await createJobWorld('leader')
+    const begun = world.deps.budget.begin({ jobId, fence: 1 })
+    expect([begun(), begun(), begun(), begun()]).toEqual([true, true, true, false])
+    expect(() => world.deps.budget.begin({ jobId, fence: 2 })).toThrow(/3 times/)
+    for (let other = 0; other < 1_000; other++) {
+      const id = aJobId(`0x${other.toString(16).padStart(64, '0')}`)
+      world.deps.budget.begin({ jobId: id, fence: 1 })()
+    }
+    const again = world.deps.budget.begin({ jobId, fence: 2 })
+    expect([again(), again(), again()]).toEqual([true, true, false])
   })
 
   it.each([
@@ -66,7 +90,7 @@ describe('a node', () => {
     const weigh = vi.fn<NonNullable<InferenceProvider['weigh']>>(async () => [])
     const provider = { ...world.deps.models.get(modelId)!.provider, weigh }
     world.deps = { ...world.deps, models: new Map([[modelId, { provider, model: 'm' }]]) }
-    for (let before = 1; before < mostQuestions; before++) {
+    for (let before = 1; before < mostRequests; before++) {
       world.journal.note({ step: 'asked', jobId, fence: 900 })
     }
     await run(world)
