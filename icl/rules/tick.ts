@@ -14,8 +14,8 @@
  * - A node is scored for an offer, a lease or a reveal that it let pass. It is not scored for waiting for a grant. The leader alone is
  *   scored for having no free slot or being away.
  *
- * Failure cases, with the end of the job: the deadline has passed (expired). A seat has used up its attempts, or as many
- * nodes as a quorum gave it back for a cause in the job itself and none committed (expired, attempts-exhausted). Two nodes
+ * Failure cases, with the end of the job: the deadline has passed (expired). A seat has used up its attempts, or three
+ * nodes named the same cause in the job itself and fewer committed (expired, attempts-exhausted). Two nodes
  * could not open the prompt, also after a commitment (the same end): the client may have left them out. There are
  * more empty seats than members of the list that may still come (expired, list-used-up, or disputed when the seats were
  * added to find an agreement). In all other cases an empty seat waits, and is tried again after refillMs.
@@ -173,33 +173,36 @@ const closedPrompt: ReadonlySet<Assignment['reason']> = new Set([
   'envelope-invalid',
 ])
 const mostShutOut = 2
+const mostAlike = 3
 
 /**
- * True when two nodes could not open the prompt before the quorum had committed, or as many nodes as a quorum gave the job back for a cause
- * in the job itself, and none committed: more nodes would fail, too.
+ * True when two nodes could not open the prompt before the quorum had committed, or three nodes, and more than have committed, named the
+ * same cause in the job itself: other nodes would pay their providers and fail, too.
  */
-function failsAnywhere({ assignments, firstCommitted, list }: Job): boolean {
+function failsAnywhere({ assignments, firstCommitted }: Job): boolean {
   const shutOut = assignments.flatMap(({ node, reason }) =>
     closedPrompt.has(reason) ? [node] : [],
   )
   // A quorum that has opened the prompt contradicts them.
   if (firstCommitted === undefined && new Set(shutOut).size >= mostShutOut) return true
-  if (assignments.some(({ commitment }) => commitment !== undefined)) return false
-  const nodes = assignments.flatMap(({ node, reason }) =>
-    reason !== undefined && causes[reason].sameAnywhere ? [node] : [],
-  )
-  return new Set(nodes).size >= list.terms.quorum
+  const committed = assignments.filter(({ commitment }) => commitment !== undefined).length
+  const named = assignments.filter(({ reason }) => reason && causes[reason].sameAnywhere)
+  return named.some(({ reason }) => {
+    const alike = named.filter((other) => other.reason === reason)
+    return new Set(alike.map(({ node }) => node)).size >= Math.max(mostAlike, committed + 1)
+  })
 }
 
-const returnDelayMs = 2_000
+/** A dropped connection passes in a second or two, a provider that restarts or is overloaded often in some ten seconds. */
+const returnPausesMs = [2_000, 15_000] as const
+
+/** When a node that gave its seat back may have one again. */
+const returnsAt = ({ endedAt = 0, returnAt = 0, attempt }: Assignment): number =>
+  Math.max(returnAt, endedAt + returnPausesMs[attempt === 1 ? 0 : 1])
 
 const returningMembers = (job: Job, members: readonly MemberState[], now: number): number[] =>
   returnable(job)
-    .filter(
-      ({ position, endedAt, returnAt = 0, attempt }) =>
-        members[position] === 'fit' &&
-        now >= Math.max(returnAt, (endedAt ?? now) + returnDelayMs * attempt),
-    )
+    .filter((last) => members[last.position] === 'fit' && now >= returnsAt(last))
     .map(({ position }) => position)
 
 /** Seats a member of the list. It gets its offer once the chain shows that it can read the prompt key. */

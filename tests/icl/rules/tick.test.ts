@@ -3,11 +3,13 @@ import { viewJob } from '../../../icl/operations/view-job.ts'
 import { defaultJobLimits, type Job } from '../../../icl/rules/job.ts'
 import { needsMembers } from '../../../icl/rules/tick.ts'
 import type { Address } from '../../../lib/codecs.ts'
+import type { AbortReason } from '../../../lib/schemas/jobs.ts'
 import { anAddress } from '../../branded.ts'
 import {
   abortBy,
   claimed,
   commitBy,
+  committed,
   decidedJob,
   fenceOf,
   nodeA,
@@ -72,11 +74,12 @@ describe('a new job', () => {
 })
 
 describe('a cause that lies in the job', () => {
-  const giveBack = (job: Job, node: typeof nodeA, reason: 'provider-refused' | 'node-failed') =>
+  const giveBack = (job: Job, node: typeof nodeA, reason: AbortReason) =>
     take(job, { type: 'abort', node, fence: fenceOf(job, node), reason }, 10)
   const others = [nodeD, nodeE]
+  const sixMore = [...'12345678'].map(nodeAddress)
 
-  it('named by a whole quorum ends the job: no more nodes are paid in vain', () => {
+  it('named by three nodes ends the job: no other node pays its provider for it', () => {
     const once = giveBack(sampleJob(), nodeA, 'provider-refused')
     const twice = giveBack(once, nodeB, 'provider-refused')
     for (const job of [once, twice]) expect(tick(job, others, 20).phase).toBe('open')
@@ -84,13 +87,33 @@ describe('a cause that lies in the job', () => {
     expect(tick(all, others, 20)).toMatchObject({ phase: 'expired', reason: 'attempts-exhausted' })
   })
 
-  it('ends nothing while another node could do it, and a cause of the node never does', () => {
+  it('ends the job when three of six name it, and no other cause', () => {
+    const six = sampleJob({ terms: { rule: 'majority', quorum: 6 } })
+    const twice = giveBack(giveBack(six, nodeA, 'provider-refused'), nodeB, 'provider-refused')
+    const [same, other] = (['provider-refused', 'provider-answer-empty'] as const).map((reason) =>
+      tick(giveBack(twice, nodeC, reason), sixMore, 20),
+    )
+    expect([same?.phase, other?.phase]).toEqual(['expired', 'open'])
+  })
+
+  it('ends the job when more nodes name it than have committed, and a cause of the node never does', () => {
     const claimedC = claimed(sampleJob(), nodeC, 5)
     const could = take(claimedC, commitBy(claimedC, nodeC, 'x'), 6)
     const twice = giveBack(giveBack(could, nodeA, 'provider-refused'), nodeB, 'provider-refused')
     expect(tick(twice, others, 20).phase).toBe('running')
     const thrice = giveBack(tick(twice, others, 20), nodeD, 'provider-refused')
-    expect(tick(thrice, [nodeAddress('f')], 30).phase).toBe('running')
+    expect(tick(thrice, [nodeAddress('f')], 30).phase).toBe('expired')
+    const six = sampleJob({ terms: { rule: 'majority', quorum: 6 } })
+    const answering = committed(
+      six,
+      [nodeD, nodeE, nodeAddress('f')].map((node) => [node, 'x']),
+      5,
+    )
+    const equal = [nodeA, nodeB, nodeC].reduce(
+      (job, node) => giveBack(job, node, 'provider-refused'),
+      answering,
+    )
+    expect(tick(equal, sixMore, 20).phase).toBe('running')
     const failed = giveBack(giveBack(sampleJob(), nodeA, 'node-failed'), nodeB, 'node-failed')
     expect(tick(failed, others, 20).phase).toBe('open')
   })
@@ -184,8 +207,8 @@ describe('empty seats', () => {
       take(claimed(job, nodeA, now), abortBy(job, nodeA, 'provider-unavailable'), now)
     const once = returned(sampleJob(), 20)
     const twice = returned(tick(once, [nodeA], 2_020), 3_000)
-    expect(tick(twice, [nodeA], 6_999).assignments).toHaveLength(4)
-    expect(newestOf(tick(twice, [nodeA], 7_000))).toMatchObject({ node: nodeA, attempt: 3 })
+    expect(tick(twice, [nodeA], 17_999).assignments).toHaveLength(4)
+    expect(newestOf(tick(twice, [nodeA], 18_000))).toMatchObject({ node: nodeA, attempt: 3 })
   })
 
   const limitedFor = (retryAfter: number) => {
