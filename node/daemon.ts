@@ -6,6 +6,7 @@ import { createCertificate } from './attestation/certificate.ts'
 import type { NodeChain } from './chain/chain.ts'
 import { drain } from './drain.ts'
 import type { Offer } from './inference/models.ts'
+import { createSpeeds } from './inference/speed.ts'
 import { createBudget } from './jobs/budget.ts'
 import type { JobDeps } from './jobs/job-deps.ts'
 import { nodeStopping } from './jobs/job-end.ts'
@@ -29,7 +30,7 @@ const finalHeartbeatMs = 5_000
 const tiersPatienceMs = 5_000
 
 /** All dependencies of the daemon, so that it runs whole on a virtual clock. */
-export type DaemonDeps = Omit<JobDeps, 'api' | 'chain' | 'outputKeys' | 'budget'> & {
+export type DaemonDeps = Omit<JobDeps, 'api' | 'chain' | 'outputKeys' | 'budget' | 'speeds'> & {
   /** The client of the ICL, whose requests bear a MAC by the session's request key. */
   readonly api: NodeApi
   readonly chain: NodeChain
@@ -195,8 +196,8 @@ async function poll(daemon: Daemon, outputKeys: OutputKeys, onBack: () => void):
     return claimed.promise
   }
   const take = createTaker({ ...deps, slots, spawn, mayWork }, stopping.signal)
-  const budget = createBudget(watched.journal)
-  const jobDeps = { ...deps, api: takingOffers(api, take), outputKeys, budget, ...watched }
+  const kept = { outputKeys, budget: createBudget(watched.journal), speeds: createSpeeds() }
+  const jobDeps = { ...deps, api: takingOffers(api, take), ...kept, ...watched }
   for (const entry of deps.journal.unfinished) {
     slots.start(entry.assignment, (onSlotFree) =>
       resumeJob(jobDeps, entry, jobs.signal, { onClaimed: () => {}, onSlotFree }),

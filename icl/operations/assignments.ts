@@ -1,8 +1,9 @@
-import type { Address, JobId } from '../../lib/codecs.ts'
+import type { Address } from '../../lib/codecs.ts'
 import { checkOf } from '../../lib/prompt-needs.ts'
 import type {
   AssignmentOffer,
   AssignmentState,
+  ClaimRequest,
   ClaimResult,
 } from '../../lib/schemas/assignments.ts'
 import { toSeconds } from '../../lib/time.ts'
@@ -97,9 +98,9 @@ function viewWork(job: Job, assignment: Assignment) {
 export async function claimAssignment(
   deps: Dependencies,
   node: Address,
-  { jobId, fence }: { readonly jobId: JobId; readonly fence: number },
+  { jobId, fence, ms_per_token: msPerToken }: ClaimRequest,
 ): Promise<ClaimResult> {
-  const job = await changeJob(deps, jobId, { type: 'claim', node, fence })
+  const job = await changeJob(deps, jobId, { type: 'claim', node, fence, msPerToken })
   const assignment = ownAssignment(job, node)
   return {
     ...viewWork(job, assignment),

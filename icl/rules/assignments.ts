@@ -14,6 +14,7 @@ import {
   type Transition,
   withAssignment,
 } from './job.ts'
+import { leaseEnd } from './lease.ts'
 import { awaitsGrant } from './seats.ts'
 import { settle } from './settle.ts'
 
@@ -66,12 +67,22 @@ function missAccess(job: Job, assignment: Assignment, now: number): Change {
 }
 
 /** Gives the node a lease until the claim deadline. Claiming again changes nothing. */
-export function claim(job: Job, assignment: Assignment, { now, limits }: Moment): Transition {
+export function claim(
+  job: Job,
+  assignment: Assignment,
+  msPerToken: number | undefined,
+  moment: Moment,
+): Transition {
   const { status, fence } = assignment
   if (status === 'claimed' || status === 'committed') return changeTo(job)
   if (status !== 'offered') return refuse('not-claimed', `The assignment is ${status}`)
-  const deadline = Math.min(now + limits.leaseMs, job.deadline)
-  const claimed = withAssignment(job, fence, { status: 'claimed', deadline })
+  const { now } = moment
+  const lease = { claimedAt: now, deadline: leaseEnd(job, msPerToken, moment) }
+  const claimed = withAssignment(job, fence, {
+    status: 'claimed',
+    ...lease,
+    ...(msPerToken !== undefined && { msPerToken }),
+  })
   const phase = job.phase === 'open' ? 'running' : job.phase
   return changeTo(recorded({ ...claimed, phase }, now, 'claimed', { assignment }))
 }

@@ -13,8 +13,9 @@ type Seat = { readonly node: Address; readonly fence: number }
  * What a node says about its own assignment. The commitments of `reveal` and `open-check` are computed from what the node reveals.
  */
 export type NodeCommand = Seat &
+  /** `msPerToken`: the speed of the node for the job's model, if it has measured it. */
   (
-    | { readonly type: 'claim' }
+    | { readonly type: 'claim'; readonly msPerToken?: number | undefined }
     | { readonly type: 'commit'; readonly commitment: Hash32 }
     | { readonly type: 'reveal'; readonly answer: PostedAnswer; readonly commitment: Hash32 }
     | { readonly type: 'deliver'; readonly delivery: PostedDelivery }

@@ -40,6 +40,9 @@ export type Assignment = {
   readonly reason?: AssignmentReason | undefined
   /** When a node that gave its seat back can have one again, by its own word. */
   readonly returnAt?: number | undefined
+  readonly claimedAt?: number
+  /** The speed of its node for the job's model, in milliseconds per output token, by the node's word. */
+  readonly msPerToken?: number | undefined
   readonly commitment?: Hash32
   readonly committedAt?: number
   readonly answer?: PostedAnswer
@@ -183,7 +186,9 @@ export type JobLimits = Readonly<typeof defaultJobLimits>
 
 export const defaultJobLimits = {
   offerMs: 20_000,
+  /** The shortest lease, unless the job's deadline is near. */
   leaseMs: 120_000,
+  longestLeaseMs: 420_000,
   revealMs: 30_000,
   deliverMs: 45_000,
   checkMs: 45_000,

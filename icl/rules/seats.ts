@@ -96,9 +96,14 @@ const awayMs = 120_000
  * True when there are more empty seats than members of the list that may still come. These are the members that never had a seat, and those
  * that may return and are present or only briefly away. One that has withdrawn the model for the rest of the job does not come. A seat whose
  * own node may still reveal does not count as empty. For seats that were added to find an agreement, the job does not wait for an absent
- * member that never had a seat.
+ * member that never had a seat. When it `isLate`, no member comes.
  */
-export function isUsedUp(job: Job, members: readonly MemberState[], now: number): boolean {
+export function isUsedUp(
+  job: Job,
+  members: readonly MemberState[],
+  now: number,
+  isLate: boolean,
+): boolean {
   const isThere = (position: number) => members[position] === 'fit' || members[position] === 'busy'
   const isRecent = ({ endedAt = now, returnAt = 0 }: Assignment) =>
     now < Math.max(endedAt, returnAt, job.excusedUntil ?? 0) + awayMs
@@ -111,5 +116,5 @@ export function isUsedUp(job: Job, members: readonly MemberState[], now: number)
     const last = assignmentAt(job, seat)
     return !(last && mayStillReveal(job, last) && isRecent(last))
   })
-  return lost.length > first.length + again.length
+  return lost.length > (isLate ? 0 : first.length + again.length)
 }

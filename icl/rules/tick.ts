@@ -16,7 +16,8 @@
  *
  * Failure cases, with the end of the job: the deadline has passed (expired). A seat has used up its attempts, or three
  * nodes named the same cause in the job itself and fewer committed (expired, attempts-exhausted). Two nodes
- * could not open the prompt, also after a commitment (the same end): the client may have left them out. There are
+ * could not open the prompt, also after a commitment (the same end): the client may have left them out. A seat is empty,
+ * and another answer would come too late (expired, deadline-passed). There are
  * more empty seats than members of the list that may still come (expired, list-used-up, or disputed when the seats were
  * added to find an agreement). In all other cases an empty seat waits, and is tried again after refillMs.
  */
@@ -40,6 +41,7 @@ import {
   recorded,
   withAssignment,
 } from './job.ts'
+import { isTooLate } from './lease.ts'
 import {
   attemptsAt,
   awaitsGrant,
@@ -66,7 +68,7 @@ export function tick(
   }
   const lapsed = afterwards(lapse(job, now), (next) => lapseTurn(next, moment))
   if (!members || isSettled(lapsed.job.phase)) return lapsed
-  const vacant = afterwards(lapsed, (next) => vacateFullNodes(next, members, now))
+  const vacant = afterwards(lapsed, (next) => vacateFullNodes(next, members, moment))
   return afterwards(vacant, (next) => fillSeats(next, members, moment))
 }
 
@@ -85,9 +87,10 @@ const waitsForSlot = ({ status }: Assignment): boolean => status === 'awaiting-g
 const lookForSlotMs = 5_000
 
 /** Takes assignments from nodes that stay full, as far as other members are free to take them. */
-function vacateFullNodes(job: Job, members: readonly MemberState[], now: number): Change {
+function vacateFullNodes(job: Job, members: readonly MemberState[], moment: Moment): Change {
+  const { now } = moment
   const others = unseated(job).filter((position) => members[position] === 'fit').length
-  let left = others - emptySeats(job).length
+  let left = isTooLate(job, moment) ? 0 : others - emptySeats(job).length
   return overdueAssignments(job, now)
     .filter(waitsForSlot)
     .reduce(
@@ -126,11 +129,14 @@ function fillSeats(job: Job, members: readonly MemberState[], moment: Moment): C
   if (isExhausted || failsAnywhere(job)) {
     return settle(job, 'expired', 'attempts-exhausted', now)
   }
-  if (isUsedUp(job, members, now)) {
+  const isLate = isTooLate(job, moment)
+  if (isUsedUp(job, members, now, isLate)) {
     return seats.every((seat) => seat >= job.list.terms.quorum)
       ? settle(job, 'disputed', 'quorum-disagreed', now)
-      : settle(job, 'expired', 'list-used-up', now)
+      : settle(job, 'expired', isLate ? (job.reason ?? 'deadline-passed') : 'list-used-up', now)
   }
+  // Only a node that may still reveal can take its own seat.
+  if (isLate) return changeTo(afterFilling(job, moment))
   const free = unseated(job).filter((position) => members[position] === 'fit')
   const returning = returningMembers(job, members, now)
   const filled = seats.reduce((change, seat) => {

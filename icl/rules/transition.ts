@@ -148,7 +148,7 @@ function applyNodeCommand(job: Job, command: NodeCommand, moment: Moment): Trans
     return refuse('statement-mismatch', 'Another node has signed with this session key')
   switch (command.type) {
     case 'claim':
-      return claim(job, assignment, moment)
+      return claim(job, assignment, command.msPerToken, moment)
     case 'commit':
       return commit(job, assignment, command.commitment, moment)
     case 'reveal':

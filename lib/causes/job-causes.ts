@@ -35,7 +35,7 @@ export const jobCauses = {
     "run the job again with another prompt key, which makes another list. The causes of the job's seats say why nodes failed",
   ),
   'deadline-passed': nobody(
-    'the job was not done before its deadline',
+    'the job could not be done before its deadline',
     'run it again. If it happens often, the nodes are overloaded',
   ),
   'quorum-disagreed': client(

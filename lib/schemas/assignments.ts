@@ -31,6 +31,9 @@ const ServerTime = UnixSeconds.describe(
   "The ICL's clock, so that a node whose own is wrong knows how long it has",
 )
 
+/** The slowest speed that a claim names, in milliseconds per output token. */
+export const mostMsPerToken = 10_000
+
 /** What a node learns of its work before and with its claim. */
 const work = {
   jobId: JobId,
@@ -57,8 +60,18 @@ export const AssignmentOffer = named('AssignmentOffer', {
 })
 export type AssignmentOffer = z.output<typeof AssignmentOffer>
 
-/** Names one of the node's assignments. */
-export const ClaimRequest = named('ClaimRequest', { jobId: JobId, fence: Fence })
+/** Names one of the node's assignments, and how fast the node is, which makes the lease. */
+export const ClaimRequest = named('ClaimRequest', {
+  jobId: JobId,
+  fence: Fence,
+  ms_per_token: z
+    .int()
+    .min(1)
+    .max(mostMsPerToken)
+    .optional()
+    .describe("Milliseconds per output token of the job's model, once the node has measured them"),
+})
+export type ClaimRequest = z.output<typeof ClaimRequest>
 
 /** Everything a node needs to run a claimed assignment (spec 2.3). */
 export const ClaimResult = named('ClaimResult', {

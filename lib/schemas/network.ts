@@ -67,6 +67,7 @@ export const Network = named('Network', {
     prompt_bytes: Count,
     wait_seconds: StepSeconds,
     offer_seconds: StepSeconds,
+    /** The shortest lease. Long answers and slow nodes have longer ones. */
     lease_seconds: StepSeconds,
     reveal_seconds: StepSeconds,
     job_seconds: StepSeconds,

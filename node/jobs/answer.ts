@@ -154,7 +154,7 @@ const promptUnavailable = (error: unknown): SvcError =>
   )
 
 async function runInference(
-  { models, budget, clock, log }: JobDeps,
+  { models, budget, speeds, clock, log }: JobDeps,
   { jobId, fence, model_id, parameters }: ClaimResult,
   prompt: PromptDocument,
   signal: AbortSignal,
@@ -185,9 +185,13 @@ async function runInference(
   })
   const completed = await asked.catch((error: unknown) => {
     budget.failed(jobId, error)
+    if (isTooSlow(error)) {
+      speeds.tooSlow(model_id, parameters.max_output_tokens, elapsedSince(clock, startedAt))
+    }
     throw error
   })
   const elapsedMs = elapsedSince(clock, startedAt)
+  speeds.answered(model_id, completed.usage?.output_tokens ?? 0, elapsedMs)
   const took = `${(elapsedMs / 1000).toFixed(1)} s`
   log.step(`Job ${jobId}: Inference complete in ${took}`)
   // Failed tries have their own warnings.
@@ -199,6 +203,9 @@ async function runInference(
   log.debug(`Job ${jobId}: output: ${completed.text}`)
   return completed
 }
+
+const isTooSlow = (error: unknown): boolean =>
+  error instanceof SvcError && ['provider-silent', 'deadline-too-close'].includes(error.code)
 
 /** Refuses a prompt larger than the operator offers, whatever the ICL says: the sizes decide what an inference costs. */
 function checkSizes(

@@ -16,7 +16,7 @@ import { leaseOf, longestAwayMs } from './lease.ts'
 /** Claims an assignment, answers it, commits, frees the slot and takes the later steps. */
 export async function workOn(
   deps: JobDeps,
-  assignment: Pick<AssignmentOffer, 'jobId' | 'fence'>,
+  assignment: Pick<AssignmentOffer, 'jobId' | 'fence' | 'model_id'>,
   signal: AbortSignal,
   steps: JobSteps & { readonly onUsage: (usage: Usage) => void },
 ): Promise<Ending> {
@@ -46,15 +46,16 @@ export async function workOn(
 const claimAgainMs = 2_000
 
 async function claimJob(
-  { api, clock, log }: JobDeps,
-  { jobId, fence }: Pick<AssignmentOffer, 'jobId' | 'fence'>,
+  { api, speeds, clock, log }: JobDeps,
+  { jobId, fence, model_id }: Pick<AssignmentOffer, 'jobId' | 'fence' | 'model_id'>,
   signal: AbortSignal,
 ): Promise<ClaimResult> {
   const beganAt = clock.monotonic()
+  const speed = speeds.of(model_id)
   for (;;) {
     try {
       return await api.claimAssignment(
-        { body: { jobId, fence } },
+        { body: { jobId, fence, ...(speed !== undefined && { ms_per_token: speed }) } },
         { signal, attempts: 3, timeoutMs: 5_000 },
       )
     } catch (error) {

@@ -9,6 +9,7 @@ import type { SigningKey } from '../../lib/session-key.ts'
 import type { NodeChain } from '../chain/chain.ts'
 import type { IclKeys } from '../icl-keys.ts'
 import type { OfferedModels } from '../inference/models.ts'
+import type { Speeds } from '../inference/speed.ts'
 import type { Acks } from '../journal/acks.ts'
 import type { History } from '../journal/history.ts'
 import type { Journal } from '../journal/journal.ts'
@@ -41,6 +42,7 @@ export type JobDeps = {
   >
   readonly models: OfferedModels
   readonly budget: Budget
+  readonly speeds: Speeds
   readonly journal: Journal
   readonly history: History
   readonly acks: Acks

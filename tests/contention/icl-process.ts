@@ -18,7 +18,7 @@ const deps = {
   ...given,
   chain,
   pool: createPool({ store: given.store, chain, clock: given.clock }),
-  limits: { ...given.limits, offerMs: 2_500, leaseMs: 2_500, refillMs: 200 },
+  limits: { ...given.limits, offerMs: 2_500, leaseMs: 2_500, longestLeaseMs: 2_500, refillMs: 200 },
 }
 const server = listen(createApp(deps), { hostname: '127.0.0.1', port: 0 })
 const stop = new AbortController()

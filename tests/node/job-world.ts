@@ -20,6 +20,7 @@ import { sessionTypedData } from '../../lib/session-grant.ts'
 import { signingKeyFromSeed } from '../../lib/session-key.ts'
 import { signed, statementHash } from '../../lib/statements.ts'
 import type { Completion, InferenceProvider } from '../../node/inference/provider.ts'
+import { createSpeeds } from '../../node/inference/speed.ts'
 import { createBudget } from '../../node/jobs/budget.ts'
 import type { JobDeps } from '../../node/jobs/job-deps.ts'
 import { createOutputKeys } from '../../node/jobs/output-keys.ts'
@@ -165,6 +166,7 @@ export async function createJobWorld(
     chain,
     models: new Map([[modelId, { provider, model: 'test-model' }]]),
     budget: createBudget(journal),
+    speeds: createSpeeds(),
     journal,
     history,
     acks,

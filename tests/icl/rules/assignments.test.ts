@@ -35,7 +35,7 @@ describe('an assignment', () => {
     let job = quietly(sampleJob(), { type: 'see-access', node: nodeB, fence: 2 }, 10)
     expect(assignmentOf(job, nodeB)).toMatchObject({ status: 'offered', deadline: 20_010 })
     expect(job.phase).toBe('open')
-    job = quietly(job, { type: 'claim', node: nodeB, fence: 2 }, 20)
+    job = quietly(job, { type: 'claim', node: nodeB, fence: 2, msPerToken: 1 }, 20)
     expect(assignmentOf(job, nodeB)).toMatchObject({ status: 'claimed', deadline: 120_020 })
     expect(job.phase).toBe('running')
     const commitment = commitmentTo(nodeB, 2, 'x')
@@ -43,18 +43,18 @@ describe('an assignment', () => {
     const assignment = assignmentOf(job, nodeB)
     expect(assignment).toMatchObject({ status: 'committed', commitment })
     expect(assignment?.deadline).toBeUndefined()
-    expect(take(job, { type: 'claim', node: nodeB, fence: 2 }, 40)).toBe(job)
+    expect(take(job, { type: 'claim', node: nodeB, fence: 2, msPerToken: 1 }, 40)).toBe(job)
     for (const type of everyFinding) {
       expect(take(job, { type, node: nodeB, fence: 2 }, 40)).toBe(job)
     }
   })
 
   it('that is claimed again has the lease that it had', () => {
-    const claim = { type: 'claim', node: nodeB, fence: 2 } as const
+    const claim = { type: 'claim', node: nodeB, fence: 2, msPerToken: 1 } as const
     const offered = quietly(sampleJob(), { type: 'see-access', node: nodeB, fence: 2 }, 10)
     const leased = quietly(offered, claim, 20)
     expect(assignmentOf(leased, nodeB)).toMatchObject({ status: 'claimed', deadline: 120_020 })
-    expect(take(leased, claim, 30)).toBe(leased)
+    expect(take(leased, { ...claim, msPerToken: 900 }, 30)).toBe(leased)
     const commitment = commitmentTo(nodeB, 2, 'x')
     const committed = quietly(leased, { type: 'commit', node: nodeB, fence: 2, commitment }, 30)
     expect(take(committed, claim, 40)).toBe(committed)

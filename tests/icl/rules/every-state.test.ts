@@ -32,6 +32,7 @@ const [inTime, late, deadline] = [0, 5_000, 10_000] as const
 const limits: JobLimits = {
   offerMs: 100,
   leaseMs: 100,
+  longestLeaseMs: 100,
   revealMs: 100,
   deliverMs: 100,
   checkMs: 100,

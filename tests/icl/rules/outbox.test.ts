@@ -136,10 +136,10 @@ describe('a job is looked at again', () => {
     const fence = fenceOf(job, nodeA)
     const offered = take(job, { type: 'see-access', node: nodeA, fence }, 10)
     expect(offered.tickAt).toBe(10 + defaultJobLimits.offerMs)
-    const leased = take(offered, { type: 'claim', node: nodeA, fence }, 20)
-    expect(leased.tickAt).toBe(20 + defaultJobLimits.leaseMs)
-    const late = take(offered, { type: 'claim', node: nodeA, fence }, 599_000)
-    expect(late.tickAt).toBe(600_000)
+    const claim = { type: 'claim', node: nodeA, fence, msPerToken: 1 } as const
+    expect(take(offered, claim, 20).tickAt).toBe(20 + defaultJobLimits.leaseMs)
+    const waiting = take(sampleJob(), { type: 'find-busy', node: nodeA, fence }, 599_000)
+    expect(waiting.tickAt).toBe(600_000)
   })
 
   it('at once when a seat falls empty, a second later when nobody could take it, never once it has settled', () => {

@@ -278,7 +278,7 @@ describe('empty seats', () => {
     expect(ended).toMatchObject({ phase: 'expired', reason: 'list-used-up', settledAt: 20 })
     // One that never had a seat may still come, whatever keeps it away.
     const four = abort(sampleJob({ members: [nodeA, nodeB, nodeC, nodeD] }), nodeA, 10)
-    expect(tick(four, [], 500_000)).toMatchObject({ phase: 'open', reason: 'not-enough-nodes' })
+    expect(tick(four, [], 400_000)).toMatchObject({ phase: 'open', reason: 'not-enough-nodes' })
     expect(tick(abort(four, nodeB, 30), [nodeD], 40).reason).toBe('list-used-up')
   })
 
