@@ -30,6 +30,7 @@ import type { Effect, PendingEffect } from '../rules/effects.ts'
 import { assignmentOf, isSettled, type Job, type MemberState } from '../rules/job.ts'
 import { scoreNode } from './score-node.ts'
 import { slashNode } from './slash-node.ts'
+import type { SlotTurns } from './slot-turns.ts'
 
 /** How long a try that has ended waits for others, in milliseconds. */
 export const togetherMs = 50
@@ -41,6 +42,7 @@ export type Delivering = {
   /** Aborts when another replica leads. */
   readonly term: AbortSignal
   readonly offers: KeyedMutex
+  readonly turns: SlotTurns
   /** Takes the numbers of finished effects, to record them with the result of their job. Returns false when no result waits. */
   readonly noteLater: (id: JobId, effectIds: readonly number[]) => boolean
   /** Called with the numbers of effects whose tries are recorded: they may be tried again although others of the job still run. */
@@ -150,14 +152,14 @@ async function note(
   deps: Dependencies,
   job: Job,
   outcomes: readonly Outcome[],
-  { term, offers, noteLater }: Delivering,
+  { term, offers, turns, noteLater }: Delivering,
 ): Promise<void> {
   const isDone = outcomes.every((one) => 'news' in one && one.news === done && !one.finding)
   const effectIds = outcomes.map(({ effectId }) => effectId)
   if (isDone && !term.aborted && noteLater(job.id, effectIds)) return
   const nodes = outcomes.flatMap((one) => ('offer' in one ? [one.offer.node] : [])).toSorted()
   await inQueues(offers, nodes, async () => {
-    const news = await Promise.all(outcomes.map((one) => newsOf(deps, job, one)))
+    const news = await Promise.all(outcomes.map((one) => newsOf(deps, job, one, turns)))
     // Asked last, because the counts hold only while no other offers are made.
     await changeJob(deps, job.id, async () =>
       term.aborted ? undefined : { type: 'effects-seen', news: news.flat() },
@@ -172,7 +174,12 @@ const inQueues = <T>(
   work: () => Promise<T>,
 ): Promise<T> => (first === undefined ? work() : queues(first, () => inQueues(queues, rest, work)))
 
-async function newsOf(deps: Dependencies, job: Job, outcome: Outcome): Promise<NewsOfEffects> {
+async function newsOf(
+  deps: Dependencies,
+  job: Job,
+  outcome: Outcome,
+  turns: SlotTurns,
+): Promise<NewsOfEffects> {
   const { effectId } = outcome
   if ('news' in outcome) {
     const { news, finding } = outcome
@@ -180,7 +187,8 @@ async function newsOf(deps: Dependencies, job: Job, outcome: Outcome): Promise<N
   }
   const { node, fence } = outcome.offer
   try {
-    const fitness = await checkFitness(deps, node, demandOf(job))
+    const fitness = turns.yields(job, node) ? 'busy' : await checkFitness(deps, node, demandOf(job))
+    if (fitness === 'busy') turns.foundBusy(job, node)
     const tried: Tried = fitness === 'busy' ? { done: false, retryMs: busyRetryMs } : { done: true }
     return [
       { type: findingOf(fitness), node, fence },

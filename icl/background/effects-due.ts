@@ -37,6 +37,7 @@ import { isDue } from '../rules/outbox.ts'
 import { createCommits } from './commits-due.ts'
 import { deliverEffects } from './deliver-effects.ts'
 import type { Leadership } from './leadership.ts'
+import { createSlotTurns } from './slot-turns.ts'
 import { createNotices } from './webhooks-due.ts'
 
 const batchSize = 64
@@ -159,6 +160,7 @@ export function createEffects(deps: Dependencies, leadership: Leadership) {
   const commits = createCommits(deps)
   const notices = createNotices(deps)
   const offers = createKeyedMutex()
+  const turns = createSlotTurns(deps.clock, deps.limits.slotWaitMs)
   const underWay = new Set<string>()
   const waiting = createWaiting(deps, commits, () => maxUnderWay - chainWork.size)
   let lastTerm: AbortSignal | undefined
@@ -206,7 +208,10 @@ export function createEffects(deps: Dependencies, leadership: Leadership) {
     return pieces.start(nameOf(id, ...effectIds), async () => {
       for (const effectId of effectIds) underWay.add(nameOf(id, effectId))
       try {
-        await deliverEffects(deps, id, effectIds, { term, offers, noteLater, onNoted: letGo })
+        await deliverEffects(deps, id, effectIds, {
+          ...{ term, offers, turns, noteLater },
+          onNoted: letGo,
+        })
       } finally {
         letGo(effectIds)
       }

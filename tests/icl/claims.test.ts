@@ -44,13 +44,14 @@ describe('a held poll', () => {
       const [{ deadline, ...offer } = { deadline: 0 }] = (await own.clock.until(poll)).assignments
       expect((await ownAssignment(nodes[index]!, jobId)).status).toBe('offered')
       const { fence } = await ownAssignment(nodes[index]!, jobId)
-      const claimed = await nodes[index]!.api.claimAssignment({ body: { jobId, fence } })
+      const body = { jobId, fence, ms_per_token: 125 }
+      const claimed = await nodes[index]!.api.claimAssignment({ body })
       const { kpHighHandle, kpLowHandle, block_number, claimDeadline, server_time, ...same } =
         claimed
       expect(offer).toEqual(same)
       expect(kpHighHandle).not.toBe(0n)
       expect(kpLowHandle).not.toBe(0n)
-      expect(claimDeadline - server_time).toBe(120)
+      expect(claimDeadline - server_time).toBe(316)
       expect(deadline).toBeLessThan(claimDeadline)
       await commitTo(nodes[index]!, claimed, 'yes')
     }

@@ -32,12 +32,13 @@ export async function offersOf(node: TestNode) {
   return answer.assignments
 }
 
-/** Claims the first offer of a node, or its offer in a job. */
+/** Claims the first offer of a node, or its offer in a job, for the shortest lease. */
 export async function claim(node: TestNode, jobId?: JobId) {
   const offers = await offersOf(node)
   const offer = offers.find((each) => jobId === undefined || each.jobId === jobId)
   if (!offer) throw new Error(`${node.name} is offered nothing`)
-  return node.api.claimAssignment({ body: { jobId: offer.jobId, fence: offer.fence } })
+  const { fence } = offer
+  return node.api.claimAssignment({ body: { jobId: offer.jobId, fence, ms_per_token: 1 } })
 }
 
 /** The answer of a node to the work that it claimed, signed; it names no commitments that there are unless they are given. */

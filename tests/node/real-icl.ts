@@ -122,6 +122,8 @@ export async function startRealIcl({
           const at = Math.floor(clock.now() / 1000)
           const listed = await listKey(api, {
             ...{ origin: url, modelId },
+            // Waits for its turn.
+            calls: {},
             storeKey: async (terms) => ({
               ...{ highHandle: high, lowHandle: low },
               blockNumber: chain.storeKey(high, low, client.address, terms, at),

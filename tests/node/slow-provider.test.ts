@@ -17,7 +17,7 @@ beforeEach(async () => {
   requests = new Map()
   for (const name of ['a', 'b', 'c']) {
     const prepared = await prepareDaemon(icl, name)
-    const complete = async (asked: Completion) => await answer(`${name}`, asked)
+    const complete = async (asked: Completion) => await answer(name, asked)
     const models = new Map([[modelId, { provider: { complete }, model: 'test' }]])
     const deps = { ...prepared.deps, models, offer: { now: models, onChange: () => {} } }
     const expiresAt = await icl.clock.until(prepared.attestOnce())
@@ -41,12 +41,16 @@ async function answer(node: string, { prompt, mayCall, signal }: Completion) {
   return { text: 'Four.', ended: 'stop', usage: { input_tokens: 9, output_tokens: 1_000 } } as const
 }
 
+type Asked = Awaited<ReturnType<RealIcl['ask']>>
+
+const statusOf = async ({ view }: Asked) => (await icl.clock.until(view())).status
+
 /** Asks a prompt, and returns the status in which its job settles, and the milliseconds until then. */
 async function answered(prompt: string) {
   const startedAt = icl.clock.monotonic()
   const asked = await icl.ask(prompt)
   for (;;) {
-    const { status } = await icl.clock.until(asked.view())
+    const status = await statusOf(asked)
     const ms = elapsedSince(icl.clock, startedAt)
     if (status !== 'open' && status !== 'running') return { status, ms }
     await icl.clock.advance(250)
@@ -58,4 +62,17 @@ it('an answer that takes 150 s is accepted, before and after its nodes have meas
     expect((await answered(prompt)).status).toBe('accepted')
   }
   expect([...requests.values()]).toEqual(Array(6).fill(1))
+})
+
+it('a good job beside six whose provider fails waits at most twice as long as alone, and none makes over 9 requests', async () => {
+  const alone = await answered('5 alone')
+  const failing: Asked[] = []
+  for (let job = 0; job < 6; job++) failing.push(await icl.ask(`1 fail ${job}`))
+  const beside = await answered('5 beside')
+  expect([alone.status, beside.status]).toEqual(['accepted', 'accepted'])
+  expect(beside.ms).toBeLessThanOrEqual(2 * alone.ms)
+  await icl.clock.advance(60_000)
+  for (const job of failing) expect(await statusOf(job)).toBe('expired')
+  const counts = [...requests].flatMap(([asked, count]) => (asked.includes('fail') ? [count] : []))
+  expect([counts.length, Math.max(...counts)]).toEqual([18, 3])
 })
