@@ -5,10 +5,8 @@ import { anthropicPrompt } from './anthropic-prompt.ts'
 import type { InferenceProvider } from './provider.ts'
 import { callProvider, type ProviderOptions, type Reached } from './provider-call.ts'
 import { notOfProtocol } from './provider-fetch.ts'
-import { failuresOf, keyHeader, sdkOptions } from './sdk.ts'
+import { keyHeader, sdkOptions } from './sdk.ts'
 import { completedBy, refusedAnswer } from './sealed-text.ts'
-
-const failureOf = failuresOf(Anthropic.APIError)
 
 // Only the fields in use. Other kinds of blocks have no text.
 const Answer = z.object({
@@ -43,7 +41,7 @@ export function createAnthropic(options: ProviderOptions): InferenceProvider {
   const client = anthropicClient(options)
   return {
     complete: ({ model, prompt, maxOutputTokens, onUsage, ...limits }) =>
-      callProvider(options, { model, ...limits }, failureOf, async (ended) => {
+      callProvider(options, { model, ...limits }, async (ended) => {
         const request = { model, max_tokens: maxOutputTokens, ...anthropicPrompt(prompt) }
         const answer = await client.messages.create(request, { signal: ended })
         const parsed = Answer.safeParse(answer)

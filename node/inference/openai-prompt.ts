@@ -1,5 +1,6 @@
-import OpenAI from 'openai'
+import type OpenAI from 'openai'
 import type { PromptDocument, PromptMessage } from '../../lib/schemas/prompt.ts'
+import { failureIn, ProviderReport } from './provider-report.ts'
 
 type Request = OpenAI.Chat.ChatCompletionCreateParamsNonStreaming
 
@@ -58,8 +59,10 @@ export function refusedIn<Name extends string>(
   names: readonly Name[],
   given: Readonly<Partial<Record<Name, unknown>>>,
 ): Name | undefined {
-  if (!(error instanceof OpenAI.APIError) || ![400, 422].includes(error.status)) return undefined
-  const { param, message } = error
-  const isNamed = (name: string) => new RegExp(`\\b${name}\\b`).test(param || message)
+  const report = failureIn(error)
+  if (!(report instanceof ProviderReport) || ![400, 422].includes(report.status)) return undefined
+  if (report.code !== 'provider-refused') return undefined
+  const { param, words } = report
+  const isNamed = (name: string) => new RegExp(`\\b${name}\\b`).test(param ?? words)
   return names.find((name) => given[name] !== undefined && isNamed(name))
 }

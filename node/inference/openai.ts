@@ -8,10 +8,9 @@ import type { Completed, Completion, GivenText, InferenceProvider, Usage } from 
 import { callProvider, type ProviderOptions, type Reached } from './provider-call.ts'
 import { ProviderFault } from './provider-fault.ts'
 import { notOfProtocol } from './provider-fetch.ts'
-import { failuresOf, keyHeader, sdkOptions } from './sdk.ts'
+import { throwReported } from './provider-report.ts'
+import { keyHeader, sdkOptions } from './sdk.ts'
 import { completedBy, refusedAnswer } from './sealed-text.ts'
-
-const failureOf = failuresOf(OpenAI.APIError)
 
 const Call = z.object({ function: z.object({ name: z.string(), arguments: z.string() }) })
 
@@ -28,12 +27,15 @@ const Answer = Counted.extend({
   choices: z
     .array(
       z.object({
-        message: z.object({
-          content: z.string().nullish(),
-          refusal: z.string().nullish().catch(undefined),
-          tool_calls: z.array(Call).nullish(),
-        }),
+        message: z
+          .object({
+            content: z.string().nullish(),
+            refusal: z.string().nullish().catch(undefined),
+            tool_calls: z.array(Call).nullish(),
+          })
+          .nullish(),
         finish_reason: z.string().nullish(),
+        error: z.unknown().optional(),
       }),
     )
     .min(1),
@@ -103,18 +105,20 @@ export function createOpenAi(options: ProviderOptions): InferenceProvider {
     if (!parsed.success) throw notOfProtocol(answer)
     const usage = tellUsage(parsed.data, completion)
     const [choice] = parsed.data.choices
-    if (choice?.message.refusal || choice?.finish_reason === 'content_filter') throw refusedAnswer()
+    throwReported(choice)
+    if (choice?.message?.refusal || choice?.finish_reason === 'content_filter')
+      throw refusedAnswer()
     if (brokenOff.includes(choice?.finish_reason ?? '')) throw brokeOff()
     const said = {
-      content: choice?.message.content ?? '',
-      toolCalls: (choice?.message.tool_calls ?? []).map((call) => call.function),
+      content: choice?.message?.content ?? '',
+      toolCalls: (choice?.message?.tool_calls ?? []).map((call) => call.function),
       isCut: cutReasons.includes(choice?.finish_reason ?? ''),
     }
     return completedBy(completion.prompt, said, usage)
   }
 
   const weigh = async (api: TeacherApi, { model, prompt, text, ...limits }: GivenText) =>
-    await callProvider(options, { model, ...limits }, failureOf, async (signal) => {
+    await callProvider(options, { model, ...limits }, async (signal) => {
       const { messages } = openAiPrompt(prompt)
       const body = {
         ...{ model, messages: [...messages, { role: 'assistant', content: text }] },
@@ -131,7 +135,7 @@ export function createOpenAi(options: ProviderOptions): InferenceProvider {
   return {
     ...(options.teacher && { weigh: weigh.bind(undefined, options.teacher) }),
     complete: (completion) =>
-      callProvider(options, completion, failureOf, (signal) =>
+      callProvider(options, completion, (signal) =>
         ask(
           completion,
           { temperature: 0, ...(completion.prompt.seed === undefined && { seed: 0 }) },

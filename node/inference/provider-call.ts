@@ -1,12 +1,15 @@
 import { remedyFor } from '../../lib/causes.ts'
 import { type Clock, elapsedSince } from '../../lib/clock.ts'
 import { withDeadline } from '../../lib/deadline.ts'
+import { errorMessage } from '../../lib/error-message.ts'
 import type { Fetch } from '../../lib/outgoing.ts'
 import type { TeacherApi } from '../../lib/providers.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { Log } from '../log.ts'
+import { askedWaitMsOf } from './asked-wait.ts'
 import type { Completion } from './provider.ts'
-import { faultIn, ProviderFault } from './provider-fault.ts'
+import { networkCodeIn, type ProviderCode, ProviderFault } from './provider-fault.ts'
+import { failureIn } from './provider-report.ts'
 
 /** How to reach a provider. Times are milliseconds. */
 export type ProviderOptions = {
@@ -47,18 +50,17 @@ export class ProviderError extends SvcError {
   }
 }
 
-/** The content of an SDK's error, independent of the SDK. */
-export type ProviderFailure = {
-  readonly status?: number | undefined
-  /** What is wrong with the answer itself. If set, no other field counts. */
-  readonly fault?: ProviderFault | undefined
-  /** The provider's own name for the kind of error. */
-  readonly code?: string | null | undefined
-  /** The message, which may quote the prompt. */
+/** A failed try. */
+type Failure = {
+  readonly code: ProviderCode
+  /** What follows the provider's name in a message. It does not quote the prompt. */
+  readonly said: string
+  /** Everything that is said of it, for DEBUG. It may quote the prompt. */
   readonly words: string
-  readonly retryAfterMs?: number | undefined
-  /** The account has no money left, so waiting does not help. */
-  readonly isQuota?: boolean
+  readonly askedWaitMs?: number | undefined
+  readonly isPaid?: boolean
+  /** What the operator can do, if it is not what the code stands for. */
+  readonly remedy?: string | undefined
 }
 
 const tries = 3
@@ -73,7 +75,6 @@ const maxBackoffMs = 10_000
 const maxShownCharacters = 300
 
 type Call<T> = (signal: AbortSignal) => Promise<T>
-type FailureOf = (error: unknown, clock: Clock) => ProviderFailure
 
 /**
  * Calls a provider until it answers, refuses permanently, or no further try could end before the lease does (without a lease: 3 tries).
@@ -82,14 +83,13 @@ type FailureOf = (error: unknown, clock: Clock) => ProviderFailure
 export async function callProvider<T>(
   options: ProviderOptions,
   { model, signal, leftMs, mayCall, onFailedTry }: Omit<Completion, 'prompt' | 'maxOutputTokens'>,
-  failureOf: FailureOf,
   call: Call<T>,
 ): Promise<T> {
   const { name, apiKey, clock, firstBackoffMs = 1_000 } = options
   const begun = clock.monotonic()
   mayCall?.()
   for (let attempt = 1; ; attempt++) {
-    const outcome = await tryOnce(options, { signal, leftMs }, failureOf, call)
+    const outcome = await tryOnce(options, { signal, leftMs }, call)
     if ('answer' in outcome) return outcome.answer
     const { failure } = outcome
     const words = apiKey ? failure.words.replaceAll(apiKey, '[key]') : failure.words
@@ -97,7 +97,7 @@ export async function callProvider<T>(
     const spent = { attempt, ms: elapsedSince(clock, begun) }
     const error = toSvcError(model, options, failure, spent)
     const backoffMs = Math.min(firstBackoffMs * 2 ** (attempt - 1), maxBackoffMs)
-    const waitMs = Math.max(backoffMs, failure.retryAfterMs ?? 0)
+    const waitMs = Math.max(backoffMs, failure.askedWaitMs ?? 0)
     if (!error.retryable || !isWorthATry(leftMs, attempt, waitMs)) throw error
     if (mayCall?.() === false) throw error
     onFailedTry?.(error.message, waitMs)
@@ -106,11 +106,11 @@ export async function callProvider<T>(
 }
 
 async function tryOnce<T>(
-  { clock, attemptMs = 100_000 }: ProviderOptions,
+  options: ProviderOptions,
   { signal, leftMs }: Pick<Completion, 'signal' | 'leftMs'>,
-  failureOf: FailureOf,
   call: Call<T>,
-): Promise<{ readonly answer: T } | { readonly failure: ProviderFailure }> {
+): Promise<{ readonly answer: T } | { readonly failure: Failure }> {
+  const { clock, attemptMs = 100_000 } = options
   const begun = clock.monotonic()
   const tryMs = () => {
     const ofLeaseMs = leftMs === undefined ? attemptMs : leftMs() - untilLeaseEndsMs
@@ -121,8 +121,7 @@ async function tryOnce<T>(
     return { answer: await withDeadline(clock, tryMs, signal, late, call) }
   } catch (error) {
     signal?.throwIfAborted()
-    const fault = faultIn(error)
-    return { failure: fault ? { fault, words: fault.message } : failureOf(error, clock) }
+    return { failure: failureOf(error, options) }
   }
 }
 
@@ -131,8 +130,6 @@ function isWorthATry(leftMs: Completion['leftMs'], attempts: number, waitMs: num
   if (leftMs === undefined) return attempts < tries && waitMs <= longestWaitMs
   return attempts < triesInLease && waitMs + shortestAnswerMs <= leftMs()
 }
-
-type ProviderCode = ProviderFault['code']
 
 const passing: readonly ProviderCode[] = [
   'provider-rate-limited',
@@ -144,45 +141,42 @@ const passing: readonly ProviderCode[] = [
 
 function toSvcError(
   model: string,
-  { name, apiKey, baseUrl, keyVariable }: ProviderOptions,
-  failure: ProviderFailure,
+  { name, baseUrl, keyVariable }: ProviderOptions,
+  { code, said, isPaid, remedy, askedWaitMs }: Failure,
   spent: { readonly attempt: number; readonly ms: number },
 ): ProviderError {
-  const code = codeOf(failure)
-  const said = failure.fault
-    ? `${failure.fault.message}${code === 'provider-silent' ? within(spent) : ''}`
-    : `failed: ${kindOf(failure, apiKey)}${askedWait(failure)}`
-  return new ProviderError(code, `provider ${name} at ${baseUrl} ${said}`, {
-    hint:
-      failure.fault?.remedy ?? remedyFor('node operator', code, `${name}:${model}`, keyVariable),
-    retryable: passing.includes(code) && failure.fault?.isPaid !== true,
-    askedWaitMs: failure.retryAfterMs,
+  const length = code === 'provider-silent' ? within(spent) : ''
+  return new ProviderError(code, `provider ${name} at ${baseUrl} ${said}${length}`, {
+    hint: remedy ?? remedyFor('node operator', code, `${name}:${model}`, keyVariable),
+    retryable: passing.includes(code) && isPaid !== true,
+    askedWaitMs,
   })
-}
-
-function codeOf({ fault, status, isQuota }: ProviderFailure): ProviderCode {
-  if (fault !== undefined) return fault.code
-  if (status === undefined) return 'provider-unreachable'
-  if (status === 402 || isQuota) return 'provider-quota-used-up'
-  if (status === 401 || status === 403) return 'provider-key-refused'
-  if (status === 404) return 'provider-model-unknown'
-  if (status === 429) return 'provider-rate-limited'
-  const isRefusal = status >= 400 && status < 500 && status !== 408 && status !== 409
-  return isRefusal ? 'provider-refused' : 'provider-unavailable'
 }
 
 const within = ({ attempt, ms }: { readonly attempt: number; readonly ms: number }): string =>
   ` within ${Math.round(ms / 1000)} s${attempt === 1 ? '' : ` and ${attempt} tries`}`
 
-/** The part of a failure that may be logged above DEBUG. It must not quote the prompt. */
-function kindOf({ status, code }: ProviderFailure, apiKey: string | undefined): string {
-  const isName =
-    typeof code === 'string' &&
-    /^[\w.-]{1,64}$/.test(code) &&
-    !(apiKey !== undefined && code.includes(apiKey))
-  const said = status === undefined ? 'no connection, or it broke' : `status ${status}`
-  return isName ? `${said} (${code})` : said
+function failureOf(error: unknown, { apiKey, clock }: ProviderOptions): Failure {
+  const failure = failureIn(error)
+  if (failure instanceof ProviderFault) {
+    const { code, message, isPaid, remedy } = failure
+    return { code, said: message, words: message, isPaid, remedy }
+  }
+  if (failure === undefined) {
+    const said = `failed: no connection, or it broke${named(networkCodeIn(error), apiKey)}`
+    return { code: 'provider-unreachable', said, words: errorMessage(error) }
+  }
+  const { code, status, kind, words } = failure
+  const askedWaitMs = askedWaitMsOf(failure, clock.now())
+  const said = `failed: status ${status}${named(kind, apiKey)}${askedWait(askedWaitMs)}`
+  return { code, said, words, askedWaitMs }
 }
 
-const askedWait = ({ retryAfterMs }: ProviderFailure): string =>
-  retryAfterMs === undefined ? '' : `, asks to wait ${Math.ceil(retryAfterMs / 1000)} s`
+/** A name that may be logged above DEBUG. It must not quote the prompt. */
+function named(name: string | undefined, apiKey: string | undefined): string {
+  const isName = name !== undefined && /^[\w.-]{1,64}$/.test(name)
+  return isName && !(apiKey && name.includes(apiKey)) ? ` (${name})` : ''
+}
+
+const askedWait = (ms: number | undefined): string =>
+  ms === undefined ? '' : `, asks to wait ${Math.ceil(ms / 1000)} s`

@@ -1,15 +1,18 @@
 import type { AbortReason } from '../../lib/schemas/jobs.ts'
 
+/** The codes of this kind of failure, which are abort reasons. */
+export type ProviderCode = Extract<AbortReason, `provider-${string}` | 'prompt-not-supported'>
+
 /** A provider's answer is wrong, or the provider does not take a part of the prompt. `said` quotes neither. */
 export class ProviderFault extends Error {
-  readonly code: Extract<AbortReason, `provider-${string}` | 'prompt-not-supported'>
+  readonly code: ProviderCode
   /** The model has answered, which is paid for: asking again would pay for the same once more. */
   readonly isPaid: boolean
   /** What the operator can do, if it is not what the code stands for. */
   readonly remedy: string | undefined
 
   constructor(
-    code: ProviderFault['code'],
+    code: ProviderCode,
     said: string,
     { isPaid = false, remedy }: { readonly isPaid?: boolean; readonly remedy?: string } = {},
   ) {
@@ -21,12 +24,8 @@ export class ProviderFault extends Error {
 }
 
 /** Returns an error and its causes, from the outermost on. */
-const causesOf = (error: unknown, most = 8): readonly Error[] =>
+export const causesOf = (error: unknown, most = 8): readonly Error[] =>
   error instanceof Error && most > 0 ? [error, ...causesOf(error.cause, most - 1)] : []
-
-/** Returns the fault within an SDK's error, which wraps what its fetch throws. */
-export const faultIn = (error: unknown): ProviderFault | undefined =>
-  causesOf(error).find((cause) => cause instanceof ProviderFault)
 
 /** Returns the system's code for a failed connection, such as ECONNREFUSED. Empty without one. */
 export function networkCodeIn(error: unknown): string {

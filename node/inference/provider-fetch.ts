@@ -4,6 +4,7 @@ import { parseJson } from '../../lib/parse-json.ts'
 import { ProxyFailed } from '../../lib/proxy.ts'
 import { systemFetch } from '../../lib/system-fetch.ts'
 import { ProviderFault } from './provider-fault.ts'
+import { ProviderReport, throwReported } from './provider-report.ts'
 
 /** The largest response body that is read: several times the largest output, because JSON escapes characters and has more fields. */
 export const maxAnswerBytes = 4 * maxBlobBytes
@@ -11,8 +12,9 @@ export const maxAnswerBytes = 4 * maxBlobBytes
 const longestMs = 600_000
 
 /**
- * A fetch for a provider's SDK. The SDK itself would read any body whole. Throws ProviderFault when the body has more than
- * `maxAnswerBytes`, when a successful response is not JSON, and when the server does not have the provider's API.
+ * A fetch for a provider's SDK. The SDK itself would read any body whole, and knows fewer forms of errors. Throws ProviderReport for an
+ * error that the provider reports, and ProviderFault when the body has more than `maxAnswerBytes`, when a successful response is not JSON,
+ * and when the server does not have the provider's API.
  */
 export const providerFetch =
   (own: Fetch = systemFetch) =>
@@ -26,14 +28,17 @@ export const providerFetch =
         throw new ProviderFault('provider-unreachable', error.message)
       throw error instanceof AnswerRefused ? faultOf(error) : error
     })
-    if (ok) checkAnswer(bytes, headers.get('content-type'))
-    if (ok) return new Response(bytes, { status: status === 204 ? 200 : status, headers })
     const body = parseJson(bytes)
-    if (status === 404 && !isErrorOfProvider(body)) {
-      throw foreign('knows no such address (status 404)')
-    }
-    return new Response(errorBodyOf(body) ?? bytes, { status, headers })
+    if (ok) checkAnswer(bytes, body, headers.get('content-type'))
+    throwReported(body, { status, headers })
+    if (ok) return new Response(bytes, { status: status === 204 ? 200 : status, headers })
+    // A provider that does not know the model says so in an error of the protocol. Any other 404 means that the path is wrong.
+    if (status === 404 && !isMessage(body)) throw foreign('knows no such address (status 404)')
+    throw new ProviderReport(body ?? new TextDecoder().decode(bytes), { status, headers })
   }
+
+const isMessage = (body: unknown): boolean =>
+  typeof body === 'object' && body !== null && 'message' in body
 
 /** The fault when the JSON does not follow the provider's protocol. A text in the place of an answer is one, and paid for. */
 export const notOfProtocol = (reply: unknown) =>
@@ -52,25 +57,15 @@ const faultOf = ({ kind, message }: AnswerRefused) =>
   kind === 'too-large' ? new ProviderFault('provider-answer-too-large', message) : foreign(message)
 
 // The SDKs read a body by its content type, and ignore JSON under another type.
-function checkAnswer(bytes: Uint8Array, contentType: string | null): void {
+function checkAnswer(bytes: Uint8Array, body: unknown, contentType: string | null): void {
   const type = contentType?.split(';')[0]?.trim().toLowerCase() ?? ''
   if (bytes.length === 0) throw foreign('sent an empty body')
   if (!/^application\/([\w.-]+\+)?json$/.test(type)) {
     const named = /^[\w.+-]{1,40}\/[\w.+-]{1,40}$/.test(type) ? type : 'a body of no content type'
     throw foreign(`sent ${named} in place of JSON`)
   }
-  if (parseJson(bytes) !== undefined) return
+  if (body !== undefined) return
   // When a connection breaks, Bun's fetch returns the part of the body that has arrived.
   if (bytes[0] === openingBrace) throw new ProviderFault('provider-unreachable', brokeOff)
   throw foreign('sent JSON that cannot be read')
 }
-
-// A provider that does not know the model says so in an error of the protocol. Any other 404 means that the path is wrong.
-const isErrorOfProvider = (body: unknown): boolean =>
-  typeof body === 'object' && body !== null && ('error' in body || 'message' in body)
-
-// The SDKs read the failure from `error`. Other servers put it at the top level or in `detail`.
-const errorBodyOf = (body: unknown): string | undefined =>
-  typeof body === 'object' && body !== null && !('error' in body)
-    ? JSON.stringify({ error: 'message' in body ? body : { message: JSON.stringify(body) } })
-    : undefined

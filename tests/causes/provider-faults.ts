@@ -34,7 +34,6 @@ const body =
 const failed = (code: number) => `failed: status ${code} (a_code)`
 
 const foreign: readonly (readonly [string, ProviderFault['answer'], string])[] = [
-  ['an error under 200', status(200), 'sent JSON of another form'],
   ['no choices', status(200, { choices: [] }), 'sent JSON of another form'],
   ['JSON null', status(200, null), 'sent JSON of another form'],
   ['a login page', body('text/html', login), 'sent text/html in place of JSON'],
@@ -99,7 +98,27 @@ export const providerFaults: readonly ProviderFault[] = [
     said: 'failed: status 429 (insufficient_quota)',
   },
   { fault: '400', answer: status(400), code: 'provider-refused', said: failed(400) },
-  { fault: '413', answer: status(413), code: 'provider-refused', said: failed(413) },
+  { fault: '413', answer: status(413), code: 'provider-prompt-too-long', said: failed(413) },
+  {
+    fault: '429 under 200',
+    answer: status(200, { error: { message: 'no', code: 429 } }),
+    code: 'provider-rate-limited',
+    said: 'failed: status 200 (429)',
+  },
+  {
+    fault: 'an error beside half of an answer',
+    answer: status(200, {
+      choices: [{ message: { content: 'Fi' }, finish_reason: null, error: refusal.error }],
+    }),
+    code: 'provider-unavailable',
+    said: failed(200),
+  },
+  {
+    fault: '400 for a full context',
+    answer: status(400, { error: { message: 'no', type: 'exceed_context_size_error', code: 400 } }),
+    code: 'provider-prompt-too-long',
+    said: 'failed: status 400 (exceed_context_size_error)',
+  },
   {
     fault: 'a call of a tool',
     answer: status(200, {

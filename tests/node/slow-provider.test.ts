@@ -19,7 +19,11 @@ beforeEach(async () => {
     const prepared = await prepareDaemon(icl, name)
     const complete = async (asked: Completion) => await answer(name, asked)
     const models = new Map([[modelId, { provider: { complete }, model: 'test' }]])
-    const deps = { ...prepared.deps, models, offer: { now: models, onChange: () => {} } }
+    const deps = {
+      ...prepared.deps,
+      models,
+      offer: { now: models, withdrawn: new Map(), onChange: () => {} },
+    }
     const expiresAt = await icl.clock.until(prepared.attestOnce())
     daemons.push(startDaemon(icl, { ...prepared, deps }, expiresAt))
   }

@@ -2,7 +2,8 @@ import type { Clock } from '../../lib/clock.ts'
 import { promptText } from '../../lib/prompt.ts'
 import type { TokenTold } from '../../lib/teacher.ts'
 import type { InferenceProvider } from '../../node/inference/provider.ts'
-import { callProvider, type ProviderFailure } from '../../node/inference/provider-call.ts'
+import { callProvider } from '../../node/inference/provider-call.ts'
+import { ProviderReport } from '../../node/inference/provider-report.ts'
 import type { Log } from '../../node/log.ts'
 import type { Dice } from './dice.ts'
 
@@ -33,19 +34,6 @@ export type SimulatedProvider = {
     readonly onTrouble: (kind: 'provider-disagreed' | 'provider-failed' | 'provider-hung') => void
   }): InferenceProvider
 }
-
-class ProviderError extends Error {
-  readonly status: number
-  constructor(status: number, words: string) {
-    super(words)
-    this.status = status
-  }
-}
-
-const failureOf = (error: unknown): ProviderFailure =>
-  error instanceof ProviderError
-    ? { status: error.status, code: 'simulated', words: error.message }
-    : { words: String(error) }
 
 /** Makes a provider whose answers hold a mark that nobody else can know. */
 export function createSimulatedProvider(marks: Dice): SimulatedProvider {
@@ -86,18 +74,19 @@ export function createSimulatedProvider(marks: Dice): SimulatedProvider {
         }
         onTrouble('provider-failed')
         const status = dice.pick([429, 500, 503])
-        throw new ProviderError(status, `key ${apiKey} may not ask "${prompt}"`)
+        const message = `key ${apiKey} may not ask "${prompt}"`
+        throw new ProviderReport({ code: 'simulated', message }, { status })
       }
       return {
         weigh: ({ model, text, leftMs, signal }) =>
-          callProvider(options, { model, leftMs, signal }, failureOf, async (ended) => {
+          callProvider(options, { model, leftMs, signal }, async (ended) => {
             await clock.sleep(dice.between(...habits.thinkMs), ended)
             return toldOf(text)
           }),
         complete: async (completion) => {
           onCalls(++calls)
           try {
-            const text = await callProvider(options, completion, failureOf, (signal) =>
+            const text = await callProvider(options, completion, (signal) =>
               ask(promptText(completion.prompt), signal),
             )
             return { text, ended: 'stop' }

@@ -153,7 +153,7 @@ for (const name of ['openai', 'anthropic'] as const) {
       [402, 'provider-quota-used-up', 1],
       [403, 'provider-key-refused', 1],
       [404, 'provider-model-unknown', 1],
-      [413, 'provider-refused', 1],
+      [413, 'provider-prompt-too-long', 1],
       [422, 'provider-refused', 1],
       [429, 'provider-rate-limited', 3],
       [500, 'provider-unavailable', 3],
