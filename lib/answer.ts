@@ -59,7 +59,8 @@ export function writeAnswer(prompt: PromptDocument, said: Said): string {
       finish_reason: isCut ? 'length' : 'tool_calls',
       tool_calls: toolCalls.map(({ name, arguments: written }) => ({
         name,
-        arguments: inOneSpelling(written),
+        // Parsers fail on an empty text.
+        arguments: written.trim() === '' ? '{}' : inOneSpelling(written),
       })),
     })
   }

@@ -20,7 +20,7 @@ const name = z.string().max(64).nullish()
 const Call = z.strictObject({
   id: z.string().max(256),
   type: z.literal('function'),
-  function: z.strictObject({ name: z.string().max(64), arguments: Text }),
+  function: z.strictObject({ name: z.string().max(128), arguments: Text }),
 })
 
 const Spoken = z.strictObject({

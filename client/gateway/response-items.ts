@@ -21,7 +21,7 @@ const Message = z.strictObject({
 const Call = z.strictObject({
   type: z.literal('function_call'),
   call_id: CallId,
-  name: z.string().max(64),
+  name: z.string().max(128),
   arguments: Text,
   id,
   status,

@@ -7,10 +7,13 @@ import { named } from './named.ts'
 
 const Text = z.string().max(1_048_576)
 
+/** The name of a called tool, which a model may have made up. */
+export const ToolName = z.string().regex(/^[\x20-\x7e]{1,128}$/)
+
 /** A tool call. It has no id, because each node's model makes another one. */
 const CalledTool = z.strictObject({
-  name: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/),
-  /** Canonical JSON when the model wrote a JSON object, else what it wrote. */
+  name: ToolName,
+  /** Canonical JSON when the model wrote a JSON object, `{}` when it wrote nothing, else what it wrote. */
   arguments: Text,
 })
 

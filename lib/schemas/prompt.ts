@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { isJson } from '../is-json.ts'
+import { ToolName } from './answer.ts'
 
 /*
  * The document that a client seals: a conversation, and how to continue it. Version 1 has what the providers' chat APIs have in common,
@@ -23,7 +24,8 @@ const JsonSchema = z.custom<Readonly<Record<string, unknown>>>(
 
 const ToolCall = z.strictObject({
   id: CallId,
-  name: Name,
+  /** A model may have made it up. */
+  name: ToolName,
   /** The JSON text that the model wrote. */
   arguments: Text,
 })

@@ -1,5 +1,6 @@
 import type Anthropic from '@anthropic-ai/sdk'
 import type { PromptDocument, PromptMessage } from '../../lib/schemas/prompt.ts'
+import { sentName } from './openai-prompt.ts'
 import { ProviderFault } from './provider-fault.ts'
 
 type Request = Anthropic.MessageCreateParamsNonStreaming
@@ -73,7 +74,7 @@ function blocksOf({
   return [
     ...(text === undefined ? [] : [{ type: 'text' as const, text }]),
     ...calls.map(({ id, name, arguments: written }) => ({
-      ...{ type: 'tool_use' as const, id, name, input: inputOf(written) },
+      ...{ type: 'tool_use' as const, id, name: sentName(name), input: inputOf(written) },
     })),
   ]
 }

@@ -25,13 +25,16 @@ export const openAiPrompt = ({
   ...(stop && { stop }),
 })
 
+/** Returns the name of a called tool as hosted APIs take it. A model may have made up any other one. */
+export const sentName = (name: string): string => name.replace(/[^\w-]/g, '_').slice(0, 64)
+
 function messageOf(message: PromptMessage): OpenAI.Chat.ChatCompletionMessageParam {
   if (message.role !== 'assistant') return message
   const { tool_calls: calls, content = null, ...rest } = message
   const called = calls?.map(({ id, ...call }) => ({
     id,
     type: 'function' as const,
-    function: call,
+    function: { ...call, name: sentName(call.name) },
   }))
   return { ...rest, content, ...(called && { tool_calls: called }) }
 }

@@ -1,53 +1,12 @@
 import OpenAI from 'openai'
-import { z } from 'zod'
 import type { TeacherApi } from '../../lib/providers.ts'
-import { TokenCount } from '../../lib/schemas/answer.ts'
 import { givenTextFields, toldOf } from './given-text.ts'
+import { Counted, gatherOpenAi } from './openai-answer.ts'
 import { openAiPrompt, promptParts, refusedIn } from './openai-prompt.ts'
-import type { Completed, Completion, GivenText, InferenceProvider, Usage } from './provider.ts'
+import type { Completed, Completion, GivenText, InferenceProvider } from './provider.ts'
 import { callProvider, type ProviderOptions, type Reached } from './provider-call.ts'
 import { ProviderFault } from './provider-fault.ts'
-import { notOfProtocol } from './provider-fetch.ts'
-import { throwReported } from './provider-report.ts'
 import { keyHeader, sdkOptions } from './sdk.ts'
-import { completedBy, refusedAnswer } from './sealed-text.ts'
-
-const Call = z.object({ function: z.object({ name: z.string(), arguments: z.string() }) })
-
-// Other servers may count differently, or not at all.
-const Counted = z.object({
-  usage: z
-    .object({ prompt_tokens: TokenCount, completion_tokens: TokenCount })
-    .optional()
-    .catch(undefined),
-})
-
-// Only the fields in use. A content in parts belongs to another protocol.
-const Answer = Counted.extend({
-  choices: z
-    .array(
-      z.object({
-        message: z
-          .object({
-            content: z.string().nullish(),
-            refusal: z.string().nullish().catch(undefined),
-            tool_calls: z.array(Call).nullish(),
-          })
-          .nullish(),
-        finish_reason: z.string().nullish(),
-        error: z.unknown().optional(),
-      }),
-    )
-    .min(1),
-})
-
-/** The answer reached its longest length. Some servers say it as Anthropic does. */
-const cutReasons = ['length', 'max_tokens']
-
-/** How OpenRouter and vLLM end an answer that failed halfway. They say it with status 200. */
-const brokenOff = ['error', 'abort']
-
-const brokeOff = () => new ProviderFault('provider-unavailable', 'failed halfway in its answer')
 
 const samplingNames = ['seed', 'temperature'] as const
 
@@ -101,20 +60,11 @@ export function createOpenAi(options: ProviderOptions): InferenceProvider {
       },
       { signal },
     )
-    const parsed = Answer.safeParse(answer)
-    if (!parsed.success) throw notOfProtocol(answer)
-    const usage = tellUsage(parsed.data, completion)
-    const [choice] = parsed.data.choices
-    throwReported(choice)
-    if (choice?.message?.refusal || choice?.finish_reason === 'content_filter')
-      throw refusedAnswer()
-    if (brokenOff.includes(choice?.finish_reason ?? '')) throw brokeOff()
-    const said = {
-      content: choice?.message?.content ?? '',
-      toolCalls: (choice?.message?.tool_calls ?? []).map((call) => call.function),
-      isCut: cutReasons.includes(choice?.finish_reason ?? ''),
-    }
-    return completedBy(completion.prompt, said, usage)
+    const gathered = gatherOpenAi()
+    gathered.add(answer)
+    const usage = gathered.usage()
+    if (usage) completion.onUsage?.(usage)
+    return gathered.end(completion.prompt)
   }
 
   const weigh = async (api: TeacherApi, { model, prompt, text, ...limits }: GivenText) =>
@@ -128,7 +78,7 @@ export function createOpenAi(options: ProviderOptions): InferenceProvider {
       }
       const reply: unknown = await client.post('/chat/completions', { body, signal })
       const counted = Counted.safeParse(reply)
-      if (counted.success) tellUsage(counted.data, limits)
+      if (counted.data?.usage) limits.onUsage?.(counted.data.usage)
       return toldOf(reply, api, text)
     })
 
@@ -143,15 +93,4 @@ export function createOpenAi(options: ProviderOptions): InferenceProvider {
         ),
       ),
   }
-}
-
-function tellUsage(
-  { usage }: z.output<typeof Counted>,
-  { onUsage }: Pick<Completion, 'onUsage'>,
-): Usage | undefined {
-  if (!usage) return undefined
-  const { prompt_tokens: input_tokens, completion_tokens: output_tokens } = usage
-  const told = { input_tokens, output_tokens }
-  onUsage?.(told)
-  return told
 }

@@ -31,7 +31,8 @@ export const providerFetch =
     const body = parseJson(bytes)
     if (ok) checkAnswer(bytes, body, headers.get('content-type'))
     throwReported(body, { status, headers })
-    if (ok) return new Response(bytes, { status: status === 204 ? 200 : status, headers })
+    // The SDKs read a body by its content type, and ignore JSON under another one.
+    if (ok) return new Response(bytes, { headers: { 'content-type': 'application/json' } })
     // A provider that does not know the model says so in an error of the protocol. Any other 404 means that the path is wrong.
     if (status === 404 && !isMessage(body)) throw foreign('knows no such address (status 404)')
     throw new ProviderReport(body ?? new TextDecoder().decode(bytes), { status, headers })
@@ -56,15 +57,14 @@ const brokeOff = 'broke off in the middle of its answer'
 const faultOf = ({ kind, message }: AnswerRefused) =>
   kind === 'too-large' ? new ProviderFault('provider-answer-too-large', message) : foreign(message)
 
-// The SDKs read a body by its content type, and ignore JSON under another type.
 function checkAnswer(bytes: Uint8Array, body: unknown, contentType: string | null): void {
   const type = contentType?.split(';')[0]?.trim().toLowerCase() ?? ''
   if (bytes.length === 0) throw foreign('sent an empty body')
+  if (body !== undefined) return
   if (!/^application\/([\w.-]+\+)?json$/.test(type)) {
     const named = /^[\w.+-]{1,40}\/[\w.+-]{1,40}$/.test(type) ? type : 'a body of no content type'
     throw foreign(`sent ${named} in place of JSON`)
   }
-  if (body !== undefined) return
   // When a connection breaks, Bun's fetch returns the part of the body that has arrived.
   if (bytes[0] === openingBrace) throw new ProviderFault('provider-unreachable', brokeOff)
   throw foreign('sent JSON that cannot be read')

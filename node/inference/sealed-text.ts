@@ -1,19 +1,21 @@
 import { endedBy, mayCallTools, type Said, writeAnswer } from '../../lib/answer.ts'
 import { utf8 } from '../../lib/digest.ts'
 import { maxBlobBytes } from '../../lib/endpoints.ts'
+import { ToolName } from '../../lib/schemas/answer.ts'
 import type { PromptDocument } from '../../lib/schemas/prompt.ts'
 import { outputSealBytes } from '../../lib/sealing/output.ts'
 import type { Completed, Usage } from './provider.ts'
 import { ProviderFault } from './provider-fault.ts'
 
-const maxCalls = 128
+export const maxCalls = 128
 const maxTextBytes = maxBlobBytes - outputSealBytes
 
 /** The fault when a model refuses to answer, or its provider filters the answer. What there is of it is not the model's answer. */
 export const refusedAnswer = () =>
   new ProviderFault('provider-refused', 'refused or filtered the answer')
 
-const tooManyCalls = () =>
+/** The fault when a model calls more tools than an answer has room for. */
+export const tooManyCalls = () =>
   new ProviderFault('provider-answer-too-large', `called more than ${maxCalls} tools`)
 
 /** Returns a model's answer with the text to seal. Throws ProviderFault when it is empty or too long, or calls a tool that it may not. */
@@ -28,13 +30,10 @@ function sealedText(prompt: PromptDocument, said: Said): string {
   if (toolCalls.length > 0 && !mayCallTools(prompt)) {
     throw new ProviderFault('prompt-not-supported', 'called a tool, which it may not')
   }
-  const names = toolCalls.map(({ name }) => name)
-  const isNamed = names.every((name) => prompt.tools?.some((tool) => tool.name === name))
-  // Not repeated as what passes is: each answer is paid for, and at temperature 0 the next one has the same name.
-  if (!isNamed) {
-    throw new ProviderFault('prompt-not-supported', 'called a tool that the prompt does not have')
+  if (!toolCalls.every(({ name }) => ToolName.safeParse(name).success)) {
+    throw new ProviderFault('prompt-not-supported', 'called a tool by what cannot be a name')
   }
-  if (names.length > maxCalls) throw tooManyCalls()
+  if (toolCalls.length > maxCalls) throw tooManyCalls()
   const text = writeAnswer(prompt, said)
   if (text.trim() === '') throw new ProviderFault('provider-answer-empty', 'gave an empty answer')
   if (utf8(text).length <= maxTextBytes) return text

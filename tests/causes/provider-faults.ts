@@ -34,11 +34,11 @@ const body =
 const failed = (code: number) => `failed: status ${code} (a_code)`
 
 const foreign: readonly (readonly [string, ProviderFault['answer'], string])[] = [
-  ['no choices', status(200, { choices: [] }), 'sent JSON of another form'],
   ['JSON null', status(200, null), 'sent JSON of another form'],
   ['a login page', body('text/html', login), 'sent text/html in place of JSON'],
   ['plain text', body('text/plain', 'Four.'), 'sent text/plain in place of JSON'],
-  ['no content type', body(undefined, '{}'), 'sent a body of no content type in place of JSON'],
+  ['no content type', body(undefined, 'Four.'), 'sent a body of no content type in place of JSON'],
+  ['JSON of another form, as text', body('text/plain', '{}'), 'sent JSON of another form'],
   ['no JSON', body(json, 'Four.'), 'sent JSON that cannot be read'],
   ['200 without a body', body(json, ''), 'sent an empty body'],
   ['404 as a page', body('text/html', login, 404), 'knows no such address (status 404)'],
@@ -156,6 +156,18 @@ export const providerFaults: readonly ProviderFault[] = [
   {
     fault: 'a null text',
     answer: status(200, says(null)),
+    code: 'provider-answer-empty',
+    said: 'gave an empty answer',
+  },
+  {
+    fault: 'no choices',
+    answer: status(200, { choices: [] }),
+    code: 'provider-answer-empty',
+    said: 'gave an empty answer',
+  },
+  {
+    fault: 'no message',
+    answer: status(200, { choices: [{ message: null, finish_reason: 'stop' }] }),
     code: 'provider-answer-empty',
     said: 'gave an empty answer',
   },

@@ -380,14 +380,69 @@ describe('an answer that calls a tool', () => {
   })
 
   it.each(['openai', 'anthropic'] as const)(
-    'of %s that the prompt has not is paid once: asked again, the model would make it up again',
+    'of %s is handed on when the prompt has no such tool: an agent corrects its model',
     async (name) => {
       const asked = prompt({ tools: [{ name: 'see' }] })
-      expect(await refusalOf(name, asked, () => [200, calls[name]])).toEqual([
-        'prompt-not-supported',
-        'called a tool that the prompt does not have',
-      ])
-      expect(server!.seen).toHaveLength(1)
+      const sealed = await sealedBy(name, asked, () => [200, calls[name]])
+      expect(JSON.parse(sealed).tool_calls[0].name).toBe('look')
     },
   )
+
+  const calling = (name: string, written: unknown) => {
+    const called = { id: 'a', type: 'function', function: { name, arguments: written } }
+    return { choices: [{ finish_reason: 'tool_calls', message: { tool_calls: [called] } }] }
+  }
+  it.each([
+    [{ city: 'Oslo' }, '{"city":"Oslo"}'],
+    ['', '{}'],
+    [' ', '{}'],
+    [null, '{}'],
+    [undefined, '{}'],
+  ])('with the arguments %j has them as JSON text', async (written, sealed) => {
+    const asked = prompt({ tools: [{ name: 'look' }] })
+    const answer = await sealedBy('openai', asked, () => [200, calling('look', written)])
+    expect(JSON.parse(answer).tool_calls[0].arguments).toBe(sealed)
+  })
+
+  it('by what cannot be a name is refused', async () => {
+    for (const name of ['', 'a\nb', 'é', 'a'.repeat(129)]) {
+      const asked = prompt({ tools: [{ name: 'look' }] })
+      expect(await refusalOf('openai', asked, () => [200, calling(name, '{}')])).toEqual([
+        'prompt-not-supported',
+        'called a tool by what cannot be a name',
+      ])
+    }
+  })
+
+  it.each(['openai', 'anthropic'] as const)(
+    'of another name comes back to %s under one that hosted APIs take',
+    async (name) => {
+      const call = { id: 'a', name: 'functions.get weather', arguments: '{}' }
+      const asked = prompt({
+        messages: [
+          user,
+          { role: 'assistant', tool_calls: [call] },
+          { role: 'tool', tool_call_id: 'a', content: 'no such tool' },
+        ],
+      })
+      const text = {
+        openai: [{ message: { content: 'x' } }],
+        anthropic: [{ type: 'text', text: 'x' }],
+      }
+      await sealedBy(name, asked, () => [200, { choices: text.openai, content: text.anthropic }])
+      expect(server!.seen[0]!.body).toContain('"functions_get_weather"')
+    },
+  )
+})
+
+describe('an answer in parts', () => {
+  it('is the text of its parts, without the thoughts', async () => {
+    const content = [
+      { type: 'thinking', thinking: [{ type: 'text', text: 'hm' }] },
+      { type: 'text', text: 'It is ' },
+      { type: 'text', text: '42' },
+    ]
+    const said = { choices: [{ finish_reason: 'stop', message: { content } }] }
+    expect(await sealedBy('openai', prompt({}), () => [200, said])).toBe('It is 42')
+  })
 })

@@ -215,6 +215,10 @@ for (const name of ['openai', 'anthropic'] as const) {
         response.writeHead(status, type === undefined ? {} : { 'content-type': type })
         response.end(body)
       }
+    it.each(['text/plain', undefined])('reads JSON under the content type %s', async (type) => {
+      expect(await ask(name, send(type, JSON.stringify(says('Four.'))))).toBe('Four.')
+    })
+
     const json = 'application/json'
     const login = '<!doctype html><title>Sign in</title>'
     it('waits within a lease until a login page gives way to the provider', async () => {
@@ -286,9 +290,8 @@ for (const name of ['openai', 'anthropic'] as const) {
     })
 
     it('pays once for an answer in another form, which asking again would not change', async () => {
-      const parts = [{ type: 'text', text: 'Four.' }]
       const other = {
-        openai: { choices: [{ message: { content: parts }, finish_reason: 'stop' }] },
+        openai: { choices: [{ message: { content: 4 }, finish_reason: 'stop' }] },
         anthropic: { content: 'Four.', stop_reason: 'end_turn' },
       }[name]
       const counts = {

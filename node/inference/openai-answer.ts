@@ -1,0 +1,116 @@
+import { z } from 'zod'
+import { TokenCount } from '../../lib/schemas/answer.ts'
+import type { PromptDocument } from '../../lib/schemas/prompt.ts'
+import type { Completed, Usage } from './provider.ts'
+import { ProviderFault } from './provider-fault.ts'
+import { notOfProtocol } from './provider-fetch.ts'
+import { throwReported } from './provider-report.ts'
+import { completedBy, maxCalls, refusedAnswer, tooManyCalls } from './sealed-text.ts'
+
+/** Other servers may count differently, or not at all. */
+export const Counted = z.object({
+  usage: z
+    .object({ prompt_tokens: TokenCount, completion_tokens: TokenCount })
+    .transform(
+      (told): Usage => ({
+        input_tokens: told.prompt_tokens,
+        output_tokens: told.completion_tokens,
+      }),
+    )
+    .optional()
+    .catch(undefined),
+})
+
+// Mistral's reasoning models send a list. Its other parts are thoughts and references.
+const Part = z.object({ type: z.string().optional(), text: z.string().optional() }).catch({})
+const Content = z
+  .union([
+    z.string(),
+    z.array(Part).transform((parts) =>
+      parts
+        .filter(({ type = 'text' }) => ['text', 'output_text'].includes(type))
+        .map(({ text = '' }) => text)
+        .join(''),
+    ),
+  ])
+  .nullish()
+
+// llama.cpp has sent an object, and others send nothing for a tool without arguments.
+const Arguments = z
+  .unknown()
+  .optional()
+  .transform((given) => (typeof given === 'string' ? given : JSON.stringify(given ?? undefined)))
+
+const Call = z.object({
+  index: z.int().nullish().catch(undefined),
+  id: z.string().nullish().catch(undefined),
+  function: z.object({ name: z.string().nullish(), arguments: Arguments }),
+})
+type Call = z.output<typeof Call>
+
+const Said = z
+  .object({
+    content: Content,
+    refusal: z.string().nullish().catch(undefined),
+    tool_calls: z.array(Call).nullish(),
+  })
+  .nullish()
+
+// Only the fields in use.
+const Event = Counted.extend({
+  choices: z
+    .array(
+      z.object({
+        /** A whole answer. */
+        message: Said,
+        finish_reason: z.string().nullish(),
+        error: z.unknown().optional(),
+      }),
+    )
+    .optional(),
+})
+
+/** The answer reached its longest length. Some servers say it as Anthropic, Mistral or Google do. */
+const cutReasons = ['length', 'max_tokens', 'model_length']
+const filterReason = /^(content_filter|safety|prohibited_content)/
+/** How OpenRouter and vLLM end an answer that failed halfway. They say it with status 200. */
+const brokenOff = ['error', 'abort']
+
+/** Gathers what a chat completion says. */
+export function gatherOpenAi() {
+  let [text, refusal, reason, isAnswer] = ['', '', '', false]
+  let usage: Usage | undefined
+  const calls: { name: string; arguments: string }[] = []
+
+  const add = (event: unknown) => {
+    const parsed = Event.safeParse(event)
+    if (!parsed.success) throw notOfProtocol(event)
+    const { choices, usage: counted } = parsed.data
+    usage = counted ?? usage
+    isAnswer ||= choices !== undefined
+    const [choice] = choices ?? []
+    throwReported(choice)
+    reason = choice?.finish_reason?.toLowerCase() ?? reason
+    const { content, refusal: refused, tool_calls: called } = choice?.message ?? {}
+    text += content ?? ''
+    refusal += refused ?? ''
+    for (const call of called ?? []) addCall(call)
+  }
+
+  const addCall = ({ function: { name, arguments: written } }: Call) => {
+    if (calls.length === maxCalls) throw tooManyCalls()
+    calls.push({ name: name ?? '', arguments: written ?? '' })
+  }
+
+  const end = (prompt: PromptDocument): Completed => {
+    if (!isAnswer) throw notOfProtocol(undefined)
+    if (refusal || filterReason.test(reason)) throw refusedAnswer()
+    if (brokenOff.includes(reason)) {
+      throw new ProviderFault('provider-unavailable', 'failed halfway in its answer')
+    }
+    const said = { content: text, toolCalls: calls, isCut: cutReasons.includes(reason) }
+    return completedBy(prompt, said, usage)
+  }
+
+  return { add, end, usage: () => usage }
+}
