@@ -34,7 +34,7 @@ export const nodeCauses = {
     sameAnywhere,
   ),
   'prompt-not-supported': client(
-    'the model {model} cannot take a part of the prompt, or called a tool',
+    'the model {model} cannot take a part of the prompt, or did not keep to its tool_choice',
     'leave out what it cannot take (such as seed, stop, response_format, tools), or choose another model',
     sameAnywhere,
   ),

@@ -18,12 +18,13 @@ export const refusedAnswer = () =>
 export const tooManyCalls = () =>
   new ProviderFault('provider-answer-too-large', `called more than ${maxCalls} tools`)
 
-/** Returns a model's answer with the text to seal. Throws ProviderFault when it is empty or too long, or calls a tool that it may not. */
-export const completedBy = (prompt: PromptDocument, said: Said, usage?: Usage): Completed => ({
-  text: sealedText(prompt, said),
-  ended: endedBy(said),
-  ...(usage && { usage }),
-})
+/** Returns a model's answer with the text to seal. Throws ProviderFault when it is empty or too long, or does not keep to `tool_choice`. */
+export function completedBy(prompt: PromptDocument, answer: Said, usage?: Usage): Completed {
+  const { toolCalls = [] } = answer
+  const isOne = prompt.parallel_tool_calls === false
+  const said = isOne ? { ...answer, toolCalls: toolCalls.slice(0, 1) } : answer
+  return { text: sealedText(prompt, said), ended: endedBy(said), ...(usage && { usage }) }
+}
 
 function sealedText(prompt: PromptDocument, said: Said): string {
   const { toolCalls = [] } = said
@@ -36,7 +37,19 @@ function sealedText(prompt: PromptDocument, said: Said): string {
   if (toolCalls.length > maxCalls) throw tooManyCalls()
   const text = writeAnswer(prompt, said)
   if (text.trim() === '') throw new ProviderFault('provider-answer-empty', 'gave an empty answer')
+  checkDemand(prompt, said)
   if (utf8(text).length <= maxTextBytes) return text
   const length = `gave an answer of more than ${maxTextBytes} bytes`
   throw new ProviderFault('provider-answer-too-large', length)
+}
+
+/** Throws when the prompt demands a call and the answer has another one, or ended without one. Some servers ignore the demand. */
+function checkDemand({ tool_choice: choice }: PromptDocument, { toolCalls = [], isCut }: Said) {
+  const name = typeof choice === 'object' ? choice.name : undefined
+  if (name !== undefined && toolCalls.some((call) => call.name !== name)) {
+    throw new ProviderFault('prompt-not-supported', 'called another tool than the prompt demands')
+  }
+  const isDemanded = choice === 'required' || name !== undefined
+  if (!isDemanded || isCut || toolCalls.length > 0) return
+  throw new ProviderFault('prompt-not-supported', 'called no tool, although the prompt demands it')
 }

@@ -20,6 +20,27 @@ const texts: Record<Name, unknown> = {
   anthropic: { type: 'message', content: [{ type: 'text', text: 'Yes.' }] },
 }
 
+const calls: Record<Name, unknown> = {
+  openai: {
+    choices: [
+      {
+        finish_reason: 'tool_calls',
+        message: {
+          content: 'I look.',
+          tool_calls: [{ id: 'a', function: { name: 'look', arguments: '{ "b": 1, "a": [] }' } }],
+        },
+      },
+    ],
+  },
+  anthropic: {
+    content: [
+      { type: 'text', text: 'I look.' },
+      { type: 'tool_use', id: 'b', name: 'look', input: { b: 1, a: [] } },
+    ],
+    stop_reason: 'tool_use',
+  },
+}
+
 let server: LocalServer | undefined
 afterEach(async () => {
   await server?.close()
@@ -115,7 +136,7 @@ describe('a prompt document at OpenAI', () => {
     const asked = prompt({
       ...{ tools, tool_choice: { name: 'look' }, response_format: { type: 'json_object' } },
     })
-    expect(await ask('openai', asked)).toMatchObject({
+    expect(await ask('openai', asked, () => [200, calls.openai])).toMatchObject({
       tools: [{ type: 'function', function: { name: 'look' } }],
       tool_choice: { type: 'function', function: { name: 'look' } },
       response_format: { type: 'json_object' },
@@ -264,12 +285,16 @@ describe('a prompt document at Anthropic', () => {
 
   it('may choose a tool, also one without arguments', async () => {
     const tools = [{ name: 'look' }]
+    const reply: Reply = ({ tool_choice: { type } = { type: '' } }: { tool_choice?: Body }) => [
+      200,
+      (type === 'none' ? texts : calls).anthropic,
+    ]
     for (const [tool_choice, sent] of [
       ['auto', { type: 'auto' }],
       ['required', { type: 'any' }],
       [{ name: 'look' }, { type: 'tool', name: 'look' }],
     ] as const) {
-      expect(await ask('anthropic', prompt({ tools, tool_choice }))).toMatchObject({
+      expect(await ask('anthropic', prompt({ tools, tool_choice }), reply)).toMatchObject({
         tools: [{ name: 'look', input_schema: { type: 'object' } }],
         tool_choice: sent,
       })
@@ -281,7 +306,7 @@ describe('a prompt document at Anthropic', () => {
       [{ tool_choice: 'none' }, { type: 'none' }],
     ] as const) {
       const asked = prompt({ tools, ...choice, parallel_tool_calls: false })
-      expect((await ask('anthropic', asked)).tool_choice).toEqual(sent)
+      expect((await ask('anthropic', asked, reply)).tool_choice).toEqual(sent)
     }
   })
 
@@ -343,26 +368,6 @@ describe('an answer that was cut off', () => {
 })
 
 describe('an answer that calls a tool', () => {
-  const calls: Record<Name, unknown> = {
-    openai: {
-      choices: [
-        {
-          finish_reason: 'tool_calls',
-          message: {
-            content: 'I look.',
-            tool_calls: [{ id: 'a', function: { name: 'look', arguments: '{ "b": 1, "a": [] }' } }],
-          },
-        },
-      ],
-    },
-    anthropic: {
-      content: [
-        { type: 'text', text: 'I look.' },
-        { type: 'tool_use', id: 'b', name: 'look', input: { b: 1, a: [] } },
-      ],
-      stop_reason: 'tool_use',
-    },
-  }
   it.each(['openai', 'anthropic'] as const)('of %s is sealed in one spelling', async (name) => {
     const asked = prompt({ tools: [{ name: 'look' }] })
     expect(await sealedBy(name, asked, () => [200, calls[name]])).toBe(
@@ -402,6 +407,40 @@ describe('an answer that calls a tool', () => {
     const asked = prompt({ tools: [{ name: 'look' }] })
     const answer = await sealedBy('openai', asked, () => [200, calling('look', written)])
     expect(JSON.parse(answer).tool_calls[0].arguments).toBe(sealed)
+  })
+
+  const demands = [
+    ['openai', 'required', 'called no tool, although the prompt demands it'],
+    ['anthropic', 'required', 'called no tool, although the prompt demands it'],
+    ['openai', { name: 'look' }, 'called no tool, although the prompt demands it'],
+    ['openai', { name: 'see' }, 'called another tool than the prompt demands'],
+  ] as const
+  it.each(demands)('is demanded of %s by the choice %j', async (name, choice, why) => {
+    const tools = [{ name: 'look' }, { name: 'see' }]
+    const asked = prompt({ tools, tool_choice: choice })
+    const said = why.startsWith('called no') ? texts : calls
+    const refused = await refusalOf(name, asked, () => [200, said[name]])
+    expect(refused).toEqual(['prompt-not-supported', why])
+    expect(server!.seen).toHaveLength(1)
+  })
+
+  it('may be missing from an answer that was cut, although it is demanded', async () => {
+    const asked = prompt({ tools: [{ name: 'look' }], tool_choice: 'required' })
+    const cut = { choices: [{ finish_reason: 'length', message: { content: 'I will lo' } }] }
+    const sealed = await sealedBy('openai', asked, () => [200, cut])
+    expect(JSON.parse(sealed)).toMatchObject({ content: 'I will lo', finish_reason: 'length' })
+  })
+
+  it('is the first one alone where the prompt asks for one at a time', async () => {
+    const tool_calls = ['Oslo', 'Rome'].map((city) => ({
+      function: { name: 'look', arguments: { city } },
+    }))
+    const asked = prompt({ tools: [{ name: 'look' }], parallel_tool_calls: false })
+    const sealed = await sealedBy('openai', asked, () => [
+      200,
+      { choices: [{ message: { tool_calls } }] },
+    ])
+    expect(JSON.parse(sealed).tool_calls).toEqual([{ name: 'look', arguments: '{"city":"Oslo"}' }])
   })
 
   it('by what cannot be a name is refused', async () => {
