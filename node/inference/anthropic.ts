@@ -2,7 +2,8 @@ import Anthropic from '@anthropic-ai/sdk'
 import { z } from 'zod'
 import { Usage } from '../../lib/schemas/answer.ts'
 import { anthropicPrompt } from './anthropic-prompt.ts'
-import type { InferenceProvider } from './provider.ts'
+import { createAsking, type OwnParameters } from './own-parameters.ts'
+import type { Completion, InferenceProvider } from './provider.ts'
 import { callProvider, type ProviderOptions, type Reached } from './provider-call.ts'
 import { notOfProtocol } from './provider-fetch.ts'
 import { keyHeader, sdkOptions } from './sdk.ts'
@@ -39,24 +40,35 @@ export const anthropicClient = ({ apiKey, baseUrl, ...options }: Reached) =>
 /** The adapter for Anthropic's messages. The API takes neither a temperature nor a seed, so answers differ from call to call. */
 export function createAnthropic(options: ProviderOptions): InferenceProvider {
   const client = anthropicClient(options)
+  const asking = createAsking({ limitName: 'max_tokens', mostTokens: Number.POSITIVE_INFINITY }, [
+    'max_completion_tokens',
+  ])
+  const askOnce = async (
+    { model, prompt, maxOutputTokens, onUsage }: Completion,
+    { mostTokens }: OwnParameters,
+    signal: AbortSignal,
+  ) => {
+    const max_tokens = Math.min(maxOutputTokens, mostTokens)
+    const request = { model, max_tokens, ...anthropicPrompt(prompt) }
+    const answer = await client.messages.create(request, { signal })
+    const parsed = Answer.safeParse(answer)
+    if (!parsed.success) throw notOfProtocol(answer)
+    const { content, stop_reason: reason, usage } = parsed.data
+    if (usage) onUsage?.(usage)
+    if (reason === 'refusal') throw refusedAnswer()
+    const said = {
+      content: content.map(({ type, text }) => (type === 'text' ? text : '')).join(''),
+      toolCalls: content
+        .filter(({ type }) => type === 'tool_use')
+        .map(({ name = '', input = {} }) => ({ name, arguments: JSON.stringify(input) })),
+      isCut: cutReasons.includes(reason ?? ''),
+    }
+    return completedBy(prompt, said, usage)
+  }
   return {
-    complete: ({ model, prompt, maxOutputTokens, onUsage, ...limits }) =>
-      callProvider(options, { model, ...limits }, async (ended) => {
-        const request = { model, max_tokens: maxOutputTokens, ...anthropicPrompt(prompt) }
-        const answer = await client.messages.create(request, { signal: ended })
-        const parsed = Answer.safeParse(answer)
-        if (!parsed.success) throw notOfProtocol(answer)
-        const { content, stop_reason: reason, usage } = parsed.data
-        if (usage) onUsage?.(usage)
-        if (reason === 'refusal') throw refusedAnswer()
-        const said = {
-          content: content.map(({ type, text }) => (type === 'text' ? text : '')).join(''),
-          toolCalls: content
-            .filter(({ type }) => type === 'tool_use')
-            .map(({ name = '', input = {} }) => ({ name, arguments: JSON.stringify(input) })),
-          isCut: cutReasons.includes(reason ?? ''),
-        }
-        return completedBy(prompt, said, usage)
-      }),
+    complete: (completion) =>
+      callProvider(options, completion, (signal) =>
+        asking(completion, (own) => askOnce(completion, own, signal)),
+      ),
   }
 }

@@ -46,7 +46,7 @@ function formatOf(format: NonNullable<PromptDocument['response_format']>) {
 }
 
 /** The parts of a prompt that a model or server may refuse. */
-export const promptParts = [
+const promptParts = [
   'tools',
   'tool_choice',
   'parallel_tool_calls',
@@ -56,16 +56,11 @@ export const promptParts = [
   'seed',
 ] as const
 
-/** Returns the field of a request that the model or server refuses. OpenAI names it in `param`, others in the message. */
-export function refusedIn<Name extends string>(
-  error: unknown,
-  names: readonly Name[],
-  given: Readonly<Partial<Record<Name, unknown>>>,
-): Name | undefined {
+/** Returns the part of a prompt that the model or server refuses. OpenAI names it in `param`, others in the message. */
+export function refusedIn(error: unknown, prompt: PromptDocument): string | undefined {
   const report = failureIn(error)
-  if (!(report instanceof ProviderReport) || ![400, 422].includes(report.status)) return undefined
-  if (report.code !== 'provider-refused') return undefined
+  if (!(report instanceof ProviderReport) || report.code !== 'provider-refused') return undefined
   const { param, words } = report
   const isNamed = (name: string) => new RegExp(`\\b${name}\\b`).test(param ?? words)
-  return names.find((name) => given[name] !== undefined && isNamed(name))
+  return promptParts.find((name) => prompt[name] !== undefined && isNamed(name))
 }

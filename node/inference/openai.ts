@@ -2,15 +2,12 @@ import OpenAI from 'openai'
 import type { TeacherApi } from '../../lib/providers.ts'
 import { givenTextFields, toldOf } from './given-text.ts'
 import { Counted, gatherOpenAi } from './openai-answer.ts'
-import { openAiPrompt, promptParts, refusedIn } from './openai-prompt.ts'
+import { openAiPrompt, refusedIn } from './openai-prompt.ts'
+import { createAsking, type OwnParameters } from './own-parameters.ts'
 import type { Completed, Completion, GivenText, InferenceProvider } from './provider.ts'
 import { callProvider, type ProviderOptions, type Reached } from './provider-call.ts'
 import { ProviderFault } from './provider-fault.ts'
 import { keyHeader, sdkOptions } from './sdk.ts'
-
-const samplingNames = ['seed', 'temperature'] as const
-
-type Sampling = { readonly temperature?: 0 | undefined; readonly seed?: 0 | undefined }
 
 const isOpenAi = (baseUrl: string) => new URL(baseUrl).hostname === 'api.openai.com'
 
@@ -29,33 +26,32 @@ export const openAiClient = ({ apiKey, baseUrl, ...options }: Reached) =>
 /** Adapts OpenAI's chat completions. Temperature 0, and a fixed seed if the prompt has none, if the model takes them. */
 export function createOpenAi(options: ProviderOptions): InferenceProvider {
   const client = openAiClient(options)
-  // New OpenAI models take only the new name, other servers often only the old one.
-  const limitName = isOpenAi(options.baseUrl) ? 'max_completion_tokens' : 'max_tokens'
+  const asking = createAsking({
+    temperature: 0,
+    seed: 0,
+    // New OpenAI models take only the new name, other servers often only the old one.
+    limitName: isOpenAi(options.baseUrl) ? 'max_completion_tokens' : 'max_tokens',
+    mostTokens: Number.POSITIVE_INFINITY,
+  })
 
-  const ask = async (
-    completion: Completion,
-    sampling: Sampling,
-    signal: AbortSignal,
-  ): Promise<Completed> => {
+  const ask = async (completion: Completion, signal: AbortSignal): Promise<Completed> => {
     try {
-      return await askOnce(completion, sampling, signal)
+      return await asking(completion, (own) => askOnce(completion, own, signal))
     } catch (error) {
-      const refused = refusedIn(error, samplingNames, sampling)
-      if (refused) return await ask(completion, { ...sampling, [refused]: undefined }, signal)
-      const part = refusedIn(error, promptParts, completion.prompt)
+      const part = refusedIn(error, completion.prompt)
       if (part === undefined) throw error
       throw new ProviderFault('prompt-not-supported', `does not take ${part} as it is given`)
     }
   }
 
-  const askOnce = async (completion: Completion, sampling: Sampling, signal: AbortSignal) => {
-    const { seed = sampling.seed } = completion.prompt
+  const askOnce = async (completion: Completion, own: OwnParameters, signal: AbortSignal) => {
+    const { seed = own.seed } = completion.prompt
     const answer = await client.chat.completions.create(
       {
         model: completion.model,
         ...openAiPrompt(completion.prompt),
-        [limitName]: completion.maxOutputTokens,
-        ...(sampling.temperature !== undefined && { temperature: sampling.temperature }),
+        [own.limitName]: Math.min(completion.maxOutputTokens, own.mostTokens),
+        ...(own.temperature !== undefined && { temperature: own.temperature }),
         ...(seed !== undefined && { seed }),
       },
       { signal },
@@ -85,12 +81,6 @@ export function createOpenAi(options: ProviderOptions): InferenceProvider {
   return {
     ...(options.teacher && { weigh: weigh.bind(undefined, options.teacher) }),
     complete: (completion) =>
-      callProvider(options, completion, (signal) =>
-        ask(
-          completion,
-          { temperature: 0, ...(completion.prompt.seed === undefined && { seed: 0 }) },
-          signal,
-        ),
-      ),
+      callProvider(options, completion, (signal) => ask(completion, signal)),
   }
 }

@@ -82,13 +82,14 @@ type Call<T> = (signal: AbortSignal) => Promise<T>
  */
 export async function callProvider<T>(
   options: ProviderOptions,
-  { model, signal, leftMs, mayCall, onFailedTry }: Omit<Completion, 'prompt' | 'maxOutputTokens'>,
+  { model, signal, leftMs, onFailedTry, mayCall }: Omit<Completion, 'prompt' | 'maxOutputTokens'>,
   call: Call<T>,
 ): Promise<T> {
   const { name, apiKey, clock, firstBackoffMs = 1_000 } = options
   const begun = clock.monotonic()
-  mayCall?.()
+  let last: ProviderError | undefined
   for (let attempt = 1; ; attempt++) {
+    if (mayCall?.() === false) throw last ?? toSvcError(model, options, usedUp, { attempt, ms: 0 })
     const outcome = await tryOnce(options, { signal, leftMs }, call)
     if ('answer' in outcome) return outcome.answer
     const { failure } = outcome
@@ -99,7 +100,7 @@ export async function callProvider<T>(
     const backoffMs = Math.min(firstBackoffMs * 2 ** (attempt - 1), maxBackoffMs)
     const waitMs = Math.max(backoffMs, failure.askedWaitMs ?? 0)
     if (!error.retryable || !isWorthATry(leftMs, attempt, waitMs)) throw error
-    if (mayCall?.() === false) throw error
+    last = error
     onFailedTry?.(error.message, waitMs)
     await clock.sleep(waitMs, signal)
   }
@@ -123,6 +124,12 @@ async function tryOnce<T>(
     signal?.throwIfAborted()
     return { failure: failureOf(error, options) }
   }
+}
+
+const usedUp: Failure = {
+  code: 'provider-unavailable',
+  said: 'has failed this job as often as the node asks it for one',
+  words: 'The requests of the job are used up',
 }
 
 /** Whether another try after the wait can still succeed. */

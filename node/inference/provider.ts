@@ -15,6 +15,8 @@ export type Completion = {
   /** Counts a request before it is made. False when this job has used up its requests, then the last failure stands. */
   readonly mayCall?: (() => boolean) | undefined
   readonly signal?: AbortSignal | undefined
+  /** Counts a request before it is made. False when the job has used up its requests: then the last failure stands. */
+  readonly mayCall?: (() => boolean) | undefined
   /** Called when a try has failed and is repeated after `waitMs`. */
   readonly onFailedTry?: ((why: string, waitMs: number) => void) | undefined
   /** Receives the tokens of an answer, useful or not, if the provider counts them. */
