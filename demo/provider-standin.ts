@@ -38,7 +38,6 @@ function standInAnswer(prompt: string): string {
 type Ask = {
   readonly model?: unknown
   readonly messages?: readonly Message[]
-  readonly stream?: unknown
 }
 
 const problem = (
@@ -139,7 +138,6 @@ async function answer(request: Request, protocol: ProviderApi, script: Script): 
   const { model, messages } = ask
   if (typeof model !== 'string') return invalid('model is missing')
   if (!Array.isArray(messages) || messages.length === 0) return invalid('messages are missing')
-  if (ask.stream === true) return invalid(`Streaming is not offered: ${standInLabel}`)
   if (!played.some((one) => one.model === model && one.protocol === protocol)) {
     const type = protocol === 'openai' ? 'model_not_found' : 'not_found_error'
     return problem(protocol, 404, type, `There is no model ${model} (${standInLabel})`)

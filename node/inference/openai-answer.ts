@@ -5,6 +5,7 @@ import type { Completed, Usage } from './provider.ts'
 import { ProviderFault } from './provider-fault.ts'
 import { notOfProtocol } from './provider-fetch.ts'
 import { throwReported } from './provider-report.ts'
+import type { Gathering } from './read-answer.ts'
 import { completedBy, maxCalls, refusedAnswer, tooManyCalls } from './sealed-text.ts'
 
 /** Other servers may count differently, or not at all. */
@@ -63,6 +64,8 @@ const Event = Counted.extend({
       z.object({
         /** A whole answer. */
         message: Said,
+        /** A part of one. Perplexity sends the whole as it is so far beside it. */
+        delta: Said,
         finish_reason: z.string().nullish(),
         error: z.unknown().optional(),
       }),
@@ -77,10 +80,10 @@ const filterReason = /^(content_filter|safety|prohibited_content)/
 const brokenOff = ['error', 'abort']
 
 /** Gathers what a chat completion says. */
-export function gatherOpenAi() {
+export function gatherOpenAi(): Gathering {
   let [text, refusal, reason, isAnswer] = ['', '', '', false]
   let usage: Usage | undefined
-  const calls: { name: string; arguments: string }[] = []
+  const calls: Called[] = []
 
   const add = (event: unknown) => {
     const parsed = Event.safeParse(event)
@@ -91,15 +94,10 @@ export function gatherOpenAi() {
     const [choice] = choices ?? []
     throwReported(choice)
     reason = choice?.finish_reason?.toLowerCase() ?? reason
-    const { content, refusal: refused, tool_calls: called } = choice?.message ?? {}
+    const { content, refusal: refused, tool_calls: called } = choice?.delta ?? choice?.message ?? {}
     text += content ?? ''
     refusal += refused ?? ''
-    for (const call of called ?? []) addCall(call)
-  }
-
-  const addCall = ({ function: { name, arguments: written } }: Call) => {
-    if (calls.length === maxCalls) throw tooManyCalls()
-    calls.push({ name: name ?? '', arguments: written ?? '' })
+    for (const call of called ?? []) addCall(calls, call, !choice?.delta)
   }
 
   const end = (prompt: PromptDocument): Completed => {
@@ -112,5 +110,37 @@ export function gatherOpenAi() {
     return completedBy(prompt, said, usage)
   }
 
-  return { add, end, usage: () => usage }
+  return {
+    ...{ add, end, usage: () => usage },
+    hasBegun: () => text !== '' || calls.length > 0,
+    hasEnded: () => reason !== '',
+  }
+}
+
+type Called = { index?: number | undefined; id: string; name: string; arguments: string }
+
+/** Adds a call, or a part of one. */
+function addCall(calls: Called[], { index, id, function: part }: Call, isWhole: boolean): void {
+  const name = part.name ?? ''
+  const known = isWhole ? undefined : continued(calls, { index, id: id ?? '', name })
+  if (known === undefined && calls.length === maxCalls) throw tooManyCalls()
+  const call = known ?? { index: index ?? undefined, id: id ?? '', name: '', arguments: '' }
+  if (known === undefined) calls.push(call)
+  // Some servers repeat the name in each part.
+  if (call.name !== name) call.name += name
+  call.arguments += part.arguments ?? ''
+}
+
+/** Returns the call that a part continues. Some servers leave out the index or the id, have one index for all calls, or a new id in each part. */
+function continued(
+  calls: readonly Called[],
+  { index, id, name }: { index?: number | null | undefined; id: string; name: string },
+): Called | undefined {
+  const isNew = name !== '' && !calls.some((call) => call.id === id && id !== '')
+  if (typeof index !== 'number') {
+    if (isNew) return undefined
+    return calls.find((call) => call.id === id && id !== '') ?? calls.at(-1)
+  }
+  const same = calls.findLast((call) => call.index === index)
+  return isNew && id !== '' ? undefined : same
 }

@@ -7,6 +7,7 @@ import { createAsking, type OwnParameters } from './own-parameters.ts'
 import type { Completed, Completion, GivenText, InferenceProvider } from './provider.ts'
 import { callProvider, type ProviderOptions, type Reached } from './provider-call.ts'
 import { ProviderFault } from './provider-fault.ts'
+import { type Reading, readCompletion, readDocument } from './read-answer.ts'
 import { keyHeader, sdkOptions } from './sdk.ts'
 
 const isOpenAi = (baseUrl: string) => new URL(baseUrl).hostname === 'api.openai.com'
@@ -29,14 +30,16 @@ export function createOpenAi(options: ProviderOptions): InferenceProvider {
   const asking = createAsking({
     temperature: 0,
     seed: 0,
+    stream: true,
+    stream_options: { include_usage: true },
     // New OpenAI models take only the new name, other servers often only the old one.
     limitName: isOpenAi(options.baseUrl) ? 'max_completion_tokens' : 'max_tokens',
     mostTokens: Number.POSITIVE_INFINITY,
   })
 
-  const ask = async (completion: Completion, signal: AbortSignal): Promise<Completed> => {
+  const ask = async (completion: Completion, reading: Reading): Promise<Completed> => {
     try {
-      return await asking(completion, (own) => askOnce(completion, own, signal))
+      return await asking(completion, (own) => askOnce(completion, own, reading))
     } catch (error) {
       const part = refusedIn(error, completion.prompt)
       if (part === undefined) throw error
@@ -44,27 +47,21 @@ export function createOpenAi(options: ProviderOptions): InferenceProvider {
     }
   }
 
-  const askOnce = async (completion: Completion, own: OwnParameters, signal: AbortSignal) => {
-    const { seed = own.seed } = completion.prompt
-    const answer = await client.chat.completions.create(
-      {
-        model: completion.model,
-        ...openAiPrompt(completion.prompt),
-        [own.limitName]: Math.min(completion.maxOutputTokens, own.mostTokens),
-        ...(own.temperature !== undefined && { temperature: own.temperature }),
-        ...(seed !== undefined && { seed }),
-      },
-      { signal },
-    )
-    const gathered = gatherOpenAi()
-    gathered.add(answer)
-    const usage = gathered.usage()
-    if (usage) completion.onUsage?.(usage)
-    return gathered.end(completion.prompt)
+  const askOnce = async (completion: Completion, own: OwnParameters, reading: Reading) => {
+    const { limitName, mostTokens, ...chosen } = own
+    const { model, prompt, maxOutputTokens } = completion
+    const body = {
+      ...{ model, ...chosen, ...openAiPrompt(prompt) },
+      seed: prompt.seed ?? own.seed,
+      [limitName]: Math.min(maxOutputTokens, mostTokens),
+    }
+    const { signal } = reading
+    const response = await client.post('/chat/completions', { body, signal }).asResponse()
+    return await readCompletion(response, gatherOpenAi(), completion, reading)
   }
 
   const weigh = async (api: TeacherApi, { model, prompt, text, ...limits }: GivenText) =>
-    await callProvider(options, { model, ...limits }, async (signal) => {
+    await callProvider(options, { model, ...limits }, async ({ signal }) => {
       const { messages } = openAiPrompt(prompt)
       const body = {
         ...{ model, messages: [...messages, { role: 'assistant', content: text }] },
@@ -72,7 +69,8 @@ export function createOpenAi(options: ProviderOptions): InferenceProvider {
         ...{ max_tokens: 1, temperature: 0 },
         ...givenTextFields[api],
       }
-      const reply: unknown = await client.post('/chat/completions', { body, signal })
+      const response = await client.post('/chat/completions', { body, signal }).asResponse()
+      const reply = await readDocument(response, signal)
       const counted = Counted.safeParse(reply)
       if (counted.data?.usage) limits.onUsage?.(counted.data.usage)
       return toldOf(reply, api, text)
@@ -81,6 +79,6 @@ export function createOpenAi(options: ProviderOptions): InferenceProvider {
   return {
     ...(options.teacher && { weigh: weigh.bind(undefined, options.teacher) }),
     complete: (completion) =>
-      callProvider(options, completion, (signal) => ask(completion, signal)),
+      callProvider(options, completion, (reading) => ask(completion, reading)),
   }
 }

@@ -18,6 +18,9 @@ export type OwnParameters = {
   readonly temperature?: 0 | undefined
   /** In place of one that the prompt has. */
   readonly seed?: 0 | undefined
+  /** The node reads a stream, so that it knows that the provider is at work. */
+  readonly stream?: true | undefined
+  readonly stream_options?: { readonly include_usage: true } | undefined
   readonly limitName: LimitName
   /** The longest answer that the model may be asked for. */
   readonly mostTokens: number
@@ -65,7 +68,7 @@ function mayQuote({ param }: ProviderReport, refused: Partial<OwnParameters>, pr
   return param === undefined && Object.keys(refused).some((name) => prompt.includes(name))
 }
 
-const optional = ['temperature', 'seed'] as const
+const optional = ['temperature', 'seed', 'stream_options'] as const
 
 /** Returns what to change in the own parameters after a refusal; undefined when it is about something else. */
 function refusedBy(
@@ -78,6 +81,8 @@ function refusedBy(
     own[name] !== undefined && !(name === 'seed' && prompt.seed !== undefined)
   const refused = optional.filter((name) => isOwn(name) && isNamed(name))
   if (refused.length > 0) return Object.fromEntries(refused.map((name) => [name, undefined]))
+  if (own.stream && isNamed('[sS]tream(ing)?'))
+    return { stream: undefined, stream_options: undefined }
   if (!isNamed(own.limitName) && !isNamed(otherName[own.limitName])) return undefined
   const most = Number(words.match(limitInWords)?.[1]?.replaceAll(',', '') ?? 0)
   const isLower = most > 0 && most < Math.min(own.mostTokens, maxOutputTokens)

@@ -10,6 +10,7 @@ import { askedWaitMsOf } from './asked-wait.ts'
 import type { Completion } from './provider.ts'
 import { networkCodeIn, type ProviderCode, ProviderFault } from './provider-fault.ts'
 import { failureIn } from './provider-report.ts'
+import type { Reading } from './read-answer.ts'
 
 /** How to reach a provider. Times are milliseconds. */
 export type ProviderOptions = {
@@ -27,8 +28,10 @@ export type ProviderOptions = {
   readonly teacher?: TeacherApi | undefined
   /** The fetch to use, the runtime's own by default. */
   readonly fetch?: Fetch
-  /** The limit for one try, the answer included. */
+  /** The limit for one try without a lease, the answer included. */
   readonly attemptMs?: number
+  /** The longest silence within an answer that has begun. */
+  readonly silenceMs?: number
   readonly firstBackoffMs?: number
 }
 
@@ -63,26 +66,23 @@ type Failure = {
   readonly remedy?: string | undefined
 }
 
-const tries = 3
-// While a lease lasts, more tries are cheaper than giving the job back.
-const triesInLease = 8
+// In a lease the node tries once. What fails goes back to the ICL, which asks another node first, and this one holds no slot.
+const triesOfTrial = 3
 const longestWaitMs = 30_000
-// No answer comes in less.
-const shortestAnswerMs = 3_000
 // A try ends before the lease, so that the error names the silent provider and not the lease.
 const untilLeaseEndsMs = 500
 const maxBackoffMs = 10_000
 const maxShownCharacters = 300
 
-type Call<T> = (signal: AbortSignal) => Promise<T>
+type Call<T> = (reading: Reading) => Promise<T>
 
 /**
- * Calls a provider until it answers, refuses permanently, or no further try could end before the lease does (without a lease: 3 tries).
- * Waits as long as Retry-After asks. Throws ProviderError `provider-...` that names the base URL (spec 7).
+ * Calls a provider once in a lease, and until the answer or the lease ends. Without a lease, up to 3 tries wait as long as the provider asks,
+ * unless it refuses permanently. Throws ProviderError `provider-...` that names the base URL (spec 7).
  */
 export async function callProvider<T>(
   options: ProviderOptions,
-  { model, signal, leftMs, onFailedTry, mayCall }: Omit<Completion, 'prompt' | 'maxOutputTokens'>,
+  { model, signal, leftMs, mayCall }: Omit<Completion, 'prompt' | 'maxOutputTokens'>,
   call: Call<T>,
 ): Promise<T> {
   const { name, apiKey, clock, firstBackoffMs = 1_000 } = options
@@ -99,9 +99,9 @@ export async function callProvider<T>(
     const error = toSvcError(model, options, failure, spent)
     const backoffMs = Math.min(firstBackoffMs * 2 ** (attempt - 1), maxBackoffMs)
     const waitMs = Math.max(backoffMs, failure.askedWaitMs ?? 0)
-    if (!error.retryable || !isWorthATry(leftMs, attempt, waitMs)) throw error
+    const isLast = leftMs !== undefined || attempt === triesOfTrial || waitMs > longestWaitMs
+    if (!error.retryable || isLast) throw error
     last = error
-    onFailedTry?.(error.message, waitMs)
     await clock.sleep(waitMs, signal)
   }
 }
@@ -111,15 +111,21 @@ async function tryOnce<T>(
   { signal, leftMs }: Pick<Completion, 'signal' | 'leftMs'>,
   call: Call<T>,
 ): Promise<{ readonly answer: T } | { readonly failure: Failure }> {
-  const { clock, attemptMs = 100_000 } = options
+  const { clock, attemptMs = 100_000, silenceMs = 60_000 } = options
   const begun = clock.monotonic()
+  let lastHeard: typeof begun | undefined
+  const heard = () => {
+    lastHeard = clock.monotonic()
+  }
   const tryMs = () => {
-    const ofLeaseMs = leftMs === undefined ? attemptMs : leftMs() - untilLeaseEndsMs
-    return Math.min(attemptMs - elapsedSince(clock, begun), ofLeaseMs)
+    const allowed = leftMs ? leftMs() - untilLeaseEndsMs : attemptMs - elapsedSince(clock, begun)
+    const quietMs = lastHeard === undefined ? 0 : elapsedSince(clock, lastHeard)
+    return Math.min(allowed, silenceMs - quietMs)
   }
   const late = () => new ProviderFault('provider-silent', 'gave no whole answer')
   try {
-    return { answer: await withDeadline(clock, tryMs, signal, late, call) }
+    const body = (ended: AbortSignal) => call({ signal: ended, heard })
+    return { answer: await withDeadline(clock, tryMs, signal, late, body) }
   } catch (error) {
     signal?.throwIfAborted()
     return { failure: failureOf(error, options) }
@@ -130,12 +136,6 @@ const usedUp: Failure = {
   code: 'provider-unavailable',
   said: 'has failed this job as often as the node asks it for one',
   words: 'The requests of the job are used up',
-}
-
-/** Whether another try after the wait can still succeed. */
-function isWorthATry(leftMs: Completion['leftMs'], attempts: number, waitMs: number): boolean {
-  if (leftMs === undefined) return attempts < tries && waitMs <= longestWaitMs
-  return attempts < triesInLease && waitMs + shortestAnswerMs <= leftMs()
 }
 
 const passing: readonly ProviderCode[] = [

@@ -10,15 +10,11 @@ export type Completion = {
   readonly model: string
   readonly prompt: PromptDocument
   readonly maxOutputTokens: number
-  /** Milliseconds until an answer is too late. May grow. A try begins only if it can end before. */
+  /** Milliseconds until an answer is too late. May grow. Left out for a trial, which is repeated. */
   readonly leftMs?: (() => number) | undefined
-  /** Counts a request before it is made. False when this job has used up its requests, then the last failure stands. */
-  readonly mayCall?: (() => boolean) | undefined
   readonly signal?: AbortSignal | undefined
   /** Counts a request before it is made. False when the job has used up its requests: then the last failure stands. */
   readonly mayCall?: (() => boolean) | undefined
-  /** Called when a try has failed and is repeated after `waitMs`. */
-  readonly onFailedTry?: ((why: string, waitMs: number) => void) | undefined
   /** Receives the tokens of an answer, useful or not, if the provider counts them. */
   readonly onUsage?: ((usage: Usage) => void) | undefined
 }

@@ -1,11 +1,13 @@
 import type { ProviderOptions } from './provider-call.ts'
 import { providerFetch } from './provider-fetch.ts'
 
+const longestTimerMs = 2 ** 31 - 1
+
 /** The options that the SDKs of all vendors get. */
-export const sdkOptions = ({ attemptMs = 100_000, fetch }: Partial<ProviderOptions>) => ({
+export const sdkOptions = ({ fetch }: Partial<ProviderOptions>) => ({
   maxRetries: 0,
   // callProvider ends a try. The SDK's own timer must not fire first.
-  timeout: 2 * attemptMs,
+  timeout: longestTimerMs,
   // Otherwise the SDK would log requests with prompts in them.
   logLevel: 'off' as const,
   fetch: providerFetch(fetch),

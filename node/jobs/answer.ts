@@ -170,7 +170,6 @@ async function runInference(
   const mayCall = budget.begin({ jobId, fence })
   log.step(`Job ${jobId}: Running inference on the decrypted prompt via ${model_id}`)
   const startedAt = clock.monotonic()
-  let hasFailed = false
   const asked = offered.provider.complete({
     model: offered.model,
     prompt,
@@ -178,10 +177,6 @@ async function runInference(
     ...inference,
     mayCall,
     signal,
-    onFailedTry: (why, waitMs) => {
-      hasFailed = true
-      log.warning(`Job ${jobId}: ${why}; trying again in ${Math.ceil(waitMs / 1000)} s`)
-    },
   })
   const completed = await asked.catch((error: unknown) => {
     budget.failed(jobId, error)
@@ -194,8 +189,7 @@ async function runInference(
   speeds.answered(model_id, completed.usage?.output_tokens ?? 0, elapsedMs)
   const took = `${(elapsedMs / 1000).toFixed(1)} s`
   log.step(`Job ${jobId}: Inference complete in ${took}`)
-  // Failed tries have their own warnings.
-  if (elapsedMs > slowInferenceMs && !hasFailed) {
+  if (elapsedMs > slowInferenceMs) {
     const isLong = promptText(prompt).length > longPromptCharacters
     const advice = isLong ? '. Prompts above about 4k tokens are slower' : ''
     log.warning(`Job ${jobId}: slow inference, ${took}${advice}`)

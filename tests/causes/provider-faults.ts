@@ -31,6 +31,7 @@ const body =
     response.end(text)
   }
 
+const halfStream = `data: ${JSON.stringify({ choices: [{ delta: { content: 'Fi' } }] })}\n\n`
 const failed = (code: number) => `failed: status ${code} (a_code)`
 
 const foreign: readonly (readonly [string, ProviderFault['answer'], string])[] = [
@@ -143,6 +144,18 @@ export const providerFaults: readonly ProviderFault[] = [
     answer: body(json, '{"choices": ['),
     code: 'provider-unreachable',
     said: 'broke off in the middle of its answer',
+  },
+  {
+    fault: 'half of a stream',
+    answer: body('text/event-stream', halfStream),
+    code: 'provider-unreachable',
+    said: 'broke off in the middle of its answer',
+  },
+  {
+    fault: 'an error in a stream',
+    answer: body('text/event-stream', `${halfStream}data: ${JSON.stringify(refusal)}\n\n`),
+    code: 'provider-unavailable',
+    said: failed(200),
   },
   { fault: 'silence', answer: () => {}, code: 'provider-silent', said: silent },
   { fault: 'a body that stalls', answer: stall, code: 'provider-silent', said: silent },

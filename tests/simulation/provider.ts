@@ -79,14 +79,14 @@ export function createSimulatedProvider(marks: Dice): SimulatedProvider {
       }
       return {
         weigh: ({ model, text, leftMs, signal }) =>
-          callProvider(options, { model, leftMs, signal }, async (ended) => {
+          callProvider(options, { model, leftMs, signal }, async ({ signal: ended }) => {
             await clock.sleep(dice.between(...habits.thinkMs), ended)
             return toldOf(text)
           }),
         complete: async (completion) => {
           onCalls(++calls)
           try {
-            const text = await callProvider(options, completion, (signal) =>
+            const text = await callProvider(options, completion, ({ signal }) =>
               ask(promptText(completion.prompt), signal),
             )
             return { text, ended: 'stop' }

@@ -69,6 +69,18 @@ describe('a parameter that the node chose and the provider refuses', () => {
     }
   })
 
+  it('is the stream, or its count of tokens', async () => {
+    const ask = await providerThat(({ stream, stream_options: counts }) => {
+      if (counts) return { message: 'Unrecognized request argument supplied: stream_options' }
+      return stream ? { message: 'Streaming is not offered' } : undefined
+    })
+    const [, plain, whole] = await ask()
+    expect(plain).toMatchObject({ stream: true })
+    expect(plain).not.toHaveProperty('stream_options')
+    expect(whole).not.toHaveProperty('stream')
+    expect(await ask()).toHaveLength(1)
+  })
+
   it('may be several, one after the other', async () => {
     const ask = await providerThat((body) => {
       const wrong = ['max_tokens', 'temperature', 'seed'].find((name) => name in body)
@@ -76,7 +88,10 @@ describe('a parameter that the node chose and the provider refuses', () => {
     })
     expect(await ask()).toHaveLength(4)
     const [body] = await ask()
-    expect(body).toEqual({ max_completion_tokens: 8_192, messages: body?.messages, model: 'm' })
+    expect(body).toEqual({
+      ...{ max_completion_tokens: 8_192, messages: body?.messages, model: 'm' },
+      ...{ stream: true, stream_options: { include_usage: true } },
+    })
   })
 
   it('is not remembered where the words may be those of the prompt', async () => {

@@ -88,6 +88,8 @@ const prompt = (more: Partial<PromptDocument>): PromptDocument => ({
   ...more,
 })
 
+const streamed = { stream: true, stream_options: { include_usage: true } }
+
 describe('a prompt document at OpenAI', () => {
   it('has each part where that interface has it', async () => {
     const call = (id: string, port: string) => ({
@@ -102,6 +104,7 @@ describe('a prompt document at OpenAI', () => {
       model: 'm',
       max_tokens: 9,
       temperature: 0,
+      ...streamed,
       seed: 7,
       messages: [
         { role: 'system', content: 'Be short.' },
@@ -124,7 +127,7 @@ describe('a prompt document at OpenAI', () => {
 
   it('is sent with nothing else when it is one text', async () => {
     expect(await ask('openai', promptOfText('Who?'))).toEqual({
-      ...{ model: 'm', max_tokens: 9, temperature: 0, seed: 0 },
+      ...{ model: 'm', max_tokens: 9, temperature: 0, seed: 0, ...streamed },
       messages: [user],
     })
     const text = prompt({ response_format: { type: 'text' } })
@@ -243,6 +246,7 @@ describe('a prompt document at Anthropic', () => {
     expect(await ask('anthropic', withoutSeed)).toEqual({
       model: 'm',
       max_tokens: 9,
+      stream: true,
       system: [{ type: 'text', text: 'Be short.' }],
       messages: [
         { role: 'user', content: 'When does the ferry leave?' },
@@ -279,7 +283,7 @@ describe('a prompt document at Anthropic', () => {
   })
 
   it('is sent with nothing else when it is one text', async () => {
-    const body = { model: 'm', max_tokens: 9, messages: [user] }
+    const body = { model: 'm', max_tokens: 9, messages: [user], stream: true }
     expect(await ask('anthropic', promptOfText('Who?'))).toEqual(body)
   })
 

@@ -135,18 +135,6 @@ describe('a deliverer', () => {
     expect(world.log.lines.join('\n')).toMatch(warning)
     expect(world.api.postResult).toHaveBeenCalled()
   })
-
-  it('does not take the time of tries that failed for a slow inference', async () => {
-    const world = await createJobWorld('leader')
-    world.complete.mockImplementation(async ({ onFailedTry }) => {
-      await world.clock.sleep(31_000)
-      onFailedTry?.('no answer', 0)
-      return 'Four.'
-    })
-    await run(world)
-    const warnings = world.log.lines.filter((line) => line.startsWith('WARNING'))
-    expect(warnings).toEqual([expect.stringContaining('no answer; trying again in 0 s')])
-  })
 })
 
 describe('a job that cannot be done is given back', () => {

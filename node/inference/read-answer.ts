@@ -1,0 +1,113 @@
+import type { PromptDocument } from '../../lib/schemas/prompt.ts'
+import { brokeOff, createEventReader } from './answer-events.ts'
+import type { Completed, Completion, Usage } from './provider.ts'
+import { ProviderFault } from './provider-fault.ts'
+import { foreign, maxAnswerBytes } from './provider-fetch.ts'
+import { throwReported } from './provider-report.ts'
+
+/** Gathers an answer from the events of a stream, or from the one document of a server that does not stream. */
+export type Gathering = {
+  /** Throws ProviderFault or ProviderReport. */
+  add(event: unknown): void
+  /** True once there is text, or a call of a tool. */
+  hasBegun(): boolean
+  /** True once the provider has said how the answer ended. */
+  hasEnded(): boolean
+  usage(): Usage | undefined
+  /** Throws ProviderFault. */
+  end(prompt: PromptDocument): Completed
+}
+
+/** The signal that ends a try, and what to call for each sign that the answer goes on. */
+export type Reading = { readonly signal: AbortSignal; readonly heard: () => void }
+
+/** Reads a completion to its end. Throws ProviderFault and ProviderReport. */
+export async function readCompletion(
+  response: Response,
+  gathered: Gathering,
+  { prompt, onUsage }: Pick<Completion, 'prompt' | 'onUsage'>,
+  reading: Reading,
+): Promise<Completed> {
+  try {
+    const { isWhole } = await readEvents(response, gathered, reading)
+    // A half may be a whole answer by its form.
+    if (!isWhole && !gathered.hasEnded()) throw brokeOff()
+    return gathered.end(prompt)
+  } finally {
+    const usage = gathered.usage()
+    if (usage) onUsage?.(usage)
+  }
+}
+
+/** Reads the one document of a body. */
+export async function readDocument(response: Response, signal: AbortSignal): Promise<unknown> {
+  let document: unknown
+  const add = (event: unknown) => {
+    document = event
+  }
+  const no = () => false
+  await readEvents(response, { add, hasBegun: no, hasEnded: no }, { signal, heard: no })
+  return document
+}
+
+async function readEvents(
+  response: Response,
+  { add, hasBegun, hasEnded }: Pick<Gathering, 'add' | 'hasBegun' | 'hasEnded'>,
+  { signal, heard }: Reading,
+): Promise<{ readonly isWhole: boolean }> {
+  const events = createEventReader(response.headers.get('content-type'))
+  const take = (event: unknown) => {
+    throwReported(event, response)
+    add(event)
+  }
+  await readText(response, signal, hasEnded, (text) => {
+    events.push(text).forEach(take)
+    if (hasBegun()) heard()
+    return events.isDone()
+  })
+  events.end().forEach(take)
+  return { isWhole: !events.isStream() || events.isDone() }
+}
+
+/** Calls `take` with each piece of a body, until it returns true. A break of the connection after the end is none. */
+async function readText(
+  { body, headers }: Response,
+  signal: AbortSignal,
+  hasEnded: () => boolean,
+  take: (text: string) => boolean,
+): Promise<void> {
+  const reader = body?.getReader()
+  // Not awaited: Node's need not end.
+  const cancel = () => void reader?.cancel().catch(() => {})
+  const broken = (error: unknown) => {
+    signal.throwIfAborted()
+    if (hasEnded()) return undefined
+    throw error
+  }
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  signal.addEventListener('abort', cancel, { once: true })
+  try {
+    let length = Number(headers.get('content-length') ?? 0) > maxAnswerBytes ? Infinity : 0
+    for (;;) {
+      if (length > maxAnswerBytes) throw tooLarge()
+      const bytes = (await reader?.read().catch(broken))?.value
+      signal.throwIfAborted()
+      if (bytes === undefined || take(decode(decoder, bytes))) return
+      length += bytes.length
+    }
+  } finally {
+    signal.removeEventListener('abort', cancel)
+    cancel()
+  }
+}
+
+function decode(decoder: TextDecoder, bytes: Uint8Array): string {
+  try {
+    return decoder.decode(bytes, { stream: true })
+  } catch {
+    throw foreign('sent JSON that cannot be read')
+  }
+}
+
+const tooLarge = () =>
+  new ProviderFault('provider-answer-too-large', `sent more than ${maxAnswerBytes} bytes`)
