@@ -41,10 +41,10 @@ export function createEventReader(contentType: string | null) {
     }
     const [, key = '', value = ''] = line.match(/^(\w+): ?(.*)$/s) ?? []
     if (key === 'event' || key === 'error') name = key === 'event' ? value.trim() : key
+    const isFirst = held === ''
     if (key === 'data' || key === 'error') held += `${value}\n`
     // Some servers leave out the empty line between events.
-    const isWhole = line === '' || held.trim() === '[DONE]' || isObject(held)
-    return isWhole ? flush() : []
+    return line === '' || (isFirst && isWhole(value.trim())) ? flush() : []
   }
 
   const flush = (): readonly unknown[] => {
@@ -78,9 +78,8 @@ export function createEventReader(contentType: string | null) {
   return { push, end, isStream: () => isStream, isDone: () => isDone }
 }
 
-// One line in most streams. What has more is read when the event ends.
-const isObject = (held: string): boolean =>
-  held.startsWith('{') && held.indexOf('\n') === held.length - 1 && parseJson(held) !== undefined
+const isWhole = (data: string): boolean =>
+  data === '[DONE]' || (data.startsWith('{') && parseJson(data) !== undefined)
 
 /** The fault when an answer ends too early. */
 export const brokeOff = () =>

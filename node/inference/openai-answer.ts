@@ -93,7 +93,8 @@ export function gatherOpenAi(): Gathering {
     isAnswer ||= choices !== undefined
     const [choice] = choices ?? []
     throwReported(choice)
-    reason = choice?.finish_reason?.toLowerCase() ?? reason
+    // Some servers send an empty one in each part.
+    reason = choice?.finish_reason?.toLowerCase() || reason
     const { content, refusal: refused, tool_calls: called } = choice?.delta ?? choice?.message ?? {}
     text += content ?? ''
     refusal += refused ?? ''

@@ -54,7 +54,7 @@ export function createAsking(first: OwnParameters, unknown: readonly LimitName[]
         const isAgain = refused?.limitName !== undefined && named.has(refused.limitName)
         if (refused === undefined || isAgain) throw error
         own = { ...own, ...refused }
-        if (!mayQuote(report, refused, JSON.stringify(prompt))) learnt.set(model, own)
+        if (!mayQuote(report, refused, JSON.stringify(prompt).toLowerCase())) learnt.set(model, own)
         if (mayCall?.() === false) throw error
       }
     }

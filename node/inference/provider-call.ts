@@ -77,8 +77,8 @@ const maxShownCharacters = 300
 type Call<T> = (reading: Reading) => Promise<T>
 
 /**
- * Calls a provider once in a lease, and until the answer or the lease ends. Without a lease, up to 3 tries wait as long as the provider asks,
- * unless it refuses permanently. Throws ProviderError `provider-...` that names the base URL (spec 7).
+ * Calls a provider: once in a lease, which the answer may use up, and up to 3 times without one, each as late as the provider asks, unless
+ * it refuses permanently. Throws ProviderError `provider-...` that names the base URL (spec 7).
  */
 export async function callProvider<T>(
   options: ProviderOptions,
