@@ -28,7 +28,7 @@ const promptOf = (messages: readonly Message[]): string => {
 }
 
 /** Calls of tools, in place of a text. */
-export type ScriptedCalls = readonly { readonly name: string; readonly input: object }[]
+type ScriptedCalls = readonly { readonly name: string; readonly input: object }[]
 
 let nextCall = 0
 
