@@ -39,8 +39,9 @@ function neededMs(job: Job, { leaseMs }: JobLimits): number {
   const { assignments } = job
   const took = assignments.flatMap((one) => timeOf(one, one.committedAt))
   if (took.length > 0) return Math.min(...took)
-  const speeds = assignments.flatMap(({ msPerToken = usualMsPerToken }) => [msPerToken])
-  const tokensMs = maxOutputTokensOf(job) * Math.min(...speeds)
+  const speeds = assignments.flatMap(({ msPerToken }) => msPerToken ?? [])
+  const speed = speeds.length === 0 ? usualMsPerToken : Math.min(...speeds)
+  const tokensMs = maxOutputTokensOf(job) * speed
   const tooSlow = assignments.flatMap((one) => (isTooSlow(one) ? timeOf(one, one.endedAt) : []))
   return Math.max(Math.min(tokensMs, leaseMs), ...tooSlow)
 }

@@ -73,6 +73,7 @@ describe('a seat that falls empty', () => {
     const late = { phase: 'expired', reason: 'deadline-passed', settledAt: 479_000 }
     expect(emptied({ now: 479_000 })).toMatchObject(late)
     expect(isRefilled(emptied({ now: 560_000, speed: 15 }))).toBe(true)
+    expect(emptied({ now: 418_000, speed: 100 })).toMatchObject({ phase: 'expired' })
     expect(emptied({ now: 575_000, speed: 15 })).toMatchObject({ phase: 'expired' })
   })
 
