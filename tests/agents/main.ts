@@ -5,12 +5,10 @@ import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { clientEnvironment } from '../../demo/client-environment.ts'
 import { createProcesses } from '../../demo/processes.ts'
 import { programOf } from '../../demo/runtime-programs.ts'
 import { startWorld } from '../../demo/world.ts'
-import { elapsedSince } from '../../lib/clock.ts'
-import { systemClock } from '../../lib/system.ts'
+import { startGateway } from '../gateway-process.ts'
 import { curlCells } from './curl.ts'
 import { startProvider } from './provider.ts'
 
@@ -18,7 +16,6 @@ const run = promisify(execFile)
 const model = 'openai:gpt-4o-mini'
 const limitMs = 900_000
 const installMs = 1_200_000
-const startMs = 60_000
 
 const npmPackages = [
   ...['openai', '@langchain/openai', '@langchain/core', 'ai', '@ai-sdk/openai'],
@@ -99,17 +96,7 @@ async function serve(): Promise<string> {
     },
   })
   stops.push(world.stop)
-  const main = join(import.meta.dirname, '..', '..', 'client', 'gateway', 'main.ts')
-  const env = await clientEnvironment(world)
-  const gateway = processes.start({ name: 'gateway', args: [main, '--port', '0'], env })
-  const began = systemClock.monotonic()
-  for (;;) {
-    const log = await readFile(gateway.logFile, 'utf8')
-    const url = /^Gateway at (http:\S+)$/m.exec(log)?.[1]
-    if (url !== undefined) return url
-    if (gateway.hasExited() || elapsedSince(systemClock, began) > startMs) throw new Error(log)
-    await systemClock.sleep(100)
-  }
+  return await startGateway(processes, world)
 }
 
 /** What a client printed, a cell a line, and its error if it ended with one. */
