@@ -21,7 +21,7 @@ and checked here. Set a tool's base URL to it.
   --model-map NAMES       other names for models, such as gpt-4o-mini=openai:gpt-4o-mini,best=anthropic:claude-sonnet-5-5
   --rule RULE             how many answers have to match: ${AgreementRule.options.join(', ')} (default: three)
   --min-matches N         others that have to match each of them, 1 to 6 (default: 1)
-  --at-once N             jobs that run at the same time, 1 to 64 (default: 4). 64 more requests may wait
+  --at-once N             jobs that run at the same time, 1 to 64 (default: 8). 64 more requests may wait
   --strict                refuses what cannot be honoured, such as temperature 0.7, in place of ignoring it (header x-svc-ignored)
   --keep-alive SECONDS    how often a stream gets a comment before its answer, 0 to 300 (default: 15). With 0 it begins with the answer
   --store-ahead           after a job, stores the key of the model's next one, which then waits less. An unused key is gas lost
@@ -76,7 +76,7 @@ const Flags = z.object({
   'model-map': ModelNames.default(new Map()),
   rule: z.enum(AgreementRule.options, `takes ${AgreementRule.options.join(', ')}`).default('three'),
   'min-matches': WholeNumber(1, 6).default(1),
-  'at-once': WholeNumber(1, 64).default(4),
+  'at-once': WholeNumber(1, 64).default(8),
   'keep-alive': WholeNumber(0, 300).default(15),
   strict: z.boolean().default(false),
   'store-ahead': z.boolean().default(false),
