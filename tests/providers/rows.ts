@@ -63,6 +63,7 @@ const calls = (name: string, written: string): Expected => ({
   calls: [name, written],
 })
 const down: Expected = { status: 503 }
+const empty: Expected = { status: 502, code: 'provider_answer_empty' }
 const tooLong: Expected = { status: 400, code: 'context_length_exceeded' }
 
 const answers: readonly Row[] = [
@@ -301,12 +302,12 @@ const failures: readonly Row[] = [
     expected: { status: 400 },
   },
   { name: 'a refusal', reply: reply({ refusal: 'I cannot help.' }), expected: { status: 400 } },
-  { name: 'no choices', reply: () => ({ status: 200, json: { choices: [] } }), expected: down },
-  { name: 'no message', reply: reply(null), expected: down },
+  { name: 'no choices', reply: () => ({ status: 200, json: { choices: [] } }), expected: empty },
+  { name: 'no message', reply: reply(null), expected: empty },
   {
     name: 'only thoughts',
     reply: reply({ content: '', reasoning_content: 'thinking' }, 'length'),
-    expected: { status: 502 },
+    expected: empty,
   },
   {
     name: 'a limit for an hour',

@@ -55,7 +55,7 @@ export async function startScripted(): Promise<
 }
 
 /** A plain answer. */
-export const ok = (content: string, finish = 'stop'): Reply => ({
+const ok = (content: string, finish = 'stop'): Reply => ({
   completion: { message: { content }, finish },
 })
 
