@@ -21,7 +21,7 @@ const npmPackages = [
   ...['openai', '@langchain/openai', '@langchain/core', 'ai', '@ai-sdk/openai'],
   ...['@ai-sdk/openai-compatible', '@mariozechner/pi-coding-agent'],
 ]
-const pipPackages = ['openai', 'langchain-openai', 'litellm', 'pydantic-ai-slim', 'instructor']
+const pipPackages = ['openai', 'langchain-openai', 'litellm[mcp]', 'pydantic-ai-slim', 'instructor']
 
 type Cell = { readonly column: string; readonly result: string }
 type Row = { readonly client: string; readonly cells: readonly Cell[] }
