@@ -48,12 +48,18 @@ export function readParameters<T>(
   }
 }
 
+/** Other vendors give them values of their own, such as the effort `default`. */
+const lenient = ['metadata', 'parallel_tool_calls', 'reasoning', 'reasoning_effort']
+
 const isHonoured = (
   { supported, asItIs, sampling }: Parameters<unknown>,
   name: string,
   value: unknown,
 ): boolean => {
-  if (Object.hasOwn(supported, name)) return true
+  if (Object.hasOwn(supported, name)) {
+    const { error } = lenient.includes(name) ? (supported[name]?.safeParse(value) ?? {}) : {}
+    return error?.issues.every(({ code }) => code === 'unrecognized_keys') ?? true
+  }
   const only: Readonly<Record<string, z.ZodType>> = { ...asItIs, ...sampling }
   return Object.hasOwn(only, name) && only[name]?.safeParse(value).success === true
 }

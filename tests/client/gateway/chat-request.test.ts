@@ -324,6 +324,8 @@ describe('a request for a completion', () => {
       ...['messages[0].cache_control', 'stream_options.more'],
     ])
     expect(prompt).toEqual({ ...promptOfText('Who?'), seed: 3 })
+    const foreign = { reasoning_effort: 'default', parallel_tool_calls: 'true' }
+    expect(read(question(foreign), false).ignored).toEqual(Object.keys(foreign))
     expect(refusalOf(question({ constructor: 1 }))).toEqual(['constructor', 'unknown_parameter'])
   })
 

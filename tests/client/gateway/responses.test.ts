@@ -134,7 +134,11 @@ describe('the prompt of a response', () => {
       'max_output_tokens (at most 8192)',
       'unsupported_value',
     ])
-    expect(refusalOf({ metadata: { a: 1 } })).toEqual(['metadata.a', 'invalid_value'])
+    expect(refusalOf({ metadata: { a: 1 } }, true)).toEqual(['metadata.a', 'invalid_value'])
+    const foreign = { metadata: { a: 1 }, reasoning: { effort: 'default' } }
+    expect(read(foreign).ignored).toEqual(['metadata', 'reasoning'])
+    const { ignored, prompt } = read({ reasoning: { effort: 'low', more: 1 } })
+    expect([ignored, prompt.reasoning_effort]).toEqual([['reasoning.more'], 'low'])
     expect(refusalOf({ modle: 'x' }, true)).toEqual(['modle', 'unknown_parameter'])
     expect(refusalOf({ store: false, user: 'u', background: false }, true)).toBeUndefined()
   })
