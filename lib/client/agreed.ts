@@ -36,12 +36,12 @@ export function deliveredAnswer({ answers, tally }: Receipt): Receipt['answers']
 
 /**
  * Returns the tokens of a checked receipt's answer: the lower median, for the prompt and the answer each, of the counts that nodes of the
- * agreement stated, so that one node of three cannot choose them; undefined when none stated any. They are the nodes' word.
+ * agreement stated. Undefined unless most of them did, and two at least: one node alone must not choose them. Of two, it can lower them.
  */
 export function usageIn({ answers, tally }: Receipt): Usage | undefined {
-  const stated = answers.flatMap(({ body: { usage } }, place) =>
-    usage && (tally.body.group >> place) & 1 ? [usage] : [],
-  )
+  const group = answers.filter((_, place) => (tally.body.group >> place) & 1)
+  const stated = group.flatMap(({ body: { usage } }) => usage ?? [])
+  if (stated.length < 2 || stated.length * 2 <= group.length) return undefined
   const median = (member: keyof Usage) =>
     stated.map((usage) => usage[member]).toSorted((a, b) => a - b)[(stated.length - 1) >> 1]
   const [input_tokens, output_tokens] = [median('input_tokens'), median('output_tokens')]

@@ -52,7 +52,7 @@ class Usage(unittest.TestCase):
             usage = asking.stated_usage({"tally": {"body": {"group": group}}, "answers": answers})
             return usage and usage["output_tokens"]
 
-        self.assertEqual([stated(7, 8, 80, 8), stated(3, 80, 8), stated(6, 1, 8, 9), stated(1, 0, 8)], [8, 8, 8, None])
+        self.assertEqual([stated(7, 8, 80, 8), stated(3, 80, 8), stated(6, 1, 8, 9), stated(7, 0, 0, 8)], [8, 8, 8, None])
 
 
 class Ask(unittest.TestCase):

@@ -55,6 +55,7 @@ describe('the tokens of an answer', () => {
     expect(await counted([undefined, high, usual])).toEqual(told)
     // The second is outside the agreement.
     expect(await counted([high, low, usual, usual])).toEqual(told)
+    expect(await counted([undefined, undefined, high])).toBeUndefined()
     expect(await counted([undefined, usual, undefined, undefined])).toBeUndefined()
   })
 })

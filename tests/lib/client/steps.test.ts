@@ -79,7 +79,7 @@ describe('a job that ended without an answer', () => {
   it.each([
     ['disputed', 'quorum-disagreed', /did not agree/, /^Run it again/],
     ['disputed', 'undelivered', /none of them delivered it/, /^Run the job again\. /],
-    ['expired', undefined, /not done before its deadline/, /^Run it again\. .* overloaded/],
+    ['expired', undefined, /not be done before its deadline/, /^Run it again\. .* overloaded/],
     ['expired', 'not-enough-nodes', /too few nodes are free/, /^Service operator: wait/],
     ['cancelled', undefined, /cancelled by its client/, /^Submit it again/],
   ] as const)('%s (%s) is an error with a code, and what to do', (status, reason, what, hint) => {

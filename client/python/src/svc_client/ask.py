@@ -93,12 +93,13 @@ def ask(
 
 
 def stated_usage(receipt: Receipt) -> Optional[dict[str, int]]:
-    """Returns the lower median of each count that a node of the agreement stated, None where none did."""
+    """Returns the lower median of each count that the nodes of the agreement stated, None unless most did, and two at least."""
     group = receipt["tally"]["body"]["group"]
     bodies = [one["body"] for place, one in enumerate(receipt["answers"]) if group >> place & 1]
     stated = [body["usage"] for body in bodies if "usage" in body]
-    names = "input_tokens", "output_tokens"
-    return {name: median_low(usage[name] for usage in stated) for name in names} if stated else None
+    if len(stated) < 2 or len(stated) * 2 <= len(bodies):
+        return None
+    return {name: median_low(usage[name] for usage in stated) for name in ("input_tokens", "output_tokens")}
 
 
 def _shortest_wait(view: dict[str, Any]) -> Optional[int]:
