@@ -21,7 +21,7 @@ const atWorkPeriodMs = 2_000
 const holdSeconds = 20
 /** The longest wait while the ICL is away, without Retry-After. With it, 10,000 nodes make 4,000 requests a second. */
 const maxAwayMs = 5_000
-/** The longest wait after a refusal, which takes the operator to mend. */
+/** The longest wait by Retry-After, or after a refusal, which takes the operator to mend. */
 const maxBackoffMs = 60_000
 const warnAgainMs = 60_000
 const claimPatienceMs = 10_000
@@ -92,7 +92,7 @@ function backoffMs(random: Random, error: unknown, failures: number): number {
     return jittered(random, Math.min(pollPeriodMs * 2 ** failures, maxBackoffMs))
   }
   const askedMs = error instanceof ProblemError ? (error.retryAfterSeconds ?? 0) * 1000 : 0
-  return Math.max(askedMs, fullyJittered(random, maxAwayMs))
+  return Math.max(Math.min(askedMs, maxBackoffMs), fullyJittered(random, maxAwayMs))
 }
 
 function fetchAssignments({ api, address }: PollerOptions, hasRoom: boolean, signal: AbortSignal) {

@@ -114,6 +114,19 @@ describe('after an ICL was away', () => {
     expect(pool.back.size).toBe(1)
     pool.stop()
   })
+
+  it('a node polls after a minute at the latest, though the ICL or a proxy asked it to wait for a day', async () => {
+    const pool = createPool(1)
+    await pool.pass(1_000)
+    pool.fail(new ProblemError('unavailable', 'No', { retryAfterSeconds: 86_400 }))
+    await pool.pass(30_000)
+    pool.recover()
+    await pool.pass(15_000)
+    expect(pool.back.size).toBe(0)
+    await pool.pass(30_000)
+    expect(pool.back.size).toBe(1)
+    pool.stop()
+  })
 })
 
 describe('a node without a free slot', () => {
