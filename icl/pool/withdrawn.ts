@@ -6,6 +6,8 @@ import type { PoolSources } from './load-pool.ts'
 
 /** How often a node tries a provider that refused it, in milliseconds, and the wait for a rate limit that names none. */
 const againMs = 60_000
+/** The longest Retry-After: one node's word must not keep clients away for a day. */
+const longestWaitSeconds = 600
 
 /** Returns what nodes have withdrawn that meet a demand otherwise, node by node. */
 export async function loadWithdrawn(
@@ -23,8 +25,8 @@ export async function loadWithdrawn(
 }
 
 /**
- * Returns the refusal of a job that lacks nodes of these, when as many have withdrawn its model: `model-limited`, with the time after which
- * enough may offer it again, or `model-withdrawn`. Undefined when other nodes are lacking.
+ * Returns the refusal of a job that lacks nodes of these, when as many have withdrawn its model, with the time after which enough may offer
+ * it again: `model-limited`, or `model-withdrawn` when fewer are limited than are lacking. Undefined when other nodes are lacking.
  */
 export async function withdrawnProblem(
   deps: PoolSources,
@@ -39,16 +41,16 @@ export async function withdrawnProblem(
     return own && isOfJob(address) ? [own] : []
   })
   if (found.length < lacking) return undefined
-  const waits = found
-    .filter(({ reason }) => reason === 'provider-rate-limited')
-    .map(({ until = now + againMs }) => Math.max(Math.ceil((until - now) / 1000), 1))
-    .toSorted((a, b) => a - b)
-  const wait = waits[Math.min(lacking, waits.length) - 1]
+  const waits = found.map(({ until = now + againMs }) =>
+    Math.max(Math.ceil((until - now) / 1000), 1),
+  )
+  const wait = Math.max(...waits.toSorted((a, b) => a - b).slice(0, lacking))
+  const isLimited =
+    found.filter(({ reason }) => reason === 'provider-rate-limited').length >= lacking
+  const why = isLimited ? '' : ', refuse the key, have no credit left, or do not know the model'
   const many = found.length === 1 ? '1 node does' : `${found.length} nodes do`
-  if (wait === undefined) {
-    const why = `${many} not offer ${modelId} now: their providers refuse the key, have no credit left, or do not know the model`
-    return new ProblemError('model-withdrawn', why, { retryAfterSeconds: againMs / 1000 })
-  }
-  const why = `${many} not offer ${modelId} now: the rate limits of their providers are used up. Ask again in ${wait} s`
-  return new ProblemError('model-limited', why, { retryAfterSeconds: wait })
+  const detail = `${many} not offer ${modelId} now: their providers limit them${why}. Ask again in ${wait} s`
+  return new ProblemError(isLimited ? 'model-limited' : 'model-withdrawn', detail, {
+    retryAfterSeconds: Math.min(wait, longestWaitSeconds),
+  })
 }

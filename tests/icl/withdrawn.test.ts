@@ -37,20 +37,29 @@ const refusalOf = (asked: Promise<unknown>) =>
     () => undefined,
     ({ code, status, retryAfterSeconds }: ProblemError) => [code, status, retryAfterSeconds],
   )
+const detailOf = (asked: Promise<unknown>) => asked.then(String, String)
 const models = async () => (await icl.api().getModels()).models
 
 describe('a model', () => {
-  it('that its nodes do not offer for a rate limit stays listed, and is refused for as long', async () => {
+  it('that its nodes do not offer for a rate limit stays listed, and is refused for ten minutes at most', async () => {
     await limit(3_600, 60, 600)
     expect(await models()).toEqual([{ model_id: modelId, nodes: 0, withdrawn: 3 }])
     // Three are needed, so the last counts. Two seconds have passed since it spoke first.
-    expect(await refusalOf(preview())).toEqual(['model-limited', 429, 3_598])
+    expect(await refusalOf(preview())).toEqual(['model-limited', 429, 600])
+    expect(await detailOf(preview())).toContain('Ask again in 3598 s')
+  })
+
+  it('whose other nodes are refused has no rate limit that ends the refusal', async () => {
+    await limit(10)
+    await withdraw(nodes[1]!, 'provider-key-refused')
+    await withdraw(nodes[2]!, 'provider-quota-used-up')
+    expect(await refusalOf(preview())).toEqual(['model-withdrawn', 503, 60])
   })
 
   it('that most of a job would lack is refused until as many nodes as are lacking offer it again', async () => {
     await limit(3_600, 60)
     expect(await models()).toEqual([{ model_id: modelId, nodes: 1, withdrawn: 2 }])
-    expect(await refusalOf(preview())).toEqual(['model-limited', 429, 3_599])
+    expect(await refusalOf(preview())).toEqual(['model-limited', 429, 600])
     await joinNode(icl, 'n4')
     await icl.clock.advance(1_000)
     expect(await refusalOf(preview())).toEqual(['model-limited', 429, 59])
