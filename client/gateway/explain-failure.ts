@@ -45,7 +45,8 @@ const meanings: Readonly<Record<string, Meaning>> = {
   'provider-unavailable': away,
   'provider-silent': away,
   'provider-unreachable': away,
-  'model-limited': [429, 'rate_limit_error', { code: 'rate_limit_exceeded', retry: true }],
+  // The official clients wait at most a minute, and each repeat may pay for a key.
+  'model-limited': [429, 'rate_limit_error', { code: 'rate_limit_exceeded' }],
   'model-withdrawn': [503, 'server_error'],
   'not-enough-nodes': [503, 'server_error'],
   'chain-unavailable': [503, 'server_error'],

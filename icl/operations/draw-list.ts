@@ -9,7 +9,7 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { termsHash } from '../../lib/terms.ts'
 import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
-import { memberStates, passedMembers, readingGrants } from '../pool/load-pool.ts'
+import { loadEligible, memberStates, passedMembers, readingGrants } from '../pool/load-pool.ts'
 import { withdrawnProblem } from '../pool/withdrawn.ts'
 import { signList } from '../records/own-lists.ts'
 import { quotaOfTerms } from '../rules/agreed.ts'
@@ -135,9 +135,14 @@ async function awaitTurn(
   const nodes = members.filter((_, index) => states[index] === 'fit' || states[index] === 'busy')
   if (nodes.length < draw.quorum) {
     const isListed = (node: Address) => members.includes(node)
+    // Where a newer pool has a quorum, another key is drawn at once.
+    const isElsewhere = (await loadEligible(deps, demand)).length >= draw.quorum
     const lacking = draw.quorum - nodes.length
+    const withdrawn = isElsewhere
+      ? undefined
+      : await withdrawnProblem(deps, demand, lacking, isListed)
     throw (
-      (await withdrawnProblem(deps, demand, lacking, isListed)) ??
+      withdrawn ??
       tooFew(
         `${nodes.length} nodes of the list serve the model now, and ${draw.quorum} are needed. Ask again later, or take a newer pool and store another key`,
       )

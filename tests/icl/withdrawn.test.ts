@@ -96,6 +96,14 @@ describe('a model', () => {
     expect(await refusalOf(api.drawList({ body: request }))).toEqual(['model-limited', 429, 89])
   })
 
+  it('that the nodes of a newer pool offer is not refused as limited: the client may store another key', async () => {
+    const { api, request } = await listedKey(icl)
+    for (const name of ['n4', 'n5', 'n6']) await joinNode(icl, name)
+    await limit(3_600)
+    expect(await preview()).toMatchObject({ nodes: 5 })
+    expect((await refusalOf(api.drawList({ body: request })))?.[0]).toBe('not-enough-nodes')
+  })
+
   it('withdrawn for longer or shorter leaves the published pool the same', async () => {
     const others = [...nodes.slice(1), await joinNode(icl, 'n4')]
     await limit(3_600)

@@ -207,8 +207,7 @@ describe('a failure', () => {
         'What happened. What to do',
       ])
       // A new job costs money: the response asks the official clients not to make one by themselves.
-      const isCheap = ['rate-limited', 'model-limited'].includes(code)
-      expect(response.headers.get('x-should-retry')).toBe(String(isCheap))
+      expect(response.headers.get('x-should-retry')).toBe(String(code === 'rate-limited'))
     }
   })
 
