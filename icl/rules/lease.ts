@@ -46,7 +46,8 @@ function neededMs(job: Job, { leaseMs }: JobLimits): number {
   return Math.max(Math.min(tokensMs, leaseMs), ...tooSlow)
 }
 
-const isTooSlow = ({ reason }: Assignment): boolean =>
+/** True for an assignment whose node gave no answer in its time. */
+export const isTooSlow = ({ reason }: Assignment): boolean =>
   reason === 'provider-silent' || reason === 'deadline-too-close'
 
 const timeOf = ({ claimedAt }: Assignment, until: number | undefined): readonly number[] =>

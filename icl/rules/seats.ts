@@ -1,6 +1,7 @@
 import { causes } from '../../lib/causes.ts'
 import type { BatchCommitment } from '../../lib/schemas/statements.ts'
 import { type Assignment, isHeld, isRevealing, type Job, type MemberState } from './job.ts'
+import { isTooSlow } from './lease.ts'
 
 /** The latest assignment of a seat. */
 export const assignmentAt = (job: Job, seat: number): Assignment | undefined =>
@@ -70,7 +71,8 @@ export function unseated({ list, assignments }: Job): readonly number[] {
 
 /**
  * The assignments whose nodes may have a seat again, in the list's order: they gave their seats back for a cause that passes before the
- * job's deadline. A node that has committed gets no other seat, because it would answer twice.
+ * job's deadline. One that was too slow needs time for another try as long. A node that has committed gets no other seat, because it would
+ * answer twice.
  */
 export function returnable({ list, assignments, deadline }: Job): readonly Assignment[] {
   return list.members.flatMap((_, position) => {
@@ -78,9 +80,16 @@ export function returnable({ list, assignments, deadline }: Job): readonly Assig
     const last = own.at(-1)
     const hasCommitted = own.some(({ commitment }) => commitment !== undefined)
     if (!last || isHeld(last.status) || hasCommitted) return []
-    if (last.returnAt !== undefined && last.returnAt >= deadline) return []
+    if ((last.returnAt ?? 0) >= deadline || isTooSlowAgain(last, deadline)) return []
     return last.reason !== undefined && causes[last.reason].passes ? [last] : []
   })
+}
+
+/** True for a node that was too slow, and has less time now. */
+function isTooSlowAgain(last: Assignment, deadline: number): boolean {
+  const { claimedAt, endedAt } = last
+  if (!isTooSlow(last) || claimedAt === undefined || endedAt === undefined) return false
+  return endedAt + (endedAt - claimedAt) >= deadline
 }
 
 /** The positions on the list that could still have a seat. */

@@ -42,6 +42,7 @@ export const providerCauses = {
   'provider-silent': provider(
     'the provider gave no whole answer in the time allowed',
     'allow fewer output tokens, or use a faster provider',
+    passes,
   ),
   'provider-protocol-wrong': nodeOperator(
     "the provider's answer is not of its protocol",

@@ -82,6 +82,26 @@ describe('a seat that falls empty', () => {
     expect(isRefilled(emptied({ tokens: 8_192, now: 60_000 }, 'provider-silent'))).toBe(true)
   })
 
+  it('goes again to a node of three whose provider stalled, unless a try as long as that ends after the deadline', () => {
+    const three = [nodeA, nodeB, nodeC]
+    const leased = three.reduce(
+      (job, node) => claimedAt(job, node, 0),
+      sampleJob({ members: three, parameters: { max_output_tokens: 8_192 } }),
+    )
+    const bound = [nodeB, nodeC].reduce(
+      (job, node) => take(job, commitBy(job, node, 'x'), 4_000),
+      leased,
+    )
+    const next = [65_000, 419_000].map((now) => {
+      const empty = take(bound, abortBy(bound, nodeA, 'provider-silent'), now)
+      return take(empty, tickWith(three), now + 2_000)
+    })
+    expect(next.map(({ reason, assignments }) => [reason, assignments.length])).toEqual([
+      [undefined, 4],
+      ['list-used-up', 3],
+    ])
+  })
+
   it('is filled late when another answer of the job came fast', () => {
     const fast = claimedAt(claimedAt(jobOf(8_192), nodeA, 0), nodeB, 0)
     const bound = take(fast, commitBy(fast, nodeB, 'x'), 4_000)
