@@ -57,11 +57,15 @@ function excuseOne(job: Job, outage: Outage): Job {
     ...job,
     excusedUntil: until,
     deadline: Math.min(Math.max(job.deadline + ms, least), latestDeadlineOf(job)),
-    assignments: job.assignments.map((assignment) =>
-      assignment.deadline === undefined
-        ? assignment
-        : { ...assignment, deadline: later(assignment.deadline) },
-    ),
+    assignments: job.assignments.map((assignment) => {
+      const { deadline, status, claimedAt } = assignment
+      if (deadline === undefined) return assignment
+      const moved = { ...assignment, deadline: later(deadline) }
+      if (status !== 'claimed' || claimedAt === undefined) return moved
+      // An outage is no time in which the node worked on its answer.
+      const awayMs = excusedMs({ from: Math.max(from, claimedAt), until })
+      return { ...moved, claimedAt: claimedAt + Math.max(awayMs, 0) }
+    }),
     ...(job.agreement && {
       agreement: {
         ...job.agreement,

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { currentTurn } from '../../../icl/rules/agreed.ts'
 import { ageOf, excuse } from '../../../icl/rules/outages.ts'
 import {
+  abortBy,
   claimed,
   commitBy,
   decidedJob,
@@ -9,8 +10,11 @@ import {
   fenceOf,
   nodeA,
   nodeB,
+  nodeC,
+  nodeD,
   sampleJob,
   take,
+  tickWith,
 } from './sample-job.ts'
 
 const leased = () => claimed(claimed(sampleJob(), nodeA, 10_000), nodeB, 10_000)
@@ -70,6 +74,18 @@ describe('an outage of the ICL', () => {
     expect(take(after, commitBy(after, nodeB, 'x'), 219_999).assignments[1]?.status).toBe(
       'committed',
     )
+  })
+
+  it('is no time that an answer took: another seat is filled for which there is time without it', () => {
+    const long = { from: 12_000, until: 312_000 }
+    let job = take(
+      claimed(leased(), nodeC, 10_000),
+      { type: 'miss-time', outages: [long] },
+      312_000,
+    )
+    for (const node of [nodeB, nodeC]) job = take(job, commitBy(job, node, 'x'), 316_000)
+    job = take(job, abortBy(job, nodeA), 475_000)
+    expect(take(job, tickWith([nodeD]), 475_000).assignments).toHaveLength(4)
   })
 
   it('and all others together move the end of a job by ten minutes at most', () => {
