@@ -33,17 +33,21 @@ export const isTooLate = (job: Job, moment: Moment): boolean =>
 
 /**
  * How long an answer of this job takes: as long as the fastest so far. Without one, as long as its tokens at the fastest speed named, at
- * most the shortest lease because few answers are as long as allowed, but longer than those tries that were too slow.
+ * most the shortest lease because few answers are as long as allowed, and half of that without a speed, but longer than those tries that
+ * were too slow. In any case at least an eighth of that lease: a node that is seated later would pay for an answer that comes too late,
+ * and be scored for it.
  */
 function neededMs(job: Job, { leaseMs }: JobLimits): number {
   const { assignments } = job
+  const leastMs = leaseMs / 8
   const took = assignments.flatMap((one) => timeOf(one, one.committedAt))
-  if (took.length > 0) return Math.min(...took)
+  if (took.length > 0) return Math.max(leastMs, Math.min(...took))
   const speeds = assignments.flatMap(({ msPerToken }) => msPerToken ?? [])
-  const speed = speeds.length === 0 ? usualMsPerToken : Math.min(...speeds)
+  const [speed, mostMs] =
+    speeds.length === 0 ? [usualMsPerToken, leaseMs / 2] : [Math.min(...speeds), leaseMs]
   const tokensMs = maxOutputTokensOf(job) * speed
   const tooSlow = assignments.flatMap((one) => (isTooSlow(one) ? timeOf(one, one.endedAt) : []))
-  return Math.max(Math.min(tokensMs, leaseMs), ...tooSlow)
+  return Math.max(leastMs, Math.min(tokensMs, mostMs), ...tooSlow)
 }
 
 /** True for an assignment whose node gave no answer in its time. */

@@ -67,11 +67,12 @@ describe('a seat that falls empty', () => {
   const isRefilled = (job: Job) => job.assignments.length === 4
 
   it('is filled while its answer may come in time, else the job ends at once', () => {
-    // 1,024 tokens of 60 ms.
     expect(isRefilled(emptied({ now: 418_000 }))).toBe(true)
     expect(isRefilled(emptied({ now: 180_000 }, 'provider-silent'))).toBe(true)
-    const late = { phase: 'expired', reason: 'deadline-passed', settledAt: 479_000 }
-    expect(emptied({ now: 479_000 })).toMatchObject(late)
+    // While no node has named a speed, an answer counts as half of the shortest lease at most.
+    expect(isRefilled(emptied({ now: 479_000, tokens: 8_192 }))).toBe(true)
+    const late = { phase: 'expired', reason: 'deadline-passed', settledAt: 481_000 }
+    expect(emptied({ now: 481_000 })).toMatchObject(late)
     expect(isRefilled(emptied({ now: 560_000, speed: 15 }))).toBe(true)
     expect(emptied({ now: 418_000, speed: 100 })).toMatchObject({ phase: 'expired' })
     expect(emptied({ now: 575_000, speed: 15 })).toMatchObject({ phase: 'expired' })
@@ -107,6 +108,13 @@ describe('a seat that falls empty', () => {
     const bound = take(fast, commitBy(fast, nodeB, 'x'), 4_000)
     const empty = take(bound, abortBy(bound, nodeA, 'provider-silent'), 419_000)
     expect(isRefilled(take(empty, tickWith([nodeD]), 419_000))).toBe(true)
+  })
+
+  it('is not filled in the last seconds, however fast the other answer came', () => {
+    const fast = claimedAt(claimedAt(jobOf(8_192), nodeA, 0), nodeB, 0)
+    const empty = take(take(fast, commitBy(fast, nodeA, 'x'), 1), abortBy(fast, nodeB), 500_000)
+    expect(isRefilled(take(empty, tickWith([nodeD]), 570_000))).toBe(true)
+    expect(take(empty, tickWith([nodeD]), 571_000)).toMatchObject({ phase: 'expired' })
   })
 
   it('waits for the node that may still reveal, however late it is', () => {

@@ -300,8 +300,8 @@ describe('empty seats', () => {
     )
     expect(tick(job, [], 120_019).phase).toBe('running')
     expect(tick(job, [], 120_020)).toMatchObject({ phase: 'expired', reason: 'list-used-up' })
-    expect(tick(job, [], 590_000, [nodeA]).phase).toBe('running')
-    expect(newestOf(tick(job, [nodeA], 590_000))).toMatchObject({ node: nodeA, attempt: 2 })
+    expect(tick(job, [], 560_000, [nodeA]).phase).toBe('running')
+    expect(newestOf(tick(job, [nodeA], 560_000))).toMatchObject({ node: nodeA, attempt: 2 })
     // An outage of the ICL is no absence of the node.
     const outages = [{ from: 60_000, until: 130_000 }]
     const excused = take(job, { type: 'miss-time', outages }, 130_000)
