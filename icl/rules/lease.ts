@@ -4,12 +4,15 @@
  * Idea: a lease is in proportion to the longest answer that the job allows and to the speed that the node measured. Seats are not filled
  * once an answer would come too late for its reveal, delivery and check.
  *
- * Invariants: a lease ends in time for these steps. A node that names a wrong speed holds its seat for `longestLeaseMs` at most.
+ * Invariants: a lease ends in time for these steps. A node that names a wrong speed holds its seat for `longestLeaseMs` at most, and
+ * that only when long answers are allowed.
  */
 import { type Assignment, type Job, type JobLimits, type Moment, maxOutputTokensOf } from './job.ts'
 
 /** Of a node that has not measured its speed: slower than most hosted models, and about a small one on a CPU. */
 const usualMsPerToken = 60
+/** The slowest speed that makes a lease longer: a false one must not use up the job's time. */
+const slowestMsPerToken = 4 * usualMsPerToken
 /** To decrypt the prompt, to wait in the provider's queue and to read a long prompt. */
 const besidesTokensMs = 60_000
 
@@ -22,7 +25,8 @@ function roomMs({ deadline }: Job, { now, limits }: Moment): number {
 /** The end of a lease that begins now, for a node that takes so long for an output token. */
 export function leaseEnd(job: Job, msPerToken: number | undefined, moment: Moment): number {
   const { leaseMs, longestLeaseMs } = moment.limits
-  const tokensMs = maxOutputTokensOf(job) * (msPerToken ?? usualMsPerToken)
+  const tokensMs =
+    maxOutputTokensOf(job) * Math.min(msPerToken ?? usualMsPerToken, slowestMsPerToken)
   const ms = Math.min(Math.max(leaseMs, besidesTokensMs + 2 * tokensMs), longestLeaseMs)
   return moment.now + Math.floor(Math.min(ms, roomMs(job, moment)))
 }

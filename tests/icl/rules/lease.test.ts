@@ -38,6 +38,16 @@ describe('a lease', () => {
     expect([leaseOf(8_192, 5), leaseOf(8_192, 10_000)]).toEqual([141.92, 420])
   })
 
+  it('of a node that names a speed beyond the usual leaves the job time for another node', () => {
+    const [slow, ...others] = [nodeA, nodeB, nodeC]
+    const leased = others.reduce(
+      (job, node) => claimedAt(job, node, 0, 60),
+      claimedAt(jobOf(256), slow!, 0, 10_000),
+    )
+    const bound = others.reduce((job, node) => take(job, commitBy(job, node, 'x'), 95_000), leased)
+    expect(take(bound, tickWith([nodeD]), 182_880).assignments).toHaveLength(4)
+  })
+
   it('leaves their time to reveal, delivery and check, and late in a job as much as to the answer', () => {
     expect([leaseOf(8_192, 60, 100_000), leaseOf(1, 1, 350_000)]).toEqual([380, 120])
     expect([leaseOf(1, 1, 450_000), leaseOf(1, 1, 590_000)]).toEqual([75, 5])
