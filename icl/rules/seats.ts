@@ -120,7 +120,9 @@ export function isUsedUp(
   const isAdded = seats.every((seat) => seat >= job.list.terms.quorum)
   const mayCome = (position: number) => !isAdded && members[position] !== 'withdrawn'
   const first = unseated(job).filter((position) => isThere(position) || mayCome(position))
-  const again = returnable(job).filter((last) => isThere(last.position) || isRecent(last))
+  const again = returnable(job).filter(
+    (last) => isThere(last.position) || (members[last.position] !== 'withdrawn' && isRecent(last)),
+  )
   const lost = seats.filter((seat) => {
     const last = assignmentAt(job, seat)
     return !(last && mayStillReveal(job, last) && isRecent(last))

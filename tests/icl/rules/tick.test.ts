@@ -287,6 +287,11 @@ describe('empty seats', () => {
     const members = ['no-model', 'fit', 'fit', 'withdrawn'] as const
     const ended = take(four, { type: 'tick', members }, 20)
     expect(ended).toMatchObject({ phase: 'expired', reason: 'list-used-up' })
+    // Nor for one that had a seat.
+    const three = sampleJob({ members: [nodeA, nodeB, nodeC] })
+    const gone = take(three, { type: 'find-gone', node: nodeA, fence: fenceOf(three, nodeA) }, 10)
+    const without = { type: 'tick', members: ['withdrawn', 'fit', 'fit'] } as const
+    expect(take(gone, without, 2_000)).toMatchObject({ phase: 'expired', reason: 'list-used-up' })
     const more = sampleJob({ members: [nodeA, nodeB, nodeC, nodeD, nodeE] })
     const filled = take(abort(more, nodeA, 10), { type: 'tick', members: [...members, 'fit'] }, 20)
     expect(filled.passed).toMatchObject([{ position: 3, reason: 'no-model' }])
