@@ -23,6 +23,7 @@ export function createAnthropic(options: ProviderOptions): InferenceProvider {
   const client = anthropicClient(options)
   const asking = createAsking(
     { stream: true, limitName: 'max_tokens', mostTokens: Number.POSITIVE_INFINITY },
+    anthropicPrompt,
     ['max_completion_tokens'],
   )
   const askOnce = async (

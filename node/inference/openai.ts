@@ -27,7 +27,7 @@ export const openAiClient = ({ apiKey, baseUrl, ...options }: Reached) =>
 /** Adapts OpenAI's chat completions. Temperature 0, and a fixed seed if the prompt has none, if the model takes them. */
 export function createOpenAi(options: ProviderOptions): InferenceProvider {
   const client = openAiClient(options)
-  const asking = createAsking({
+  const first: OwnParameters = {
     temperature: 0,
     seed: 0,
     stream: true,
@@ -35,7 +35,8 @@ export function createOpenAi(options: ProviderOptions): InferenceProvider {
     // New OpenAI models take only the new name, other servers often only the old one.
     limitName: isOpenAi(options.baseUrl) ? 'max_completion_tokens' : 'max_tokens',
     mostTokens: Number.POSITIVE_INFINITY,
-  })
+  }
+  const asking = createAsking(first, openAiPrompt)
 
   const ask = async (completion: Completion, reading: Reading): Promise<Completed> => {
     try {

@@ -7,9 +7,11 @@
  *
  * Invariants:
  * - One call sends each name of the limit once, a lower limit each time, and no parameter again that was refused. So it ends.
- * - A refusal whose words a client may have written changes that client's request alone.
+ * - Words may quote a client, or be about its prompt. So they are remembered only when the client's request has not the same words, and
+ *   when the provider answered the changed request.
  */
 
+import type { PromptDocument } from '../../lib/schemas/prompt.ts'
 import type { Completion } from './provider.ts'
 import { failureIn, ProviderReport } from './provider-report.ts'
 
@@ -33,20 +35,32 @@ const otherName = {
   max_completion_tokens: 'max_tokens',
 } as const
 
-/** Makes the function that asks with the parameters that a model takes, as far as they are known. `unknown` names no limit at this API. */
-export function createAsking(first: OwnParameters, unknown: readonly LimitName[] = []) {
+/**
+ * Makes the function that asks with the parameters that a model takes, as far as they are known. `sentOf` gives the client's part of a
+ * request. `unknown` names no limit at this API.
+ */
+export function createAsking(
+  first: OwnParameters,
+  sentOf: (prompt: PromptDocument) => object,
+  unknown: readonly LimitName[] = [],
+) {
   const learnt = new Map<string, OwnParameters>()
+  const learn = (model: string, change: Partial<OwnParameters>) =>
+    learnt.set(model, { ...(learnt.get(model) ?? first), ...change })
   return async <T>(
     completion: Completion,
     askOnce: (own: OwnParameters) => Promise<T>,
   ): Promise<T> => {
     const { model, prompt, mayCall } = completion
     let own = learnt.get(model) ?? first
+    let guessed: Partial<OwnParameters> = {}
     const named = new Set(unknown)
     for (;;) {
       named.add(own.limitName)
       try {
-        return await askOnce(own)
+        const answer = await askOnce(own)
+        learn(model, guessed)
+        return answer
       } catch (error) {
         const report = failureIn(error)
         if (!(report instanceof ProviderReport) || report.code !== 'provider-refused') throw error
@@ -54,18 +68,28 @@ export function createAsking(first: OwnParameters, unknown: readonly LimitName[]
         const isAgain = refused?.limitName !== undefined && named.has(refused.limitName)
         if (refused === undefined || isAgain) throw error
         own = { ...own, ...refused }
-        if (!mayQuote(report, refused, JSON.stringify(prompt).toLowerCase())) learnt.set(model, own)
+        const sent = JSON.stringify([model, sentOf(prompt)]).toLowerCase()
+        if (isSure(report, refused)) learn(model, refused)
+        else if (!mayQuote(report, refused, sent)) guessed = { ...guessed, ...refused }
         if (mayCall?.() === false) throw error
       }
     }
   }
 }
 
-/** True when words of a client may have named the parameter, or the limit. */
-function mayQuote({ param }: ProviderReport, refused: Partial<OwnParameters>, prompt: string) {
-  const isLimit = refused.limitName !== undefined || refused.mostTokens !== undefined
-  if (isLimit) return /max_(completion_)?tokens/.test(prompt)
-  return param === undefined && Object.keys(refused).some((name) => prompt.includes(name))
+const isLimit = ({ limitName, mostTokens }: Partial<OwnParameters>) =>
+  limitName !== undefined || mostTokens !== undefined
+
+/** True when the provider named the parameter in the field for it. What is wrong with a limit may still depend on the prompt. */
+const isSure = ({ param }: ProviderReport, refused: Partial<OwnParameters>) =>
+  param !== undefined && !isLimit(refused)
+
+/** True when words of a client may have named the parameter or the limit, or when the limit is one for its prompt. */
+function mayQuote({ words }: ProviderReport, refused: Partial<OwnParameters>, sent: string) {
+  if (refused.mostTokens !== undefined && /\b(prompt|input|messages?|context)\b/i.test(words))
+    return true
+  if (isLimit(refused)) return /max_(completion_)?tokens/.test(sent)
+  return Object.keys(refused).some((name) => sent.includes(name))
 }
 
 const optional = ['temperature', 'seed', 'stream_options'] as const
@@ -76,7 +100,12 @@ function refusedBy(
   own: OwnParameters,
   { prompt, maxOutputTokens }: Completion,
 ): Partial<OwnParameters> | undefined {
-  const isNamed = (name: string) => new RegExp(`\\b${name}\\b`).test(param ?? words)
+  // A path within the client's part may hold its words.
+  const [root] = param?.split(/[.[]/) ?? []
+  const isNamed = (name: string) =>
+    root === undefined
+      ? new RegExp(`(?<![\\w/-])${name}(?![\\w-])`).test(words)
+      : new RegExp(`^${name}$`).test(root)
   const isOwn = (name: keyof OwnParameters) =>
     own[name] !== undefined && !(name === 'seed' && prompt.seed !== undefined)
   const refused = optional.filter((name) => isOwn(name) && isNamed(name))

@@ -106,6 +106,73 @@ describe('a parameter that the node chose and the provider refuses', () => {
     })
   })
 
+  const called = (name: string) => ({
+    ...{ version: 1 as const, tools: [{ name: 'f' }] },
+    messages: [
+      ...promptOfText('Two?').messages,
+      { role: 'assistant' as const, tool_calls: [{ id: 'c', name, arguments: '{}' }] },
+      { role: 'tool' as const, tool_call_id: 'c', content: 'at most 2' },
+    ],
+  })
+  it.each<readonly [string, Partial<Completion>, (body: Body) => object]>([
+    ['quotes the whole request', {}, (body) => ({ message: `input: ${JSON.stringify(body)}` })],
+    [
+      "names a path in the client's part",
+      {},
+      () => ({ message: 'x', param: 'tools[0].function.parameters.properties.temperature' }),
+    ],
+    [
+      'quotes a name as it is sent',
+      { prompt: called('max tokens') },
+      ({ max_tokens }) => (max_tokens ? { message: 'Tool max_tokens: at most 2' } : {}),
+    ],
+    [
+      'is about one prompt',
+      {},
+      ({ max_tokens: most }) =>
+        Number(most) > 50
+          ? { message: 'at most 50 for a prompt of 970 tokens', param: 'max_tokens' }
+          : {},
+    ],
+    ['is about the model', { model: 'x/seed-oss' }, () => ({ message: 'x/seed-oss is busy' })],
+  ])('changes no other request when the refusal %s', async (_, more, refuse) => {
+    const ask = await providerThat((body) => {
+      const error = JSON.stringify(body).includes('"Hi"') ? {} : refuse(body)
+      return 'message' in error ? error : undefined
+    })
+    await ask('Two?', more).catch(() => {})
+    const [body] = await ask('Hi', { model: more.model ?? 'm' })
+    expect(body).toMatchObject({ temperature: 0, seed: 0, stream: true, max_tokens: 8_192 })
+  })
+
+  it('is remembered alone, and not what was left out before it', async () => {
+    const ask = await providerThat(({ temperature, stream_options: counts }) => {
+      if (temperature !== undefined) return { message: 'You wrote: temperature' }
+      return counts ? { message: 'no', param: 'stream_options' } : undefined
+    })
+    expect(await ask('temperature')).toHaveLength(3)
+    const [body] = await ask('temperature')
+    expect(body).toMatchObject({ temperature: 0 })
+    expect(body).not.toHaveProperty('stream_options')
+  })
+
+  it('is remembered from job to job when the provider names one after the other', async () => {
+    const ask = await providerThat((body) => {
+      const wrong = ['max_tokens', 'temperature', 'stream_options', 'seed'].find((n) => n in body)
+      return wrong === undefined ? undefined : { message: `no ${wrong}`, param: wrong }
+    })
+    for (const outcome of ['refused', 'answered']) {
+      let left = 3
+      const mayCall = () => left-- > 0
+      const work = ask('Two?', { mayCall }).then(
+        () => 'answered',
+        () => 'refused',
+      )
+      expect(await work).toBe(outcome)
+    }
+    expect(await ask()).toHaveLength(1)
+  })
+
   it('ends the job when the provider refuses each name, or the job has used up its requests', async () => {
     const ask = await providerThat(() => ({ message: 'no max_tokens, no max_completion_tokens' }))
     await expect(ask()).rejects.toMatchObject({ code: 'provider-refused' })
