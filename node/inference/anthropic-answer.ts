@@ -4,7 +4,7 @@ import type { PromptDocument } from '../../lib/schemas/prompt.ts'
 import type { Completed } from './provider.ts'
 import { notOfProtocol } from './provider-fetch.ts'
 import type { Gathering } from './read-answer.ts'
-import { completedBy, refusedAnswer } from './sealed-text.ts'
+import { checkReason, completedBy } from './sealed-text.ts'
 
 // Only the fields in use. Other kinds of blocks have no text.
 const Block = z.object({
@@ -80,7 +80,7 @@ export function gatherAnthropic(): Gathering {
 
   const end = (prompt: PromptDocument): Completed => {
     if (!isAnswer) throw notOfProtocol(undefined)
-    if (reason === 'refusal') throw refusedAnswer()
+    checkReason(reason)
     const said = [...blocks.values()]
     const answer = {
       content: said.map(({ type, text }) => (type === 'text' ? text : '')).join(''),

@@ -2,11 +2,10 @@ import { z } from 'zod'
 import { TokenCount } from '../../lib/schemas/answer.ts'
 import type { PromptDocument } from '../../lib/schemas/prompt.ts'
 import type { Completed, Usage } from './provider.ts'
-import { ProviderFault } from './provider-fault.ts'
 import { notOfProtocol } from './provider-fetch.ts'
 import { throwReported } from './provider-report.ts'
 import type { Gathering } from './read-answer.ts'
-import { completedBy, maxCalls, refusedAnswer, tooManyCalls } from './sealed-text.ts'
+import { checkReason, completedBy, maxCalls, refusedAnswer, tooManyCalls } from './sealed-text.ts'
 
 /** Other servers may count differently, or not at all. */
 export const Counted = z.object({
@@ -75,9 +74,6 @@ const Event = Counted.extend({
 
 /** The answer reached its longest length. Some servers say it as Anthropic, Mistral or Google do. */
 const cutReasons = ['length', 'max_tokens', 'model_length']
-const filterReason = /^(content_filter|safety|prohibited_content)/
-/** How OpenRouter and vLLM end an answer that failed halfway. They say it with status 200. */
-const brokenOff = ['error', 'abort']
 
 /** Gathers what a chat completion says. */
 export function gatherOpenAi(): Gathering {
@@ -103,10 +99,8 @@ export function gatherOpenAi(): Gathering {
 
   const end = (prompt: PromptDocument): Completed => {
     if (!isAnswer) throw notOfProtocol(undefined)
-    if (refusal || filterReason.test(reason)) throw refusedAnswer()
-    if (brokenOff.includes(reason)) {
-      throw new ProviderFault('provider-unavailable', 'failed halfway in its answer')
-    }
+    if (refusal) throw refusedAnswer()
+    checkReason(reason)
     const said = { content: text, toolCalls: calls, isCut: cutReasons.includes(reason) }
     return completedBy(prompt, said, usage)
   }

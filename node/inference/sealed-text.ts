@@ -14,6 +14,19 @@ const maxTextBytes = maxBlobBytes - outputSealBytes
 export const refusedAnswer = () =>
   new ProviderFault('provider-refused', 'refused or filtered the answer')
 
+// These are the bad ends: a good one has many names.
+const filtered =
+  /^(refusal|content_filter|safety|prohibited_content|recitation|sensitive|guardrail)/
+const brokenOff =
+  /error|abort|fail|timeout|cancel|insufficient|malformed|^function_call_filter|^other$/
+
+/** Throws when a filter or a fault ended an answer. Providers say it with status 200. */
+export function checkReason(reason: string): void {
+  if (filtered.test(reason)) throw refusedAnswer()
+  if (!brokenOff.test(reason)) return
+  throw new ProviderFault('provider-unavailable', 'failed halfway in its answer')
+}
+
 /** The fault when a model calls more tools than an answer has room for. */
 export const tooManyCalls = () =>
   new ProviderFault('provider-answer-too-large', `called more than ${maxCalls} tools`)

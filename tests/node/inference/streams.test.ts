@@ -203,6 +203,14 @@ describe('a stream', () => {
     ],
     ['a refusal', 'anthropic', data(...ending('refusal')), 'provider-refused'],
     ['a filter', 'openai', data(delta({}, 'content_filter')), 'provider-refused'],
+    ['a filter', 'anthropic', data(...ending('guardrail_intervened')), 'provider-refused'],
+    ["Zhipu's filter", 'openai', data(delta({}, 'sensitive')), 'provider-refused'],
+    ["Google's filter", 'openai', data(delta({}, 'RECITATION')), 'provider-refused'],
+    ...[
+      'insufficient_system_resource',
+      'network_error',
+      'function_call_filter: MALFORMED_FUNCTION_CALL',
+    ].map((why) => [why, 'openai', data(delta({}, why)) + done, 'provider-unavailable'] as const),
     ['other text', 'openai', 'data: hello\n\n', 'provider-protocol-wrong'],
     ['other JSON', 'openai', data({ choices: 5 }), 'provider-protocol-wrong'],
   ])('that ends with %s is none (%s)', async (_, name, end, code) => {
