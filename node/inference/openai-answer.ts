@@ -78,6 +78,7 @@ const cutReasons = ['length', 'max_tokens', 'model_length']
 /** Gathers what a chat completion says. */
 export function gatherOpenAi(): Gathering {
   let [text, refusal, reason, isAnswer] = ['', '', '', false]
+  let [isEarly, isCounted] = [false, false]
   let usage: Usage | undefined
   const calls: Called[] = []
 
@@ -89,9 +90,14 @@ export function gatherOpenAi(): Gathering {
     isAnswer ||= choices !== undefined
     const [choice] = choices ?? []
     throwReported(choice)
-    // Some servers send an empty one in each part.
-    reason = choice?.finish_reason?.toLowerCase() || reason
     const { content, refusal: refused, tool_calls: called } = choice?.delta ?? choice?.message ?? {}
+    const isMore = Boolean(content || called?.length)
+    // Google's API and some gateways send the reason in each part: it says nothing of the end.
+    isEarly ||= isMore && reason !== ''
+    isCounted = !isMore && (isCounted || counted !== undefined)
+    const said = choice?.finish_reason?.toLowerCase()
+    // Some servers send an empty one in each part.
+    if (said && said !== 'null') reason = said
     text += content ?? ''
     refusal += refused ?? ''
     for (const call of called ?? []) addCall(calls, call, !choice?.delta)
@@ -108,7 +114,10 @@ export function gatherOpenAi(): Gathering {
   return {
     ...{ add, end, usage: () => usage },
     hasBegun: () => text !== '' || calls.length > 0,
-    hasEnded: () => reason !== '',
+    hasEnded: (isDone) =>
+      isEarly
+        ? isDone || isCounted
+        : reason !== '' || (isDone && !(isAnswer && usage === undefined)),
   }
 }
 

@@ -11,8 +11,8 @@ export type Gathering = {
   add(event: unknown): void
   /** True once there is text, or a call of a tool. */
   hasBegun(): boolean
-  /** True once the provider has said how the answer ended. */
-  hasEnded(): boolean
+  /** True once the provider has said how the answer ended. `[DONE]` alone is no word of it: gateways send it after a break, too. */
+  hasEnded(isDone: boolean): boolean
   usage(): Usage | undefined
   /** Throws ProviderFault. */
   end(prompt: PromptDocument): Completed
@@ -29,9 +29,9 @@ export async function readCompletion(
   reading: Reading,
 ): Promise<Completed> {
   try {
-    const { isWhole } = await readEvents(response, gathered, reading)
+    const events = await readEvents(response, gathered, reading)
     // A half may be a whole answer by its form.
-    if (!isWhole && !gathered.hasEnded()) throw brokeOff()
+    if (events.isStream() && !gathered.hasEnded(events.isDone())) throw brokeOff()
     return gathered.end(prompt)
   } finally {
     const usage = gathered.usage()
@@ -54,19 +54,20 @@ async function readEvents(
   response: Response,
   { add, hasBegun, hasEnded }: Pick<Gathering, 'add' | 'hasBegun' | 'hasEnded'>,
   { signal, heard }: Reading,
-): Promise<{ readonly isWhole: boolean }> {
+): Promise<ReturnType<typeof createEventReader>> {
   const events = createEventReader(response.headers.get('content-type'))
   const take = (event: unknown) => {
     throwReported(event, response)
     add(event)
   }
-  await readText(response, signal, hasEnded, (text) => {
+  const isOver = () => hasEnded(events.isDone())
+  await readText(response, signal, isOver, (text) => {
     events.push(text).forEach(take)
     if (hasBegun()) heard()
     return events.isDone()
   })
   events.end().forEach(take)
-  return { isWhole: !events.isStream() || events.isDone() }
+  return events
 }
 
 /** Calls `take` with each piece of a body, until it returns true. A break of the connection after the end is none. */

@@ -97,6 +97,11 @@ describe('a stream', () => {
     ['no [DONE]', four + data(stop, used)],
     ['an empty reason after the reason', four + data(stop, delta({}, ''), used)],
     ['no reason why it ended', four + data(used) + done],
+    ['a reason in each event', data(delta({ content: 'Four.' }, 'stop'), used) + done],
+    [
+      'a reason in each event, and no [DONE]',
+      data(delta({ content: 'Fo' }, 'stop'), delta({ content: 'ur.' }, 'stop'), used),
+    ],
     ['an event of several lines', `${four}data: {"choices":\ndata: []}\n\n${data(stop, used)}`],
     ['thoughts', data(delta({ reasoning_content: 'hm', content: null })) + wholes.openai],
     [
@@ -172,6 +177,14 @@ describe('a stream', () => {
       expect((await failureOf(ask(name, reset)))[0]).toBe('provider-unreachable')
     },
   )
+
+  it.each([
+    ['the reason in each part', data(...['Ha', 'lf'].map((content) => delta({ content }, 'stop')))],
+    ['a reason that is the word null', data(delta({ content: 'Half' }, 'null'))],
+    ['a [DONE] without a reason and a count', halves.openai + done],
+  ])('with %s has not ended', async (_, body) => {
+    expect((await failureOf(ask('openai', body)))[0]).toBe('provider-unreachable')
+  })
 
   const overloaded = { type: 'overloaded_error', message: 'Overloaded' }
   it.each<readonly [string, Name, string, string]>([
