@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { parseJson } from '../../lib/parse-json.ts'
 import { TokenCount } from '../../lib/schemas/answer.ts'
 import type { PromptDocument } from '../../lib/schemas/prompt.ts'
 import type { Completed, Usage } from './provider.ts'
@@ -125,26 +126,39 @@ type Called = { index?: number | undefined; id: string; name: string; arguments:
 
 /** Adds a call, or a part of one. */
 function addCall(calls: Called[], { index, id, function: part }: Call, isWhole: boolean): void {
-  const name = part.name ?? ''
-  const known = isWhole ? undefined : continued(calls, { index, id: id ?? '', name })
+  const [name, written] = [part.name ?? '', part.arguments ?? '']
+  const known = isWhole ? undefined : continued(calls, { index, id: id ?? '', name, written })
   if (known === undefined && calls.length === maxCalls) throw tooManyCalls()
   const call = known ?? { index: index ?? undefined, id: id ?? '', name: '', arguments: '' }
   if (known === undefined) calls.push(call)
   // Some servers repeat the name in each part.
   if (call.name !== name) call.name += name
-  call.arguments += part.arguments ?? ''
+  call.arguments += written
 }
 
-/** Returns the call that a part continues. Some servers leave out the index or the id, have one index for all calls, or a new id in each part. */
-function continued(
-  calls: readonly Called[],
-  { index, id, name }: { index?: number | null | undefined; id: string; name: string },
-): Called | undefined {
-  const isNew = name !== '' && !calls.some((call) => call.id === id && id !== '')
-  if (typeof index !== 'number') {
-    if (isNew) return undefined
-    return calls.find((call) => call.id === id && id !== '') ?? calls.at(-1)
-  }
-  const same = calls.findLast((call) => call.index === index)
-  return isNew && id !== '' ? undefined : same
+type CallPart = {
+  readonly index?: number | null | undefined
+  readonly id: string
+  readonly name: string
+  readonly written: string
 }
+
+/** Returns the call that a part continues. Some servers leave out the index or the id, have one of them for all calls, or a new id in each part. */
+function continued(calls: readonly Called[], part: CallPart): Called | undefined {
+  const { index, id, name } = part
+  const byId = calls.findLast((call) => call.id === id && id !== '')
+  const isNew = name !== '' && byId === undefined
+  const hasIndex = typeof index === 'number'
+  if (isNew && (!hasIndex || id !== '')) return undefined
+  const call = hasIndex ? calls.findLast((one) => one.index === index) : (byId ?? calls.at(-1))
+  return call && isAnother(call, part) ? undefined : call
+}
+
+/** True when a part with a name cannot belong to a call that has its arguments. */
+const isAnother = (call: Called, { name, written }: CallPart): boolean =>
+  name !== '' &&
+  call.arguments !== '' &&
+  (call.name !== name || (written !== '' && isWholeObject(call.arguments)))
+
+// Most parts need not be parsed.
+const isWholeObject = (json: string) => json.endsWith('}') && parseJson(json) !== undefined

@@ -254,7 +254,7 @@ describe('a call of a tool in a stream', () => {
     { index: 0, id: 'a' },
     { index: 1, id: 'b' },
   ]
-  it.each<readonly [string, object[]]>([
+  it.each<readonly [string, readonly object[]]>([
     [
       'by index',
       [
@@ -283,6 +283,22 @@ describe('a call of a tool in a stream', () => {
         called('look', { city: 'Rome' }, { index: 0, id: 'b' }),
       ],
     ],
+    ...[{ id: '' }, { id: 'look' }, { id: 'a', index: undefined }].map(
+      (same) =>
+        [
+          `whole, all with ${JSON.stringify(same)}`,
+          ['Oslo', 'Rome'].map((city) => called('look', { city }, { index: 0, ...same })),
+        ] as const,
+    ),
+    [
+      'with the name in each part',
+      [
+        called('look', '{"city":', a),
+        called('look', '"Oslo"}', a),
+        called('look', '', a),
+        called('look', { city: 'Rome' }, b),
+      ],
+    ],
     [
       'of a new id in each part',
       [
@@ -308,6 +324,17 @@ describe('a call of a tool in a stream', () => {
       prompt,
     })
     expect(JSON.parse(text).tool_calls).toEqual([oslo, rome])
+  })
+
+  it('of another name is another call', async () => {
+    const prompt = { ...promptOfText('Two?'), tools: [{ name: 'look' }, { name: 'wait' }] }
+    const events = ['look', 'wait'].map((name) => called(name, {}, { index: 0, id: '' }))
+    const body = data(...events, delta({}, 'tool_calls')) + done
+    const { text } = await ask('openai', body, { prompt })
+    expect(JSON.parse(text).tool_calls.map(({ name }: { name: string }) => name)).toEqual([
+      'look',
+      'wait',
+    ])
   })
 
   it('of Anthropic is put together', async () => {
