@@ -6,6 +6,7 @@ import { baseUrlVariable } from '../../lib/providers.ts'
 import { ProxyFailed } from '../../lib/proxy.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { networkCodeIn } from './provider-fault.ts'
+import { headersToSend } from './provider-fetch.ts'
 import type { Provider } from './providers.ts'
 
 /*
@@ -113,7 +114,8 @@ async function askOnce(
   const client = (await load()).clientOf({ apiKey, baseUrl })
   const method = body === undefined ? 'get' : 'post'
   const { url, req } = await client.buildRequest({ method, path, ...(body && { body }) })
-  const answer = await ask(fetch, url, { ...req, signal, maxBytes: maxListBytes })
+  const headers = headersToSend(url, req.headers)
+  const answer = await ask(fetch, url, { ...req, headers, signal, maxBytes: maxListBytes })
   const [type = ''] = answer.headers.get('content-type')?.toLowerCase().split(';') ?? []
   const isType = /^[\w.+-]{1,40}\/[\w.+-]{1,40}$/.test(type)
   const { status, bytes } = answer

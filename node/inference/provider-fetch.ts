@@ -11,6 +11,17 @@ export const maxAnswerBytes = 16 * maxBlobBytes
 
 const longestMs = 600_000
 
+const ownHeaders =
+  /^(accept|authorization|content-type|user-agent|anthropic-version|x-stainless-.*)$/
+
+/** The headers that an SDK chose for this server. Those of `..._CUSTOM_HEADERS` in the environment may be secrets of another one. */
+export function headersToSend(url: string | URL, headers: RequestInit['headers']): Headers {
+  const isOpenAi = new URL(url).hostname === 'api.openai.com'
+  const isOwn = (name: string) =>
+    ownHeaders.test(name) || (isOpenAi && /^openai-(organization|project)$/.test(name))
+  return new Headers([...new Headers(headers)].filter(([name]) => isOwn(name)))
+}
+
 /**
  * A fetch for a provider's SDK, which would read any body whole, and knows fewer forms of errors. Returns an open answer. Throws
  * ProviderReport for an error that the provider reports by its status, and ProviderFault when the server does not have the provider's API.
@@ -22,7 +33,10 @@ export const providerFetch =
     // The SDKs give each request a signal.
     const signal = init.signal ?? AbortSignal.timeout(longestMs)
     try {
-      const response = await openAnswer(own, url, { ...init, signal })
+      const response = await openAnswer(own, url, {
+        ...init,
+        ...{ signal, headers: headersToSend(url, init.headers) },
+      })
       if (!response.ok) await throwFailure(response)
       return response
     } catch (error) {

@@ -71,16 +71,20 @@ describe('the probe of a provider', () => {
     async (name) => {
       const nothing = { error: { message: 'nothing here' } }
       for (const path of ['', '/v1', '/v1/', '/v1?', '/v1#']) {
+        const custom = `${name === 'anthropic' ? 'ANTHROPIC' : 'OPENAI'}_CUSTOM_HEADERS`
+        process.env[custom] = 'X-Api-Key: of-another-server'
         await probe((response) => answerJson(response, 404, nothing), path, key, name)
         const found = at(`${server!.url}${path}`, name)
         const job = (await found.load()).create({ ...found, apiKey: key, clock: systemClock, log })
         const completion = { model: 'm', prompt: promptOfText('Hi'), maxOutputTokens: 9 }
         await job.complete(completion).catch(() => {})
+        delete process.env[custom]
         const [listed, asked] = server!.seen
         const sent = server!.seen.at(-1)!
         expect([path, listed!.path, asked!.path]).toEqual([path, '/v1/models', sent.path])
         expect(sent.path).toMatch(/^\/v1\/(chat\/completions|messages)$/)
         for (const one of [listed, asked]) expect(identity(one!)).toEqual(identity(sent))
+        expect(JSON.stringify(listed!.headers)).not.toContain('of-another-server')
         expect(Object.fromEntries(identity(sent)).authorization).toBe(`Bearer ${key}`)
         await server!.close()
       }

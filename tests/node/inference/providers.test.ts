@@ -335,11 +335,14 @@ for (const name of ['openai', 'anthropic'] as const) {
 
     it("sends the node's key, whatever headers the environment has for the SDK", async () => {
       const custom = `${name.toUpperCase()}_CUSTOM_HEADERS`
-      process.env[custom] = 'Authorization: Bearer of-another-server'
+      process.env[custom] =
+        'Authorization: Bearer of-another-server\nX-Api-Key: of-another-server\nOpenAI-Project: of-another-server'
       await ask(name, (response) => answerJson(response, 200, says('x'))).finally(() => {
         delete process.env[custom]
       })
-      expect(server!.seen[0]!.headers.authorization).toBe(`Bearer ${apiKey}`)
+      const { headers } = server!.seen[0]!
+      expect(headers.authorization).toBe(`Bearer ${apiKey}`)
+      expect(JSON.stringify(headers)).not.toContain('of-another-server')
     })
 
     it('ends at once when the job ends', async () => {
