@@ -113,9 +113,9 @@ const statusIn = (name: string): number | undefined =>
 const plainStatuses = [401, 402, 403, 404, 429, 529]
 
 function causeOf({ status, names, words }: ProviderReport): ProviderCode {
-  if (status === 413) return 'provider-prompt-too-long'
   const named = namedCause(names)
   if (named) return named
+  if (status === 413) return 'provider-prompt-too-long'
   const inBody = names.map(statusIn).find((one) => one !== undefined)
   const said = plainStatuses.includes(status) ? status : (inBody ?? status)
   const cause = ofStatus(said)

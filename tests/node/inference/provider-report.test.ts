@@ -137,6 +137,12 @@ describe('an error that a provider reports', () => {
       'provider-prompt-too-long',
     ],
     ['a quoted credit', 400, { error: { message: 'No: "rate limit"' } }, 'provider-refused'],
+    [
+      "Groq's limit of tokens a minute",
+      413,
+      { error: { type: 'tokens', code: 'rate_limit_exceeded' } },
+      'provider-rate-limited',
+    ],
     ['a page', 502, '<html>429</html>', 'provider-unavailable'],
   ])('as %s is read by what it says', (_, status, body, code) => {
     expect(causeOf(status, body)).toBe(code)
