@@ -10,7 +10,7 @@
 
 import { z } from 'zod'
 import { causesOf, type ProviderCode, ProviderFault } from './provider-fault.ts'
-import { isTooLongIn, namedCause } from './provider-words.ts'
+import { begunCause, isTooLongIn, namedCause } from './provider-words.ts'
 
 const Name = z
   .union([z.string(), z.number().transform(String)])
@@ -122,10 +122,10 @@ function causeOf({ status, names, words }: ProviderReport): ProviderCode {
   if (said === 413 || (mayBeTooLong.includes(cause) && isTooLongIn(words))) {
     return 'provider-prompt-too-long'
   }
-  // Anthropic calls want of credit an invalid request.
-  if (/^(your credit balance is too low|insufficient (credit|balance|fund))/i.test(words)) {
-    return 'provider-quota-used-up'
-  }
+  const begun = begunCause(words)
+  if (begun) return begun
+  // A firewall's page says nothing of the key.
+  if (said === 403 && /^\s*</.test(words)) return 'provider-unavailable'
   return said < 400 ? ofWords(names, words) : cause
 }
 

@@ -12,9 +12,11 @@ const names: Partial<Record<ProviderCode, readonly string[]>> = {
     'tokens_limit_reached',
   ],
   'provider-quota-used-up': [
+    'arrearage',
     'billing_error',
     'billing_hard_limit_reached',
     'billing_not_active',
+    'budget_exceeded',
     'contract_spend_limit_reached',
     'enforced_spend_limit_reached',
     'exceeded_current_quota_error',
@@ -39,7 +41,14 @@ const names: Partial<Record<ProviderCode, readonly string[]>> = {
     'permission_error',
     'unauthenticated',
   ],
-  'provider-model-unknown': ['deploymentnotfound', 'model_not_found', 'not_found_error'],
+  'provider-model-unknown': [
+    'deploymentnotfound',
+    'invalid_model',
+    'model_decommissioned',
+    'model_not_found',
+    'model_terms_required',
+    'not_found_error',
+  ],
   'provider-refused': [
     'content_filter',
     'content_policy_violation',
@@ -53,10 +62,30 @@ export const namedCause = (given: readonly string[]): ProviderCode | undefined =
     .find(([, all]) => given.some((name) => all.includes(name.toLowerCase())))
     ?.at(0) as ProviderCode | undefined
 
+/** How errors begin whose names and status say something more general. */
+const beginnings: readonly (readonly [ProviderCode, RegExp])[] = [
+  // Anthropic, DeepSeek.
+  [
+    'provider-quota-used-up',
+    /^(your credit balance is too low|insufficient (credit|balance|fund)|you have reached your specified api usage limits)/i,
+  ],
+  // DeepSeek, OpenRouter.
+  ['provider-model-unknown', /^(model not exist|\S{1,256} is not a valid model id$)/i],
+  // Google.
+  ['provider-key-refused', /^user location is not supported/i],
+  // OpenRouter, with status 404.
+  ['prompt-not-supported', /^no endpoints found that (support|can handle)/i],
+]
+
+/** Returns the cause that the first words of an error say. */
+export const begunCause = (words: string): ProviderCode | undefined =>
+  beginnings.find(([, pattern]) => pattern.test(words))?.[0]
+
 /** How providers say that a prompt, or a prompt with its answer, does not fit. */
 const tooLong = [
   // OpenAI, vLLM, DeepSeek, Groq, xAI, Mistral, Fireworks.
   /maximum (context|prompt|model) length/,
+  /^max_(completion_)?tokens must be at least 1, got -/,
   /reduce the length of the (messages|prompt|input)/,
   // Mistral, LM Studio, Ollama.
   /(too large for model|greater than|exceeds|exceeded).{0,60}\bcontext (length|size|window)/,

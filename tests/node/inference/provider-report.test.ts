@@ -37,6 +37,11 @@ const tooLong: readonly (readonly [string, number, unknown])[] = [
     },
   ],
   [
+    'vLLM with no room for an answer',
+    400,
+    { error: { message: 'max_tokens must be at least 1, got -308.', param: 'max_tokens' } },
+  ],
+  [
     'Anthropic',
     400,
     {
@@ -88,7 +93,7 @@ describe('an error that a provider reports', () => {
     expect(causeOf(status, body)).toBe('provider-prompt-too-long')
   })
 
-  it.each([
+  it.each<readonly [string, number, unknown, string]>([
     ['a number', 200, { error: { message: 'x', code: 429 } }, 'provider-rate-limited'],
     ['a number as text', 200, { error: { message: 'x', code: '402' } }, 'provider-quota-used-up'],
     ['a key', 200, { error: { message: 'x', code: 401 } }, 'provider-key-refused'],
@@ -143,6 +148,33 @@ describe('an error that a provider reports', () => {
       { error: { type: 'tokens', code: 'rate_limit_exceeded' } },
       'provider-rate-limited',
     ],
+    ...[
+      { message: 'You have reached your specified API usage limits. You will regain access on x.' },
+      { type: 'budget_exceeded', code: '400' },
+      { code: 'Arrearage' },
+    ].map((error) => ["the account's limit", 400, { error }, 'provider-quota-used-up'] as const),
+    ...[
+      { code: 'model_decommissioned', type: 'invalid_request_error' },
+      { code: 'model_terms_required' },
+      { type: 'invalid_model', code: '1500' },
+      { message: 'Model Not Exist', code: 'invalid_request_error' },
+      { message: 'foo/bar is not a valid model ID', code: 400 },
+    ].map((error) => ['a model under 400', 400, { error }, 'provider-model-unknown'] as const),
+    [
+      'a forbidden country',
+      400,
+      {
+        error: { status: 'FAILED_PRECONDITION', message: 'User location is not supported for x.' },
+      },
+      'provider-key-refused',
+    ],
+    [
+      'a part that no endpoint takes',
+      404,
+      { error: { message: 'No endpoints found that support tool use.', code: 404 } },
+      'prompt-not-supported',
+    ],
+    ["a firewall's page", 403, '<html>blocked</html>', 'provider-unavailable'],
     ['a page', 502, '<html>429</html>', 'provider-unavailable'],
   ])('as %s is read by what it says', (_, status, body, code) => {
     expect(causeOf(status, body)).toBe(code)
