@@ -8,7 +8,7 @@ export const mostRequests = 3
 
 const rememberedJobs = 1_000
 
-/** Limits the paid requests for each job. After a restart the journal's notes count. */
+/** Limits the paid requests for each job. After a restart the journal's notes count, one for all requests of an assignment. */
 export type Budget = {
   /** Throws the last failure of a job that has used up its requests, SvcError `asked-enough` if this run knows none. */
   check(jobId: JobId): void
@@ -36,12 +36,15 @@ export function createBudget(journal: Pick<Journal, 'askedFor' | 'note'>): Budge
     check,
     begin({ jobId, fence }) {
       check(jobId)
-      let made = madeFor(jobId)
+      const before = madeFor(jobId)
+      let mine = 0
       journal.note({ step: 'asked', jobId, fence })
       return () => {
+        // Two fences of a job may run at once.
+        const made = Math.max(before + mine, jobs.get(jobId)?.made ?? 0)
         if (made >= mostRequests) return false
-        made += 1
-        remember(jobId, { made })
+        mine += 1
+        remember(jobId, { made: made + 1 })
         return true
       }
     },

@@ -67,6 +67,12 @@ describe('a node', () => {
     expect([again(), again(), again()]).toEqual([true, true, false])
   })
 
+  it('counts the requests of assignments that run at once together', async () => {
+    const { deps } = await createJobWorld('leader')
+    const [one, other] = [1, 2].map((fence) => deps.budget.begin({ jobId, fence }))
+    expect([one!(), other!(), one!(), other!(), one!()]).toEqual([true, true, true, false, false])
+  })
+
   it.each([
     [3_600_000, 3_600],
     [1_500, 2],
