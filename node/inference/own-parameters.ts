@@ -6,13 +6,14 @@
  * provider names. Nothing was generated, so nothing was paid. The node remembers it for the model, so that it happens once a process.
  *
  * Invariants:
- * - One call sends each name of the limit once, a lower limit each time, and no parameter again that was refused. So it ends.
+ * - One call sends each name of the limit once, a lower limit each time, and no parameter again that was refused, at most 7 requests.
  * - Words may quote a client, or be about its prompt. So they are remembered only when the client's request has not the same words, and
  *   when the provider answered the changed request.
  */
 
 import type { PromptDocument } from '../../lib/schemas/prompt.ts'
 import type { Completion } from './provider.ts'
+import { ProviderFault } from './provider-fault.ts'
 import { failureIn, ProviderReport } from './provider-report.ts'
 
 /** What the node chooses in a request. */
@@ -55,7 +56,7 @@ export function createAsking(
     let own = learnt.get(model) ?? first
     let guessed: Partial<OwnParameters> = {}
     const named = new Set(unknown)
-    for (;;) {
+    for (let changes = 0; ; changes++) {
       named.add(own.limitName)
       try {
         const answer = await askOnce(own)
@@ -66,16 +67,20 @@ export function createAsking(
         if (!(report instanceof ProviderReport) || report.code !== 'provider-refused') throw error
         const refused = refusedBy(report, own, completion)
         const isAgain = refused?.limitName !== undefined && named.has(refused.limitName)
-        if (refused === undefined || isAgain) throw error
+        if (refused === undefined || isAgain || changes === maxChanges) throw error
         own = { ...own, ...refused }
         const sent = JSON.stringify([model, sentOf(prompt)]).toLowerCase()
         if (isSure(report, refused)) learn(model, refused)
         else if (!mayQuote(report, refused, sent)) guessed = { ...guessed, ...refused }
-        if (mayCall?.() === false) throw error
+        if (mayCall?.() === false) throw new ProviderFault('provider-unavailable', notTaken)
       }
     }
   }
 }
+
+const maxChanges = 6
+const notTaken =
+  'does not take what the node adds to a request, and the job has used up its requests'
 
 const isLimit = ({ limitName, mostTokens }: Partial<OwnParameters>) =>
   limitName !== undefined || mostTokens !== undefined

@@ -179,9 +179,17 @@ describe('a parameter that the node chose and the provider refuses', () => {
     expect(server.seen).toHaveLength(2)
     let left = 1
     const mayCall = () => left-- > 0
-    await expect(ask('Two?', { mayCall })).rejects.toMatchObject({ code: 'provider-refused' })
+    await expect(ask('Two?', { mayCall })).rejects.toMatchObject({ code: 'provider-unavailable' })
     expect(server.seen).toHaveLength(3)
     await expect(ask('Two?', { mayCall })).rejects.toMatchObject({ code: 'provider-unavailable' })
     expect(server.seen).toHaveLength(3)
+  })
+
+  it('is changed at most six times, though the provider names a lower limit each time', async () => {
+    const ask = await providerThat(({ max_tokens: most }) => ({
+      message: `max_tokens: at most ${Number(most) - 1}`,
+    }))
+    await expect(ask()).rejects.toMatchObject({ code: 'provider-refused' })
+    expect(server.seen).toHaveLength(7)
   })
 })
