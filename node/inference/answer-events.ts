@@ -17,6 +17,9 @@ import { errorIn } from './provider-report.ts'
 // llama.cpp has sent an error as a field of its own.
 const field = /^(data|event|id|retry|error)(:|$)/
 
+/** Stands for an event that is no JSON. */
+export const unreadable = Symbol('unreadable')
+
 /** Reads the events of a text that arrives in pieces, or its one document. */
 export function createEventReader(contentType: string | null) {
   let [rest, held, name, document] = ['', '', '', '']
@@ -26,7 +29,9 @@ export function createEventReader(contentType: string | null) {
     if (data === '[DONE]') isDone = true
     if (data === '' || isDone) return []
     const event = parseJson(data)
-    if (event === undefined) throw foreign('sent events that cannot be read', { isPaid: true })
+    if (event === undefined) return [unreadable]
+    // The last one of Anthropic's.
+    if (isStop(event)) isDone = true
     return [name === 'error' && errorIn(event) === undefined ? { error: event } : event]
   }
 
@@ -65,7 +70,7 @@ export function createEventReader(contentType: string | null) {
   /** Returns what is left when nothing more comes. */
   const end = (): readonly unknown[] => {
     const events = [...push('\n')]
-    if (isDone) return []
+    if (isDone) return events
     if (isStream) {
       if (held.trim() !== '' && parseJson(held) === undefined) throw brokeOff()
       return [...events, ...flush()]
@@ -77,6 +82,9 @@ export function createEventReader(contentType: string | null) {
 
   return { push, end, isStream: () => isStream, isDone: () => isDone }
 }
+
+const isStop = (event: unknown): boolean =>
+  typeof event === 'object' && event !== null && 'type' in event && event.type === 'message_stop'
 
 const isWhole = (data: string): boolean =>
   data === '[DONE]' || (data.startsWith('{') && parseJson(data) !== undefined)

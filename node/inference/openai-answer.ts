@@ -70,7 +70,7 @@ const Event = Counted.extend({
         error: z.unknown().optional(),
       }),
     )
-    .optional(),
+    .nullish(),
 })
 
 /** The answer reached its longest length. Some servers say it as Anthropic, Mistral or Google do. */
@@ -88,7 +88,7 @@ export function gatherOpenAi(): Gathering {
     if (!parsed.success) throw notOfProtocol(event)
     const { choices, usage: counted } = parsed.data
     usage = counted ?? usage
-    isAnswer ||= choices !== undefined
+    isAnswer ||= Array.isArray(choices)
     const [choice] = choices ?? []
     throwReported(choice)
     const { content, refusal: refused, tool_calls: called } = choice?.delta ?? choice?.message ?? {}

@@ -1,5 +1,5 @@
 import type { PromptDocument } from '../../lib/schemas/prompt.ts'
-import { brokeOff, createEventReader } from './answer-events.ts'
+import { brokeOff, createEventReader, unreadable } from './answer-events.ts'
 import type { Completed, Completion, Usage } from './provider.ts'
 import { ProviderFault } from './provider-fault.ts'
 import { foreign, maxAnswerBytes } from './provider-fetch.ts'
@@ -57,6 +57,10 @@ async function readEvents(
 ): Promise<ReturnType<typeof createEventReader>> {
   const events = createEventReader(response.headers.get('content-type'))
   const take = (event: unknown) => {
+    if (event === unreadable) {
+      if (hasEnded(false)) return
+      throw foreign('sent events that cannot be read', { isPaid: true })
+    }
     throwReported(event, response)
     add(event)
   }

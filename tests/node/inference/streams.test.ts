@@ -94,6 +94,8 @@ describe('a stream', () => {
     ['another line break', wholes.openai.replaceAll('\n', '\r\n')],
     ['no empty lines', wholes.openai.replaceAll('\n\n', '\n')],
     ['no last line break', wholes.openai.trimEnd()],
+    ['no choices in its count', four + data(stop, { ...used, choices: null }) + done],
+    ['other text after its end', `${four + data(stop, used)}data: [done]\n\n`],
     ['no [DONE]', four + data(stop, used)],
     ['an empty reason after the reason', four + data(stop, delta({}, ''), used)],
     ['no reason why it ended', four + data(used) + done],
@@ -142,9 +144,17 @@ describe('a stream', () => {
     })
   })
 
-  it('ends with [DONE], though the connection stays open', async () => {
-    const open = (response: ServerResponse) => response.write(wholes.openai)
-    expect((await ask('openai', open)).text).toBe('Four.')
+  it.each(['openai', 'anthropic'] as const)(
+    'of %s ends with its last event, though the connection stays open',
+    async (name) => {
+      const open = (response: ServerResponse) => response.write(wholes[name])
+      expect((await ask(name, open)).text).toBe('Four.')
+    },
+  )
+
+  it('may end with a lone carriage return', async () => {
+    const body = wholes.openai.trimEnd().replaceAll('\n', '\r\n')
+    expect((await ask('openai', `${body}\r`)).text).toBe('Four.')
   })
 
   it('is whole when the connection breaks after its end', async () => {
