@@ -80,7 +80,11 @@ export function createEventReader(contentType: string | null) {
     return [event]
   }
 
-  return { push, end, isStream: () => isStream, isDone: () => isDone }
+  return {
+    ...{ push, end, isStream: () => isStream, isDone: () => isDone },
+    /** The length of what is kept. */
+    size: () => rest.length + held.length + document.length,
+  }
 }
 
 const isStop = (event: unknown): boolean =>

@@ -47,10 +47,12 @@ const Event = Message.extend({
 /** The answer reached the limit that was asked for, or the longest context of the model. */
 const cutReasons = ['max_tokens', 'model_context_window_exceeded']
 
+const blockSize = 1_000
+
 /** Gathers what Anthropic's messages say. */
 export function gatherAnthropic(): Gathering {
   const blocks = new Map<number, z.output<typeof Block> & { json?: string }>()
-  let [reason, isAnswer, isOver] = ['', false, false]
+  let [reason, isAnswer, isOver, size] = ['', false, false, 0]
   let counted: z.output<typeof Tokens> = {}
 
   const addMessage = ({ content, stop_reason, usage }: z.output<typeof Message>) => {
@@ -67,6 +69,9 @@ export function gatherAnthropic(): Gathering {
     addMessage(parsed.data)
     if (message) addMessage({ content: [], ...message })
     if (begun) blocks.set(index, begun)
+    // A block has a size without a text, too.
+    size +=
+      (begun ? blockSize : 0) + (delta?.text?.length ?? 0) + (delta?.partial_json?.length ?? 0)
     if (type === 'message_stop') isOver = true
     reason = delta?.stop_reason ?? reason
     const block = blocks.get(index)
@@ -96,7 +101,7 @@ export function gatherAnthropic(): Gathering {
   }
 
   return {
-    ...{ add, usage, end },
+    ...{ add, usage, end, size: () => size },
     hasBegun: () => [...blocks.values()].some(({ text, json }) => Boolean(text || json)),
     hasEnded: () => isOver || reason !== '',
   }

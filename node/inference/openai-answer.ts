@@ -114,6 +114,8 @@ export function gatherOpenAi(): Gathering {
 
   return {
     ...{ add, end, usage: () => usage },
+    size: () =>
+      calls.reduce((sum, call) => sum + call.arguments.length, text.length + refusal.length),
     hasBegun: () => text !== '' || calls.length > 0,
     hasEnded: (isDone) =>
       isEarly

@@ -6,8 +6,11 @@ import { systemFetch } from '../../lib/system-fetch.ts'
 import { ProviderFault } from './provider-fault.ts'
 import { ProviderReport, throwReported } from './provider-report.ts'
 
-/** The largest response body that is read: many times the largest output, because each event of a stream has one token among other fields. */
+/** The most that is kept of an answer. */
 export const maxAnswerBytes = 16 * maxBlobBytes
+
+/** The largest response body that is read: each event of a stream has one token among other fields, or the whole text so far. */
+export const maxBodyBytes = 16 * maxAnswerBytes
 
 const longestMs = 600_000
 

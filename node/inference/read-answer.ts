@@ -2,7 +2,7 @@ import type { PromptDocument } from '../../lib/schemas/prompt.ts'
 import { brokeOff, createEventReader, unreadable } from './answer-events.ts'
 import type { Completed, Completion, Usage } from './provider.ts'
 import { ProviderFault } from './provider-fault.ts'
-import { foreign, maxAnswerBytes } from './provider-fetch.ts'
+import { foreign, maxAnswerBytes, maxBodyBytes } from './provider-fetch.ts'
 import { throwReported } from './provider-report.ts'
 
 /** Gathers an answer from the events of a stream, or from the one document of a server that does not stream. */
@@ -13,6 +13,8 @@ export type Gathering = {
   hasBegun(): boolean
   /** True once the provider has said how the answer ended. `[DONE]` alone is no word of it: gateways send it after a break, too. */
   hasEnded(isDone: boolean): boolean
+  /** The length of what is kept. */
+  size(): number
   usage(): Usage | undefined
   /** Throws ProviderFault. */
   end(prompt: PromptDocument): Completed
@@ -46,13 +48,17 @@ export async function readDocument(response: Response, signal: AbortSignal): Pro
     document = event
   }
   const no = () => false
-  await readEvents(response, { add, hasBegun: no, hasEnded: no }, { signal, heard: no })
+  await readEvents(
+    response,
+    { add, hasBegun: no, hasEnded: no, size: () => 0 },
+    { signal, heard: no },
+  )
   return document
 }
 
 async function readEvents(
   response: Response,
-  { add, hasBegun, hasEnded }: Pick<Gathering, 'add' | 'hasBegun' | 'hasEnded'>,
+  { add, hasBegun, hasEnded, size }: Pick<Gathering, 'add' | 'hasBegun' | 'hasEnded' | 'size'>,
   { signal, heard }: Reading,
 ): Promise<ReturnType<typeof createEventReader>> {
   const events = createEventReader(response.headers.get('content-type'))
@@ -67,6 +73,7 @@ async function readEvents(
   const isOver = () => hasEnded(events.isDone())
   await readText(response, signal, isOver, (text) => {
     events.push(text).forEach(take)
+    if (events.size() + size() > maxAnswerBytes) throw tooLarge()
     if (hasBegun()) heard()
     return events.isDone()
   })
@@ -92,9 +99,9 @@ async function readText(
   const decoder = new TextDecoder('utf-8', { fatal: true })
   signal.addEventListener('abort', cancel, { once: true })
   try {
-    let length = Number(headers.get('content-length') ?? 0) > maxAnswerBytes ? Infinity : 0
+    let length = Number(headers.get('content-length') ?? 0) > maxBodyBytes ? Infinity : 0
     for (;;) {
-      if (length > maxAnswerBytes) throw tooLarge()
+      if (length > maxBodyBytes) throw tooLarge()
       const bytes = (await reader?.read().catch(broken))?.value
       signal.throwIfAborted()
       if (bytes === undefined || take(decode(decoder, bytes))) return

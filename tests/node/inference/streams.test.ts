@@ -152,6 +152,22 @@ describe('a stream', () => {
     },
   )
 
+  it('may be large when its events repeat the answer, but what is kept of it may not', async () => {
+    const message = { content: 'x'.repeat(1_000_000) }
+    const part = data({ choices: [{ delta: { content: '' }, message }] })
+    expect((await ask('openai', part.repeat(18) + wholes.openai)).text).toBe('Four.')
+    await server?.close()
+    for (const name of ['openai', 'anthropic'] as const) {
+      const [first, ...more] = {
+        openai: [delta(message)],
+        anthropic: [begun, ...block(0, { type: 'text', text: '' }, textDelta(message.content))],
+      }[name]
+      const body = data(first) + data(...(more.length > 0 ? more : [first])).repeat(18)
+      expect((await failureOf(ask(name, body)))[0]).toBe('provider-answer-too-large')
+      if (name === 'openai') await server?.close()
+    }
+  })
+
   it('may end with a lone carriage return', async () => {
     const body = wholes.openai.trimEnd().replaceAll('\n', '\r\n')
     expect((await ask('openai', `${body}\r`)).text).toBe('Four.')
