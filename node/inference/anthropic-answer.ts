@@ -52,7 +52,7 @@ const blockSize = 1_000
 /** Gathers what Anthropic's messages say. */
 export function gatherAnthropic(): Gathering {
   const blocks = new Map<number, z.output<typeof Block> & { json?: string }>()
-  let [reason, isAnswer, isOver, size] = ['', false, false, 0]
+  let [reason, isAnswer, isOver, hasText, size] = ['', false, false, false, 0]
   let counted: z.output<typeof Tokens> = {}
 
   const addMessage = ({ content, stop_reason, usage }: z.output<typeof Message>) => {
@@ -65,13 +65,16 @@ export function gatherAnthropic(): Gathering {
   const add = (event: unknown) => {
     const parsed = Event.safeParse(event)
     if (!parsed.success) throw notOfProtocol(event)
-    const { type, message, index = 0, content_block: begun, delta } = parsed.data
+    const { type, message, content_block: begun, delta } = parsed.data
     addMessage(parsed.data)
     if (message) addMessage({ content: [], ...message })
+    // Some servers leave out the index.
+    const index = parsed.data.index ?? blocks.size - (begun ? 0 : 1)
     if (begun) blocks.set(index, begun)
     // A block has a size without a text, too.
     size +=
       (begun ? blockSize : 0) + (delta?.text?.length ?? 0) + (delta?.partial_json?.length ?? 0)
+    hasText ||= Boolean(begun?.text || delta?.text || delta?.partial_json)
     if (type === 'message_stop') isOver = true
     reason = delta?.stop_reason ?? reason
     const block = blocks.get(index)
@@ -102,7 +105,7 @@ export function gatherAnthropic(): Gathering {
 
   return {
     ...{ add, usage, end, size: () => size },
-    hasBegun: () => [...blocks.values()].some(({ text, json }) => Boolean(text || json)),
+    hasBegun: () => hasText,
     hasEnded: () => isOver || reason !== '',
   }
 }

@@ -168,6 +168,15 @@ describe('a stream', () => {
     }
   })
 
+  it('of Anthropic may have blocks without an index', async () => {
+    const blocks = ['Fo', 'ur.'].flatMap((text) =>
+      block(0, { type: 'text', text: '' }, textDelta(text)).map(({ index: _, ...one }) => one),
+    )
+    expect((await ask('anthropic', data(begun, ...blocks, ...ending('end_turn')))).text).toBe(
+      'Four.',
+    )
+  })
+
   it('may end with a lone carriage return', async () => {
     const body = wholes.openai.trimEnd().replaceAll('\n', '\r\n')
     expect((await ask('openai', `${body}\r`)).text).toBe('Four.')
