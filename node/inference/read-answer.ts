@@ -99,7 +99,7 @@ async function readText(
   const decoder = new TextDecoder('utf-8', { fatal: true })
   signal.addEventListener('abort', cancel, { once: true })
   try {
-    let length = Number(headers.get('content-length') ?? 0) > maxBodyBytes ? Infinity : 0
+    let length = Number(headers.get('content-length') ?? 0) > maxAnswerBytes ? Infinity : 0
     for (;;) {
       if (length > maxBodyBytes) throw tooLarge()
       const bytes = (await reader?.read().catch(broken))?.value
