@@ -62,16 +62,21 @@ const timeless = (store: Store): Store =>
     },
   })
 
-/** Runs the job; `count` gives what was counted so far. */
-async function costsOn(store: Store, clock: VirtualClock, count: () => readonly number[]) {
+/** Runs the job; `count` gives what was counted so far. The commands go to `counted`. */
+async function costsOn(
+  store: Store,
+  clock: VirtualClock,
+  count: () => readonly number[],
+  counted = store,
+) {
   const icl = await createReplica({ clock, chain: createFakeChain(), store: timeless(store) })
-  const costs = await jobCosts(icl, icl.deps.store, async (work) => {
+  const costs = await jobCosts(icl, timeless(counted), async (work) => {
     // What the background still does is not the command's.
     await clock.advance(0)
-    await store.commits.barrier()()
+    await counted.commits.barrier()()
     const before = count()
     await work()
-    await store.commits.barrier()()
+    await counted.commits.barrier()()
     return count().map((now, at) => now - before[at]!)
   })
   await icl.stop()
@@ -154,9 +159,14 @@ describe('what a command costs', () => {
       if (['insert', 'update', 'delete', 'findAndModify'].includes(command)) commands++
       return 'forward'
     }
-    const url = `mongodb://127.0.0.1:${proxy.port}${new URL(server.freshUrl()).pathname}?directConnection=true`
-    const store = await openMongoStore({ url, clock: systemClock, random: systemRandom, timeouts })
-    const costs = await costsOn(store, createVirtualClock(), () => [commands])
+    const direct = server.freshUrl()
+    const proxied = `mongodb://127.0.0.1:${proxy.port}${new URL(direct).pathname}?directConnection=true`
+    const open = (url: string) =>
+      openMongoStore({ url, clock: systemClock, random: systemRandom, timeouts })
+    // The background, which a command wakes, writes by another connection.
+    const [store, counted] = [await open(direct), await open(proxied)]
+    const costs = await costsOn(store, createVirtualClock(), () => [commands], counted)
+    await counted.close()
     await store.close()
     await proxy.close()
     await server.close()
