@@ -64,7 +64,7 @@ const Event = Counted.extend({
       z.object({
         /** A whole answer. */
         message: Said,
-        /** A part of one. Perplexity sends the whole as it is so far beside it. */
+        /** A part of one. Perplexity also sends the whole text so far. */
         delta: Said,
         finish_reason: z.string().nullish(),
         error: z.unknown().optional(),

@@ -81,7 +81,7 @@ async function readEvents(
   return events
 }
 
-/** Calls `take` with each piece of a body, until it returns true. A break of the connection after the end is none. */
+/** Calls `take` with each piece of a body, until it returns true. A connection may break after the end. */
 async function readText(
   { body, headers }: Response,
   signal: AbortSignal,

@@ -68,7 +68,7 @@ it('an answer that takes 150 s is accepted, before and after its nodes have meas
   expect([...requests.values()]).toEqual(Array(6).fill(1))
 })
 
-it('a good job beside six whose provider fails waits at most twice as long as alone, and none makes over 9 requests', async () => {
+it('a good job next to six whose provider fails waits at most twice as long as alone, and each makes at most 9 requests', async () => {
   const alone = await answered('5 alone')
   const failing: Asked[] = []
   for (let job = 0; job < 6; job++) failing.push(await icl.ask(`1 fail ${job}`))

@@ -106,7 +106,7 @@ describe('the prompt of a conversation', () => {
     }
   })
 
-  it('has refusals as what the assistant said, and messages that say nothing', () => {
+  it('has refusals as words of the assistant, and empty messages', () => {
     const call = { id: 'a', name: 'look', arguments: '{}' }
     const { id, ...called } = call
     const user = { role: 'user', content: '' }

@@ -61,7 +61,7 @@ describe('the prompt of a response', () => {
     ])
   })
 
-  it('has refusals as what the assistant said, and empty messages of the user', () => {
+  it('has refusals as words of the assistant, and empty messages of the user', () => {
     const content = [{ type: 'refusal', refusal: 'I cannot.' }]
     const user = { role: 'user', content: '' } as const
     expect(promptOf({ input: [user, { role: 'assistant', content }, user] }).messages).toEqual([

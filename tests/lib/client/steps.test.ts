@@ -112,7 +112,7 @@ describe('a job that ended without an answer', () => {
     expect(late.code).toBe('job-expired')
   })
 
-  it('names what most nodes gave it back for, however often one of them tried, and else what the client can mend', () => {
+  it('names the cause of most nodes, however often one of them tried, and of as many the one that the client can mend', () => {
     const causeOf = (...ended: readonly (readonly [string, AssignmentReason])[]) =>
       endedWithout({
         ...viewOf(ended.map(([node, reason]) => assignment({ node: nodeAddress(node), reason }))),

@@ -429,7 +429,7 @@ describe('svc-node doctor', () => {
       expect(remedy).not.toMatch(/schema|teacher|"tools"/)
     })
 
-    it('names what the server refuses', async () => {
+    it('names the parts that the server refuses', async () => {
       const { find } = await tryOut('mine:m', ({ tools, response_format }) =>
         tools
           ? { status: 400, error: { message: 'tools are not supported', param: 'tools' } }

@@ -145,7 +145,7 @@ describe('a parameter that the node chose and the provider refuses', () => {
     expect(body).toMatchObject({ temperature: 0, seed: 0, stream: true, max_tokens: 8_192 })
   })
 
-  it('is remembered alone, and not what was left out before it', async () => {
+  it('is remembered alone, without the parameters that were left out before it', async () => {
     const ask = await providerThat(({ temperature, stream_options: counts }) => {
       if (temperature !== undefined) return { message: 'You wrote: temperature' }
       return counts ? { message: 'no', param: 'stream_options' } : undefined

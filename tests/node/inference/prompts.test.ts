@@ -447,7 +447,7 @@ describe('an answer that calls a tool', () => {
     expect(JSON.parse(sealed).tool_calls).toEqual([{ name: 'look', arguments: '{"city":"Oslo"}' }])
   })
 
-  it('by what cannot be a name is refused', async () => {
+  it('by a text that cannot be a name is refused', async () => {
     for (const name of ['', 'a\nb', 'é', 'a'.repeat(129)]) {
       const asked = prompt({ tools: [{ name: 'look' }] })
       expect(await refusalOf('openai', asked, () => [200, calling(name, '{}')])).toEqual([

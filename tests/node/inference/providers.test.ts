@@ -220,7 +220,7 @@ for (const name of ['openai', 'anthropic'] as const) {
 
     const json = 'application/json'
     const login = '<!doctype html><title>Sign in</title>'
-    it('asks once in a lease: what passes goes back to the ICL', async () => {
+    it('asks once in a lease: a failure that passes goes back to the ICL', async () => {
       const work = ask(name, send('text/html', login), undefined, 30_000, () => 60_000)
       expect(await codeOf(work)).toBe('provider-protocol-wrong')
       expect(server!.seen).toHaveLength(1)

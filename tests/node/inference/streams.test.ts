@@ -152,7 +152,7 @@ describe('a stream', () => {
     },
   )
 
-  it('may be large when its events repeat the answer, but what is kept of it may not', async () => {
+  it('may be large when its events repeat the answer, but the kept part may not', async () => {
     const message = { content: 'x'.repeat(1_000_000) }
     const part = data({ choices: [{ delta: { content: '' }, message }] })
     expect((await ask('openai', part.repeat(18) + wholes.openai)).text).toBe('Four.')
