@@ -51,14 +51,15 @@ for name, more in [("plain", {}), ("tools", {"tools": tools})]:
 PY
 
 ask() {
-  python3 -m venv "$folder/$1"
-  "$folder/$1/bin/pip" install --quiet "litellm==$1"
+  local venv="$folder/$1"
+  python3 -m venv "$venv"
+  "$venv/bin/pip" install --quiet "$@"
   NO_PROXY=127.0.0.1 no_proxy=127.0.0.1 LITELLM_LOCAL_MODEL_COST_MAP=True \
-    "$folder/$1/bin/python" "$folder/ask.py" 2>/dev/null
+    "$venv/bin/python" "$folder/ask.py" 2>/dev/null
 }
 
-old=$(ask 1.106.12)
-new=$(ask 1.110.2)
+old=$(ask litellm==1.106.12 openai==2.54.0)
+new=$(ask litellm==1.110.2 openai==3.57.0)
 printf '1.106.12\n%s\n1.110.2\n%s\n' "$old" "$new"
 expected_old=$'plain: Oslo.\ntools: ModuleNotFoundError: No module named \'mcp\''
 [[ $old == "$expected_old" && $new == $'plain: Oslo.\ntools: Oslo.' ]] || { echo 'This has changed.'; exit 1; }
