@@ -33,6 +33,13 @@ const reply =
 const fails =
   (status: number, error: object | string, headers?: Record<string, string>): Row['reply'] =>
   () => ({ status, json: { error }, ...(headers && { headers }) })
+/** Refuses the requests that the condition is true of, with an error, and answers the others. */
+const unlessRefused =
+  (isRefused: (request: Request) => boolean, error: object): Row['reply'] =>
+  (request) =>
+    isRefused(request)
+      ? { status: 400, json: { error } }
+      : { completion: { message: { content: 'Taken.' }, finish: 'stop' } }
 const raw =
   (type: string | undefined, text: string | Uint8Array, headers = {}): Row['reply'] =>
   () => ({
@@ -160,37 +167,24 @@ const answers: readonly Row[] = [
   {
     name: 'only max_completion_tokens is taken',
     provider: 'azure',
-    reply: ({ body }) =>
-      'max_tokens' in body
-        ? {
-            status: 400,
-            json: {
-              error: {
-                message:
-                  "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
-                ...{ param: 'max_tokens', code: 'unsupported_parameter' },
-              },
-            },
-          }
-        : { completion: { message: { content: 'Taken.' }, finish: 'stop' } },
+    reply: unlessRefused(({ body }) => 'max_tokens' in body, {
+      message:
+        "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+      ...{ param: 'max_tokens', code: 'unsupported_parameter' },
+    }),
     expected: says('Taken.'),
   },
   {
     name: 'at most 512 tokens are taken',
     provider: 'short',
-    reply: ({ body }) =>
-      Number(body.max_tokens ?? body.max_completion_tokens) > 512
-        ? {
-            status: 400,
-            json: {
-              error: {
-                message:
-                  'max_tokens is too large: 1024. This model supports at most 512 completion tokens, whereas you provided 1024.',
-                ...{ param: 'max_tokens', code: 'invalid_value' },
-              },
-            },
-          }
-        : { completion: { message: { content: 'Taken.' }, finish: 'stop' } },
+    reply: unlessRefused(
+      ({ body }) => Number(body.max_tokens ?? body.max_completion_tokens) > 512,
+      {
+        message:
+          'max_tokens is too large: 1024. This model supports at most 512 completion tokens, whereas you provided 1024.',
+        ...{ param: 'max_tokens', code: 'invalid_value' },
+      },
+    ),
     expected: says('Taken.'),
   },
   {
