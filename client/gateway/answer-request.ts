@@ -165,7 +165,7 @@ async function answerOf(run: Run): Promise<Answered> {
   const inferred = infer(prompt).catch((error: unknown) => {
     const lacking = error instanceof PromptNotTakenError ? error.lacking : []
     if (isStrict || lacking.length === 0 || !lacking.every(isOptional)) throw error
-    // Nothing is paid yet, since there are no terms.
+    // Nothing is paid before the terms exist.
     prompt = withoutParts(prompt, lacking)
     ignored.push(...lacking)
     for (const name of lacking) options.onIgnored(`${name} (of ${model})`)

@@ -65,7 +65,7 @@ export const proofHeaders = (answered: Answered) => {
   }
 }
 
-/** What an answer says. */
+/** The content of an answer. */
 export type Said = {
   /** Null where tools are called. */
   readonly content: string | null

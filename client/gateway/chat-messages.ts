@@ -6,12 +6,12 @@ export const Text = z.string()
 
 const Part = z.object({ type: z.literal('text'), text: Text })
 
-/** What a model said in place of an answer: a text like others for the next model. */
+/** The words of a model that refused to answer: a text like others for the next model. */
 export const Refusal = z
   .object({ type: z.literal('refusal'), refusal: Text })
   .transform(({ refusal }) => ({ type: 'text' as const, text: refusal }))
 
-/** What a message says, of parts that are text. */
+/** The text of a message, of its parts that are text. */
 const Content = z.union([Text, z.array(Part).max(256)])
 const SaidContent = z.union([Text, z.array(z.discriminatedUnion('type', [Part, Refusal])).max(256)])
 

@@ -99,7 +99,7 @@ async function serve(): Promise<string> {
   return await startGateway(processes, world)
 }
 
-/** What a client printed, a cell a line, and its error if it ended with one. */
+/** Returns the cells that a client printed, one a line, and its error if it ended with one. */
 async function cellsOf(program: string, file: string, how: ExecFileOptions): Promise<Cell[]> {
   const { stdout, failed } = await run(program, [join(folder, file)], how).then(
     ({ stdout }) => ({ stdout: String(stdout), failed: undefined }),

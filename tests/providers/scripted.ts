@@ -18,7 +18,7 @@ const Body = z.looseObject({
   stream: z.boolean().optional(),
 })
 
-/** What a row has the provider do. */
+/** The provider's response to the request of a row. */
 export type Reply =
   | { readonly completion: Completion }
   | { readonly status: number; readonly json: unknown; readonly headers?: Record<string, string> }

@@ -1,4 +1,4 @@
-// What the clients share: each cell of the table is printed as a line of JSON as soon as it is known.
+// Shared by the clients: each cell of the table is printed as a line of JSON as soon as it is known.
 
 export const model = 'openai:gpt-4o-mini'
 export const baseURL = process.env.OPENAI_BASE_URL

@@ -1,4 +1,4 @@
-# What the clients in Python share: each cell of the table is printed as a line of JSON as soon as it is known.
+# Shared by the clients in Python: each cell of the table is printed as a line of JSON as soon as it is known.
 import json as codec
 
 model = "openai:gpt-4o-mini"

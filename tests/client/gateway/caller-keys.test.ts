@@ -78,7 +78,7 @@ describe('a file of keys', () => {
     expect(String(error)).not.toContain('secret')
   })
 
-  it('is refused where there is none, or far too large a one', async () => {
+  it('is refused where the file is missing, or far too large', async () => {
     const none = await readCallerKeys(join(folder, 'none')).catch((thrown: unknown) => thrown)
     expect(none).toMatchObject({ code: 'gateway-keys-unreadable' })
     const large = await written(' '.repeat(270_000))

@@ -423,7 +423,7 @@ describe('who may call', () => {
     expect(gateway.lines.map(({ caller }) => caller).slice(0, 3)).toEqual(['ann', 'bob', undefined])
   })
 
-  it('is no web page, unless it was allowed', async () => {
+  it('is not a web page, unless it was allowed', async () => {
     const page = 'https://page.example'
     const closed = answers('x')
     const refused = await closed.post(question(), { headers: { origin: page } })
@@ -451,7 +451,7 @@ describe('who may call', () => {
     expect(other.status).toBe(403)
   })
 
-  it('is not compressed, and is told so', async () => {
+  it('is not compressed, and the refusal says so', async () => {
     const gateway = answers('x')
     const refused = await gateway.post(question(), { headers: { 'content-encoding': 'gzip' } })
     expect(refused.status).toBe(400)

@@ -296,7 +296,7 @@ describe('the openai package at the gateway', () => {
   })
 })
 
-it('a caller is told that a body is too large, whether or not it says so', async () => {
+it('a caller learns that a body is too large, whether or not it states its length', async () => {
   const { port } = new URL(baseURL)
   const status = await new Promise<number | undefined>((resolve, reject) => {
     const call = request(
@@ -343,7 +343,7 @@ describe('what the docs show', () => {
   })
 })
 
-it('a gateway that is told to end cancels what is under way, also of a caller who has just left, and ends well', async () => {
+it('a gateway that has to end cancels the jobs under way, also of a caller who has just left, and ends well', async () => {
   const prompts = ['Wait again.', 'Wait as well.']
   const asked = Promise.withResolvers<void>()
   const held = Promise.withResolvers<string>()

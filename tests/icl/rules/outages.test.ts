@@ -76,7 +76,7 @@ describe('an outage of the ICL', () => {
     )
   })
 
-  it('is no time that an answer took: another seat is filled for which there is time without it', () => {
+  it('does not count as time that an answer took: another seat is filled that has time without it', () => {
     const long = { from: 12_000, until: 312_000 }
     let job = take(
       claimed(leased(), nodeC, 10_000),

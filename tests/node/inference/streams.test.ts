@@ -199,7 +199,7 @@ describe('a stream', () => {
   })
 
   it.each(['openai', 'anthropic'] as const)(
-    'of %s that breaks off is no answer, and is asked for once',
+    'of %s that breaks off is refused, and is asked for once',
     async (name) => {
       const broken = ['provider-unreachable', 'broke off in the middle of its answer']
       for (const end of ['', 'data: {"cho', ': x\n\n']) {
@@ -266,7 +266,7 @@ describe('a stream', () => {
     expect(server?.seen).toHaveLength(1)
   })
 
-  it('of events that are none of the protocol is another protocol', async () => {
+  it('of events of another form is another protocol', async () => {
     const work = ask('openai', data({ type: 'ping' }) + done)
     expect((await failureOf(work))[0]).toBe('provider-protocol-wrong')
   })
