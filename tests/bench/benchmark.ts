@@ -20,6 +20,8 @@ export type Findings = {
   readonly tables: readonly {
     readonly title: string
     readonly rows: readonly (readonly string[])[]
+    /** The run prints it, and the page leaves it out. */
+    readonly isDetail?: true
   }[]
   /** Every number by its name, which ends with its unit. */
   readonly figures: Readonly<Record<string, number>>

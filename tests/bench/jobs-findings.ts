@@ -16,9 +16,13 @@ export function jobsFindings(found: JobsFound): Findings {
     tables: [
       { title: 'One job at a time, by phase', rows: phaseRows },
       { title: `${workers} clients at once`, rows: loadRows(found) },
-      { title: 'What a job asks of the ICL (sqlite)', rows: needRows(found) },
-      { title: 'Costs of the floor, and how often', rows: unitRows(found) },
-      { title: 'The floor: processor time of a job at least', rows: floorRows(found) },
+      { title: 'What a job asks of the ICL (sqlite)', rows: needRows(found), isDetail: true },
+      { title: 'Costs of the floor, and how often', rows: unitRows(found), isDetail: true },
+      {
+        title: 'The floor: processor time of a job at least',
+        rows: floorRows(found),
+        isDetail: true,
+      },
     ],
     figures: {
       ...phaseFigures,

@@ -25,13 +25,6 @@ const markdownTable = ([head = [], ...rows]: readonly (readonly string[])[]): st
     '\n',
   )
 
-/** Rows of a name and a value as a list, without their head. */
-const markdownList = ([, ...rows]: readonly (readonly string[])[]): string =>
-  rows.map(([name, value]) => `- ${name}: ${value}`).join('\n')
-
-const shown = (rows: readonly (readonly string[])[]): string =>
-  rows.every(({ length }) => length === 2) ? markdownList(rows) : markdownTable(rows)
-
 const numberText = (value: number): string => String(Number(value.toPrecision(3)))
 
 /** A goal as a row: what, found, goal, met or what holds it back. */
@@ -46,7 +39,9 @@ const section = (name: Outcome['name'], findings: Findings): string =>
   [
     `## ${benchmarks[name].title} (${name})`,
     findings.method,
-    ...findings.tables.map(({ title, rows }) => `${title}:\n\n${shown(rows)}`),
+    ...findings.tables.flatMap(({ title, rows, isDetail }) =>
+      isDetail ? [] : [`${title}:\n\n${markdownTable(rows)}`],
+    ),
   ].join('\n\n')
 
 /** The page with everything that was found. */
