@@ -47,6 +47,9 @@ export const runElsewhere: Readonly<Record<string, Readonly<Record<string, strin
       "writes the user's shell files; tests/node/commands checks completions",
     'sudo usermod': 'needs root and a TPM; tests/node/commands runs doctor',
   },
+  'docs/model-servers.md': {
+    'llama-server -m': 'needs llama.cpp and a model; tried by hand, the page says when',
+  },
   'docs/gateway.md': {
     'npm run gateway': 'a server that stays; tests/client/gateway serves the same',
     'curl http://127.0.0.1:8787/v1/chat/completions':
