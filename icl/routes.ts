@@ -47,9 +47,11 @@ import {
   takeAnswer,
   takeCommitment,
   takeDelivery,
-  takeOpenedCheck,
+  takeNumbers,
+  takeShown,
   takeTurnAbort,
   takeVerdict,
+  takeWeighed,
 } from './operations/take-answer.ts'
 import { takeHeartbeat } from './operations/take-heartbeat.ts'
 import { viewJob } from './operations/view-job.ts'
@@ -264,7 +266,9 @@ function stepRoutes(connections: ConnectionLimit, base: Dependencies) {
     revealAnswer: stepping(takeAnswer),
     postResult: stepping(takeDelivery),
     postVerdict: stepping(takeVerdict),
-    openCheck: stepping(takeOpenedCheck),
+    showAnswer: stepping(takeShown),
+    weighAnswers: stepping(takeWeighed),
+    openNumbers: stepping(takeNumbers),
   } satisfies Partial<Routes>
 }
 

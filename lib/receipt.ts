@@ -19,6 +19,7 @@ import { sha256Hex } from './digest.ts'
 import { encode } from './encode.ts'
 import { jobIdOf } from './job-id.ts'
 import { receiptQuota, replayBatches, verifyAnswers } from './receipt/answers.ts'
+import { verifyAttested } from './receipt/attested.ts'
 import { verifyDeliveries } from './receipt/deliveries.ts'
 import { check } from './receipt/refuse.ts'
 import { verifySeen } from './receipt/seen.ts'
@@ -79,6 +80,7 @@ export async function verifyReceipt(
   const group = replayBatches(receipt, answers, quota)
   onHeld({ part: 'agreement' })
   await verifyDeliveries(receipt, { answers, group, checkSigned })
+  await verifyAttested(receipt, answers, checkSigned)
   onHeld({ part: 'delivery' })
   await verifyTally(receipt, options.iclKeys)
   onHeld({ part: 'tally' })

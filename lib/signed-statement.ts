@@ -2,6 +2,7 @@ import type { Receipt } from './schemas/receipt.ts'
 import type {
   SignedAnswer,
   SignedDelivery,
+  SignedNumbers,
   SignedTurnAbort,
   SignedVerdict,
 } from './schemas/statements.ts'
@@ -10,7 +11,7 @@ import { verifySignature } from './session-key.ts'
 import { statementBytes } from './statements.ts'
 import type { Check } from './svc-error.ts'
 
-type Signed = SignedAnswer | SignedDelivery | SignedVerdict | SignedTurnAbort
+type Signed = SignedAnswer | SignedDelivery | SignedVerdict | SignedTurnAbort | SignedNumbers
 
 /** Checks one signed statement of a node. */
 export type CheckSigned = (signed: Signed) => Promise<void>

@@ -11,6 +11,7 @@ import {
   AnswerStatement,
   type BatchCommitment,
   DeliveryStatement,
+  NumbersStatement,
   TurnAbortStatement,
   VerdictStatement,
 } from './schemas/statements.ts'
@@ -22,6 +23,7 @@ export type NodeStatement =
   | DeliveryStatement
   | VerdictStatement
   | TurnAbortStatement
+  | NumbersStatement
 
 /** A statement that the ICL signs. */
 export type IclStatement = Tally | ListStatement | AckStatement
@@ -31,6 +33,7 @@ const schemas: Readonly<Record<(NodeStatement | IclStatement)['statement'], z.Zo
   'svc-delivery-v2': DeliveryStatement,
   'svc-verdict-v2': VerdictStatement,
   'svc-abort-v2': TurnAbortStatement,
+  'svc-numbers-v1': NumbersStatement,
   'svc-tally-v3': Tally,
   'svc-list-v2': ListStatement,
   'svc-ack-v2': AckStatement,

@@ -20,8 +20,10 @@
 
 import { bytesToHex, concat, hexToBigInt, keccak256, numberToHex } from 'viem'
 import { canonicalJson } from './canonical-json.ts'
-import type { Address, Hash32, JobId } from './codecs.ts'
-import { concatBytes, hmacSha256, sha256Hex, utf8 } from './digest.ts'
+import type { Address, Hash32 } from './codecs.ts'
+import { concatBytes, hmacSha256, utf8 } from './digest.ts'
+import type { Receipt } from './schemas/receipt.ts'
+import type { NumbersStatement } from './schemas/statements.ts'
 import {
   type AttestedNumbers,
   mostGap,
@@ -154,23 +156,6 @@ function rowDistances(one: TopTokens, other: TopTokens): readonly number[] {
 
 const lastOf = (row: TopTokens): number => row.at(-1)?.[1] ?? 0
 
-/** A node's numbers of a delivery with its salt, opened only after every checker has committed to its own. */
-export type OpenedScore = { readonly salt: string; readonly score: TeacherScore }
-export type OpenedCheck = OpenedScore & { readonly address: Address }
-
-/** A node's commitment to its numbers: SHA-256 of canonical {jobId, address, fence, delivery, score, salt}. */
-export const checkCommitmentOf = (parts: {
-  readonly jobId: JobId
-  readonly address: Address
-  readonly fence: number
-  readonly delivery: Hash32
-  readonly score: TeacherScore
-  readonly salt: string
-}): Promise<Hash32> => {
-  const { jobId, address, fence, delivery, score, salt } = parts
-  return sha256Hex(canonicalJson({ jobId, address, fence, delivery, score, salt }))
-}
-
 /** Describes the numbers of all nodes in a line for people. */
 export const describeAttested = (attested: readonly Attested[]): string =>
   attested
@@ -186,14 +171,32 @@ export function describeNumbers({ n, agree, gap, far, worst, apart }: AttestedNu
 /** The numbers of a node. */
 export type Attested = AttestedNumbers & { readonly node: Address }
 
-/** Returns the numbers of all nodes that opened theirs, for display. They decide nothing. */
-export const attestedBy = (opened: readonly OpenedCheck[]): readonly Attested[] =>
-  opened.map(({ address: node, score }) => {
-    const distances = opened.flatMap((other) =>
-      other.address === node ? [] : (distanceOf(score, other.score) ?? []),
+/** Returns the numbers of all nodes that weighed the answer with this hash, for display. */
+export function attestedOf(
+  answer: Hash32,
+  numbers: readonly NumbersStatement[],
+): readonly Attested[] {
+  const given = numbers.flatMap(({ address: node, weighed }) => {
+    const score = weighed.find((one) => one.answer === answer)?.score
+    return score ? [{ node, score }] : []
+  })
+  return given.map(({ node, score }) => {
+    const distances = given.flatMap((other) =>
+      other.node === node ? [] : (distanceOf(score, other.score) ?? []),
     )
     const { n, agree, gap, far } = score
     const apart = distances.length === 0 ? undefined : Math.min(...distances)
-    const numbers = { n, agree, gap, far, worst: worstQuarter(score) }
-    return { node, ...numbers, ...(apart !== undefined && { apart }) }
+    const summary = { n, agree, gap, far, worst: worstQuarter(score) }
+    return { node, ...summary, ...(apart !== undefined && { apart }) }
   })
+}
+
+/** Returns the numbers of the delivered answer in a receipt, for display. */
+export const attestedIn = ({
+  delivery,
+  attested = [],
+}: Pick<Receipt, 'delivery' | 'attested'>): readonly Attested[] =>
+  attestedOf(
+    delivery.body.answer,
+    attested.map(({ body }) => body),
+  )

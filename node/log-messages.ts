@@ -46,7 +46,7 @@ export const messages = {
   stepFailed: (jobId: JobId, step: string, why: string) =>
     `Job ${jobId}: ${step}: ${why}; asking for the next step`,
   scored: (jobId: JobId, { n, agree, gap, far }: TeacherScore) =>
-    `Job ${jobId}: Delivered text under the model: ${n} tokens, ${agree} the likeliest, gap ${gap}, ${far} far`,
+    `Job ${jobId}: Another node's answer under the model: ${n} tokens, ${agree} the likeliest, gap ${gap}, ${far} far`,
   ended: ({ jobId, role, model_id, started_at, ended_at, usage, ...ending }: EndedJob) =>
     `Job ${jobId}: ended as ${role} of ${model_id}: ${outcomeText(ending)} after ${ended_at - started_at} s` +
     (usage ? `, ${usageText(usage, undefined)}` : ''),

@@ -8,10 +8,10 @@ import {
   JobReason,
   VerdictReason,
 } from '../../lib/schemas/jobs.ts'
-import { attestedBy } from '../../lib/teacher.ts'
+import { attestedOf } from '../../lib/teacher.ts'
 import { toSeconds } from '../../lib/time.ts'
 import type { TokenKeys } from '../records/icl-keys.ts'
-import { agreementOf, answersOf } from '../rules/agreed.ts'
+import { agreementOf, answersOf, currentTurn } from '../rules/agreed.ts'
 import { isSettled, type Job, roleOf } from '../rules/job.ts'
 import { shownJob } from '../rules/shown-job.ts'
 
@@ -72,12 +72,15 @@ export async function publicJobDetail(keys: RefKeys, found: Job): Promise<Consol
 }
 
 function publicAssignments(job: Job, isOver: boolean): ConsoleJobDetail['assignments'] {
-  const { verdicts = [], opened = [] } = job.agreement?.turns.at(-1) ?? {}
-  const attested = new Map(attestedBy(opened).map(({ node, ...numbers }) => [node, numbers]))
+  const { verdicts = [] } = job.agreement?.turns.at(-1) ?? {}
+  const delivered = currentTurn(job)?.delivery?.body.answer
+  const opened = isOver ? (job.weighing?.opened ?? []).map(({ body }) => body) : []
+  const told = delivered ? attestedOf(delivered, opened) : []
+  const attested = new Map(told.map(({ node, ...numbers }) => [node, numbers]))
   return job.assignments.map((assignment) => {
     const { seat, batch, status, reason, node, fence } = assignment
     const said = verdicts.find(({ body }) => body.fence === fence)?.body
-    const numbers = said && attested.get(node)
+    const numbers = attested.get(node)
     return {
       seat,
       batch,

@@ -56,8 +56,14 @@ function recordOf(job: Job, chain_id: number, turn: Turn, delivery: PostedDelive
     failed_deliveries: failedDeliveries(job, answers),
     delivery: signedOf(delivery),
     verdicts: turn.verdicts.map(signedOf),
-    ...(turn.opened && { attested: [...turn.opened] }),
+    ...attestedIn(job),
   }
+}
+
+/** The numbers that nodes gave of the answers, if there are any. */
+export function attestedIn({ weighing }: Job): Pick<ReceiptRecord, 'attested'> {
+  const opened = weighing?.opened ?? []
+  return opened.length === 0 ? {} : { attested: opened.map(signedOf) }
 }
 
 async function tallyOf(deps: Dependencies, job: Job, record: Hash32, deliverer: Address) {

@@ -1,6 +1,7 @@
 import type { Address, JobId } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type {
+  AnswerToWeigh,
   AssignmentState,
   DeliveryToCheck,
   NextStep,
@@ -15,6 +16,7 @@ import { type Job, roleOf } from '../rules/job.ts'
 import { nextStep } from '../rules/next-step.ts'
 import { signedOf } from '../rules/posted.ts'
 import { commitmentsOf } from '../rules/seats.ts'
+import { toWeigh } from '../rules/weighed.ts'
 import { loadJob } from './change-job.ts'
 import { hold, type Question, type Waiting } from './hold.ts'
 import { ownAssignment } from './own-statement.ts'
@@ -60,6 +62,7 @@ async function lookForStep(
     server_time: toSeconds(deps.clock.now()),
     ...(step === 'reveal' && { commitments: commitmentsOf(job, assignment.batch) }),
     ...inTurn(job, step),
+    ...(step === 'weigh' && { to_weigh: answersToWeigh(job, assignment.fence) }),
   }
 }
 
@@ -78,6 +81,9 @@ export const withNext = <S extends AssignmentState>(
     (next) => ({ ...state, next }),
     () => state,
   )
+
+const answersToWeigh = (job: Job, fence: number): AnswerToWeigh[] =>
+  toWeigh(job, fence).map(({ answered, cid }) => ({ answer: signedOf(answered.answer), cid }))
 
 function inTurn(job: Job, step: NextStep): Pick<OwnAssignment, 'turn' | 'checkers' | 'to_check'> {
   if (step !== 'deliver' && step !== 'check' && step !== 'differ') return {}

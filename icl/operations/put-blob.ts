@@ -2,11 +2,11 @@
  * Problem: blobs take room that all callers share, and wallets and attestations cost nothing to make.
  *
  * Idea: room is tied to something that costs. A wallet uploads for a prompt key that it has stored on chain, and a node for
- * its turn to deliver. A job keeps its blobs longer once a node works on it (icl/rules/kept-blobs.ts), and full rooms drop
+ * its turn to deliver, or to show its answer. A job keeps its blobs longer once a node works on it (icl/rules/kept-blobs.ts), and full rooms drop
  * what is not in use (icl/blobs/rooms.ts).
  *
  * Invariants:
- * - Each key and each fence has room for one blob, whose bytes may be uploaded any number of times.
+ * - Each key has room for one blob, and each fence for one of either kind, whose bytes may be uploaded any number of times.
  * - Bytes without the form of a seal are refused, because blobs are public.
  * - The place is taken before the blob is stored, and lasts longer than a key is accepted or a job runs.
  *
@@ -60,7 +60,7 @@ export async function putPrompt(
   return await putInPlace(deps, name, body, { uploader: 'wallet', account: client, signal })
 }
 
-/** Stores the sealed output of the node whose turn it is to deliver, for as long as `putPrompt` stores a prompt. */
+/** Stores the sealed output of the node whose turn it is to deliver or to show it, for as long as `putPrompt` stores a prompt. */
 export async function putOutput(
   deps: Dependencies,
   node: Address,
@@ -76,11 +76,13 @@ export async function putOutput(
   if (assignment.fence !== fence) {
     throw new ProblemError('stale-fence', `The fence of the node is ${assignment.fence}`)
   }
-  if (nextStep(job, assignment).step !== 'deliver') {
-    throw new ProblemError('not-your-turn', 'Only the node that delivers uploads an output')
+  const { step } = nextStep(job, assignment)
+  if (step !== 'deliver' && step !== 'show') {
+    throw new ProblemError('not-your-turn', 'Only a node that delivers or shows its answer uploads')
   }
   const options = { uploader: 'node', account: node, signal } as const
-  return await putInPlace(deps, keyOf('upload', jobId, fence), body, options)
+  const place = keyOf('upload', jobId, fence, step === 'show' ? 'shown' : 'output')
+  return await putInPlace(deps, place, body, options)
 }
 
 async function putInPlace(

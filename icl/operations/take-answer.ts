@@ -6,20 +6,22 @@ import type {
   Acknowledged,
   AssignmentState,
   CommitRequest,
-  OpenCheckRequest,
+  ShowRequest,
+  WeighRequest,
 } from '../../lib/schemas/assignments.ts'
 import type {
   AnswerPost,
   AnswerStatement,
   DeliveryPost,
   DeliveryStatement,
+  NumbersPost,
+  NumbersStatement,
   TurnAbortPost,
   TurnAbortStatement,
   VerdictPost,
   VerdictStatement,
 } from '../../lib/schemas/statements.ts'
 import { commitmentOf, seenHash } from '../../lib/statements.ts'
-import { checkCommitmentOf } from '../../lib/teacher.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { answersOf, currentTurn } from '../rules/agreed.ts'
 import type { Command } from '../rules/commands.ts'
@@ -180,19 +182,41 @@ export async function takeVerdict(
   return viewAssignmentState(changed, address)
 }
 
-/** Takes the numbers that a node committed to with its verdict. */
-export async function takeOpenedCheck(
+/** Takes the CID of a node's sealed answer. */
+export async function takeShown(
   deps: Dependencies,
-  { address }: Pick<Node, 'address'>,
-  { jobId, fence, salt, score }: z.output<typeof OpenCheckRequest>,
+  { address: node }: Pick<Node, 'address'>,
+  { jobId, fence, cid }: z.output<typeof ShowRequest>,
 ): Promise<AssignmentState> {
+  await loadOwnJob(deps, jobId, node)
+  const changed = await changeJob(deps, jobId, { type: 'show', node, fence, cid })
+  return viewAssignmentState(changed, node)
+}
+
+/** Takes a node's commitment to its numbers. */
+export async function takeWeighed(
+  deps: Dependencies,
+  { address: node }: Pick<Node, 'address'>,
+  { jobId, fence, commitment }: z.output<typeof WeighRequest>,
+): Promise<AssignmentState> {
+  await loadOwnJob(deps, jobId, node)
+  const changed = await changeJob(deps, jobId, { type: 'weigh', node, fence, commitment })
+  return viewAssignmentState(changed, node)
+}
+
+/** Takes the numbers that a node committed to after checking its signature. */
+export async function takeNumbers(
+  deps: Dependencies,
+  node: Node,
+  post: NumbersPost,
+): Promise<AssignmentState> {
+  const { jobId, fence } = post
+  const { address } = node
   await loadOwnJob(deps, jobId, address)
+  const numbers = await postedBy<NumbersStatement>(node, post)
   const changed = await changeJob(deps, jobId, async (current) => {
-    const verdict = currentTurn(current)?.verdicts.find(({ body }) => body.fence === fence)
-    const delivery = verdict?.body.delivery
-    if (!delivery) throw new ProblemError('not-committed', 'The node has given no verdict')
-    const commitment = await checkCommitmentOf({ jobId, address, fence, delivery, score, salt })
-    return { type: 'open-check', node: address, fence, opened: { salt, score }, commitment }
+    checkSession(current, numbers.session)
+    return { type: 'open-numbers', node: address, fence, numbers }
   })
   return viewAssignmentState(changed, address)
 }

@@ -4,6 +4,7 @@ import type { Dependencies } from '../dependencies.ts'
 import type { Assignment, Job, Turn } from '../rules/job.ts'
 import { signedOf } from '../rules/posted.ts'
 import { shownJob } from '../rules/shown-job.ts'
+import { attestedIn } from './make-receipt.ts'
 import { viewFault } from './view-fault.ts'
 import { viewAssignment, viewJob } from './view-job.ts'
 
@@ -18,6 +19,7 @@ export async function viewRecord(deps: Dependencies, found: Job): Promise<JobRec
     ...(job.settledAt !== undefined && { settled_at: toSeconds(job.settledAt) }),
     assignments: job.assignments.map((assignment) => recordOfAssignment(job, assignment)),
     deliveries: (job.agreement?.turns ?? []).map((turn) => recordOfTurn(job, turn)),
+    ...(job.phase === 'accepted' && attestedIn(job)),
     events: [...job.events],
     faults: await Promise.all((job.faults ?? []).map((fault) => viewFault(deps, job, fault))),
     commit: viewCommit(job),
@@ -33,7 +35,7 @@ export async function viewRecord(deps: Dependencies, found: Job): Promise<JobRec
 
 function recordOfTurn(
   job: Job,
-  { fence, failed, delivery, verdicts, opened }: Turn,
+  { fence, failed, delivery, verdicts }: Turn,
 ): JobRecord['deliveries'][number] {
   const deliverer = job.assignments.find((assignment) => assignment.fence === fence)
   if (!deliverer) throw new TypeError(`The deliverer ${fence} has no assignment`)
@@ -49,7 +51,6 @@ function recordOfTurn(
     ...(isAccepted && delivery && { delivery: signedOf(delivery) }),
     // Each is about the delivery, and cannot be checked without it.
     verdicts: isAccepted ? verdicts.map(signedOf) : [],
-    ...(isAccepted && opened && { attested: [...opened] }),
   }
 }
 

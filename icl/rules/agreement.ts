@@ -4,6 +4,7 @@ import { withTurn } from './delivery.ts'
 import { type Change, changeTo, type Job, type Moment, recorded } from './job.ts'
 import { seatable } from './seats.ts'
 import { settle } from './settle.ts'
+import { withWeighing } from './weighing.ts'
 
 /** Decides after a reveal, once no answer is outstanding: the answers agree, more seats are needed, or the job is disputed. */
 export function decided(job: Job, moment: Moment): Change {
@@ -23,7 +24,7 @@ export function decided(job: Job, moment: Moment): Change {
       const agreed = recorded(withAgreement(job, decision.group), now, 'agreed', {
         detail,
       })
-      return changeTo(withTurn(agreed, moment))
+      return changeTo(withTurn(withWeighing(agreed, moment), moment))
     }
   }
 }

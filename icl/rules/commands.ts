@@ -2,16 +2,19 @@ import type { Address, Hash32 } from '../../lib/codecs.ts'
 import type { AbortReason } from '../../lib/schemas/jobs.ts'
 import type { ChainSlash, Slash } from './fault.ts'
 import type { MemberState } from './job.ts'
-import type { Opening } from './open-check.ts'
 import type { Outage } from './outages.ts'
-import type { PostedAnswer, PostedDelivery, PostedTurnAbort, PostedVerdict } from './posted.ts'
+import type {
+  PostedAnswer,
+  PostedDelivery,
+  PostedNumbers,
+  PostedTurnAbort,
+  PostedVerdict,
+} from './posted.ts'
 import type { WebhookAnswer } from './webhook.ts'
 
 type Seat = { readonly node: Address; readonly fence: number }
 
-/**
- * What a node says about its own assignment. The commitments of `reveal` and `open-check` are computed from what the node reveals.
- */
+/** What a node says about its own assignment. The commitment of `reveal` is computed from what the node reveals. */
 export type NodeCommand = Seat &
   /** `msPerToken`: the speed of the node for the job's model, if it has measured it. */
   (
@@ -20,7 +23,9 @@ export type NodeCommand = Seat &
     | { readonly type: 'reveal'; readonly answer: PostedAnswer; readonly commitment: Hash32 }
     | { readonly type: 'deliver'; readonly delivery: PostedDelivery }
     | { readonly type: 'post-verdict'; readonly verdict: PostedVerdict }
-    | ({ readonly type: 'open-check' } & Opening)
+    | { readonly type: 'show'; readonly cid: string | undefined }
+    | { readonly type: 'weigh'; readonly commitment: Hash32 | undefined }
+    | { readonly type: 'open-numbers'; readonly numbers: PostedNumbers }
     | {
         readonly type: 'abort'
         readonly reason: AbortReason

@@ -8,7 +8,7 @@
  * - At most one turn is under way, and no member has two.
  * - A delivery names its node's own revealed answer. A verdict names its node's own answer and this delivery.
  * - Only verdicts of members of the agreement count. A tie settles (lib/delivery-rule.ts).
- * - A settled delivery stays settled: while numbers are opened (open-check.ts) nothing else of the turn changes.
+ * - A settled delivery stays settled: while answers are weighed (weighing.ts) nothing of the turn changes.
  *
  * Failure cases: the deliverer aborts its turn or lets it lapse, the others refuse its output, or none of them can check it.
  * After the turn of the last member the job is disputed (undelivered). A verdict that the evidence of the two answers
@@ -33,9 +33,8 @@ import {
   type Transition,
   type Turn,
 } from './job.ts'
-import { type Opening, openedIn, unopened } from './open-check.ts'
 import type { PostedDelivery, PostedTurnAbort, PostedVerdict } from './posted.ts'
-import { settle } from './settle.ts'
+import { acceptedWhenDone, settle } from './settle.ts'
 
 /** Starts the turn of the next member. Returns the same job when all members have had a turn. */
 export function withTurn(job: Job, { now, limits }: Moment): Job {
@@ -87,7 +86,7 @@ export function postVerdict(
   const known = verdictOn(job, assignment, verdict)
   if (known) return repeated(job, assignment, known, verdict, now)
   const turn = currentTurn(job)
-  if (turn?.opening) return refuse('job-settled', 'The time to check is over')
+  if (turn?.settled) return refuse('job-settled', 'The time to check is over')
   const { answer } = assignment
   if (!answer) return refuse('not-revealed', `The assignment is ${assignment.status}`)
   if (!turn?.delivery) return refuse('too-early', 'There is no delivery to check')
@@ -140,7 +139,7 @@ export function abortTurn(
 ): Transition {
   if (!assignment.answer) return refuse('not-revealed', `The assignment is ${assignment.status}`)
   const turn = currentTurn(job)
-  const isOver = !turn || turn.opening
+  const isOver = !turn || turn.settled
   if (isOver || !job.agreement || abort.body.turn !== job.agreement.turns.length - 1) {
     return changeTo(job)
   }
@@ -166,33 +165,10 @@ function checked(job: Job, moment: Moment): Change {
     case 'waiting':
       return changeTo(job)
     case 'settled':
-      return opening(job, turn, moment)
+      return acceptedWhenDone(withTurnChanged(job, { settled: true }), moment.now)
     default:
       return nextTurn(job, turn, { reason: outcome }, moment)
   }
-}
-
-/** Starts the time to open numbers, or accepts the job when no numbers are awaited. */
-function opening(job: Job, turn: Turn, { now, limits }: Moment): Change {
-  const isOver = turn.opening === true && now >= turn.deadline
-  if (isOver || unopened(job, turn).length === 0) {
-    return settle(job, 'accepted', 'quorum-agreed', now)
-  }
-  const change = { opening: true, deadline: now + limits.revealMs } as const
-  return changeTo(turn.opening ? job : withTurnChanged(job, change))
-}
-
-/** Stores the numbers that a checker's verdict commits to. The last opening settles the job. */
-export function openCheck(
-  job: Job,
-  assignment: Assignment,
-  given: Opening,
-  moment: Moment,
-): Transition {
-  const turn = openedIn(job, assignment, given)
-  if ('refused' in turn) return turn
-  if (turn === currentTurn(job)) return changeTo(job)
-  return opening(withTurnChanged(job, turn), turn, moment)
 }
 
 function nextTurn(
@@ -212,7 +188,7 @@ function nextTurn(
 /** Ends a turn whose deadline has passed. The checks that came are counted. A missing delivery is held against the deliverer. */
 export function lapseTurn(job: Job, moment: Moment): Change {
   const turn = currentTurn(job)
-  if (!turn || moment.now < turn.deadline) return changeTo(job)
+  if (!turn || turn.settled || moment.now < turn.deadline) return changeTo(job)
   return turn.delivery
     ? checked(job, moment)
     : nextTurn(job, turn, { reason: 'never-delivered' }, moment)

@@ -15,11 +15,16 @@ import {
 import type { BlockId, PassReason } from '../../lib/schemas/list.ts'
 import type { Receipt } from '../../lib/schemas/receipt.ts'
 import type { Terms } from '../../lib/schemas/terms.ts'
-import type { OpenedCheck } from '../../lib/teacher.ts'
 import { toSeconds } from '../../lib/time.ts'
 import type { Effect, PendingEffect } from './effects.ts'
 import type { Fault } from './fault.ts'
-import type { PostedAnswer, PostedDelivery, PostedTurnAbort, PostedVerdict } from './posted.ts'
+import type {
+  PostedAnswer,
+  PostedDelivery,
+  PostedNumbers,
+  PostedTurnAbort,
+  PostedVerdict,
+} from './posted.ts'
 import type { Webhook } from './webhook.ts'
 
 /** One attempt of one node at one seat of a job; times in milliseconds. */
@@ -55,16 +60,15 @@ export type Assignment = {
 export type Turn = {
   /** The deliverer's assignment. */
   readonly fence: number
-  /** Of the delivery, then of the checks, then of the opening. */
+  /** Of the delivery, then of the checks. */
   readonly deadline: number
   readonly delivery?: PostedDelivery
   readonly deliveredAt?: number
   readonly verdicts: readonly PostedVerdict[]
   /** Verdicts that their nodes' evidence contradicts. They do not count. */
   readonly refuted?: readonly PostedVerdict[]
-  /** The verdicts have settled the delivery. Until the deadline the checkers open the numbers that they committed to. */
-  readonly opening?: true
-  readonly opened?: readonly OpenedCheck[]
+  /** The verdicts have settled the delivery, while the answers are still weighed. */
+  readonly settled?: true
   /** The fences of checkers that will give no verdict. */
   readonly absent: readonly number[]
   /** Why the turn failed, with the deliverer's statement when it aborted. */
@@ -83,6 +87,18 @@ export type Agreement = {
   readonly order: readonly number[]
   /** The last is the current one. */
   readonly turns: readonly Turn[]
+}
+
+/** How the answers of an agreement are weighed; times in milliseconds. */
+export type Weighing = {
+  readonly step: 'show' | 'weigh' | 'open' | 'over'
+  /** Of the step. */
+  readonly deadline: number
+  /** The nodes that have shown their answers, by fence. One without a CID has lost its text. */
+  readonly shown: readonly { readonly fence: number; readonly cid: string | undefined }[]
+  /** The nodes' commitments to their numbers. One without has no numbers. */
+  readonly weighed: readonly { readonly fence: number; readonly commitment: Hash32 | undefined }[]
+  readonly opened: readonly PostedNumbers[]
 }
 
 /** The list that the client committed to on chain. */
@@ -151,6 +167,7 @@ export type Job = {
   readonly passed: readonly Passed[]
   readonly firstCommitted?: FirstCommitted
   readonly agreement?: Agreement
+  readonly weighing?: Weighing
   /** What nodes provably did wrong. */
   readonly faults?: readonly Fault[] | undefined
   /** For an accepted job: the fields of its receipt that this document does not hold otherwise. */
@@ -192,6 +209,8 @@ export const defaultJobLimits = {
   revealMs: 30_000,
   deliverMs: 45_000,
   checkMs: 45_000,
+  /** How long the nodes have to weigh answers. They deliver and check meanwhile. */
+  weighMs: 60_000,
   refillMs: 1_000,
   /** How long a job waits for a node without a free slot, while another node has one. */
   slotWaitMs: 20_000,

@@ -1,8 +1,8 @@
 import type { NextStep } from '../../lib/schemas/assignments.ts'
 import { answersOf, currentTurn, isMatch } from './agreed.ts'
 import { type Assignment, isRevealing, isSettled, type Job } from './job.ts'
-import { unopened } from './open-check.ts'
 import { mayStillReveal } from './seats.ts'
+import { ownWeighing } from './weighing.ts'
 
 /** What a node has to do next for its assignment, and until when (milliseconds). */
 export type Next = { readonly step: NextStep; readonly deadline?: number | undefined }
@@ -26,22 +26,26 @@ export function nextStep(job: Job, assignment: Assignment): Next {
   }
 }
 
-function afterReveal(job: Job, { fence, node }: Assignment): Next {
+/** A node shows its answer first, which takes a moment. It weighs others only when it has nothing to deliver or to check. */
+function afterReveal(job: Job, assignment: Assignment): Next {
+  const weighing = ownWeighing(job, assignment.fence)
+  if (weighing?.step === 'show') return weighing
+  return inTurn(job, assignment) ?? weighing ?? { step: 'wait' }
+}
+
+/** What a node has to do in the current turn; undefined for nothing. */
+function inTurn(job: Job, { fence, node }: Assignment): Next | undefined {
   const turn = currentTurn(job)
-  if (!turn || !job.agreement) return { step: 'wait' }
+  if (!turn || !job.agreement || turn.settled) return undefined
   const { deadline, delivery } = turn
-  if (turn.opening) {
-    const isUnopened = unopened(job, turn).some(({ body }) => body.fence === fence)
-    return isUnopened ? { step: 'open', deadline } : { step: 'wait' }
-  }
-  if (turn.fence === fence) return delivery ? { step: 'wait' } : { step: 'deliver', deadline }
+  if (turn.fence === fence) return delivery ? undefined : { step: 'deliver', deadline }
   const isMember = job.agreement.group.includes(fence)
   const hasSpoken =
     turn.absent.includes(fence) || turn.verdicts.some(({ body }) => body.address === node)
-  if (!delivery || hasSpoken) return { step: 'wait' }
+  if (!delivery || hasSpoken) return undefined
   if (isMember) return { step: 'check', deadline }
   // An answer outside the group that matches the delivered one is no dissent, so its node has nothing to say.
-  return differs(job, fence, turn.fence) ? { step: 'differ', deadline } : { step: 'wait' }
+  return differs(job, fence, turn.fence) ? { step: 'differ', deadline } : undefined
 }
 
 function differs(job: Job, one: number, other: number): boolean {

@@ -66,6 +66,9 @@ function excuseOne(job: Job, outage: Outage): Job {
       const awayMs = excusedMs({ from: Math.max(from, claimedAt), until })
       return { ...moved, claimedAt: claimedAt + Math.max(awayMs, 0) }
     }),
+    ...(job.weighing && {
+      weighing: { ...job.weighing, deadline: later(job.weighing.deadline) },
+    }),
     ...(job.agreement && {
       agreement: {
         ...job.agreement,

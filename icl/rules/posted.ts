@@ -2,6 +2,7 @@ import type { Hash32 } from '../../lib/codecs.ts'
 import type {
   AnswerStatement,
   DeliveryStatement,
+  NumbersStatement,
   StatementSession,
   TurnAbortStatement,
   VerdictStatement,
@@ -18,6 +19,7 @@ export type PostedAnswer = Posted<AnswerStatement>
 export type PostedDelivery = Posted<DeliveryStatement>
 export type PostedVerdict = Posted<VerdictStatement>
 export type PostedTurnAbort = Posted<TurnAbortStatement>
+export type PostedNumbers = Posted<NumbersStatement>
 
 /** A statement that can prove a fault. */
 export type PostedStatement = PostedAnswer | PostedDelivery | PostedVerdict

@@ -4,6 +4,7 @@ import type { ReputationCode } from '../../lib/reputation.ts'
 import { type Answered, answersOf, decisionOf } from './agreed.ts'
 import { type Effect, scoring } from './effects.ts'
 import type { Job, Turn } from './job.ts'
+import { codeByWeight, weigherScores } from './weighed.ts'
 
 /**
  * The scores of a settled job: of the nodes that answered, and of those that had to deliver or check. A member of the agreement that did
@@ -28,12 +29,16 @@ export const scoresOf = (job: Job): readonly Effect[] => {
   const group = groupOf(job)
   const members = answers.filter(({ fence }) => group?.includes(fence))
   const effects = answers.map((answered): Effect => {
+    const weight = codeByWeight(job, answered)
+    const isLikelyMember = weight === 'answer-likely' && members.includes(answered)
+    if (weight !== undefined && !isLikelyMember) return scoring(answered, weight)
     if (!members.includes(answered)) return scoring(answered, outsideCode(answered, members))
     if (idle.has(answered.fence)) return scoring(answered, 'answer-undecided')
     const partners = members.filter((member) => member !== answered).map(({ node }) => node)
     return { ...scoring(answered, memberCode(job, answered)), partners }
   })
-  return [...effects, ...blames]
+  const weighers = weigherScores(job).map(({ answered, code }) => scoring(answered, code))
+  return [...effects, ...blames, ...weighers]
 }
 
 /** The fences of the agreement, if there is one, also in a job that ended before the decision. */

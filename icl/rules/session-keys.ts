@@ -7,17 +7,19 @@ function statementIn(command: NodeCommand): Posted<NodeStatement> | undefined {
   if ('answer' in command) return command.answer
   if ('delivery' in command) return command.delivery
   if ('verdict' in command) return command.verdict
+  if ('numbers' in command) return command.numbers
   return 'abort' in command ? command.abort : undefined
 }
 
 /** The nodes' statements that a receipt of the job may hold. */
-const statementsOf = ({ assignments, agreement }: Job): readonly Posted<NodeStatement>[] => [
+const statementsOf = ({ assignments, agreement, weighing }: Job): readonly Posted<NodeStatement>[] => [
   ...assignments.flatMap(({ answer }) => answer ?? []),
   ...(agreement?.turns ?? []).flatMap(({ delivery, verdicts, failed }) => [
     ...(delivery ? [delivery] : []),
     ...verdicts,
     ...(failed?.abort ? [failed.abort] : []),
   ]),
+  ...(weighing?.opened ?? []),
 ]
 
 /** True when the command's statement is signed with a session key that another node used in this job: no valid receipt can hold both. */

@@ -1,4 +1,5 @@
 import type { JobPhase, JobReason } from '../../lib/schemas/jobs.ts'
+import { currentTurn } from './agreed.ts'
 import type { Effect } from './effects.ts'
 import {
   type Change,
@@ -22,6 +23,12 @@ export function settle(job: Job, phase: JobPhase, reason: JobReason, now: number
   const effects = [...scoresOf(settled), ...commit, ...noticesOf(settled)]
   return changeTo(recorded(settled, now, phase, { detail: reason }), effects)
 }
+
+/** Accepts a job whose delivery has settled, once its answers are weighed. Otherwise the job stays as it is. */
+export const acceptedWhenDone = (job: Job, now: number): Change =>
+  currentTurn(job)?.settled && (job.weighing === undefined || job.weighing.step === 'over')
+    ? settle(job, 'accepted', 'quorum-agreed', now)
+    : changeTo(job)
 
 /**
  * Cancels for the client, before a node has committed. A later cancellation would let the client burn the inferences of honest nodes, and

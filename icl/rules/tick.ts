@@ -53,6 +53,7 @@ import {
   unseated,
 } from './seats.ts'
 import { settle } from './settle.ts'
+import { lapseWeighing } from './weighing.ts'
 
 /** Ends what is overdue in a job and fills its empty seats from the list. `members` are the states of the list's members. */
 export function tick(
@@ -62,11 +63,14 @@ export function tick(
 ): Change {
   const { now } = moment
   if (now >= job.deadline) {
-    return currentTurn(job)?.opening
+    return currentTurn(job)?.settled
       ? settle(job, 'accepted', 'quorum-agreed', now)
       : settle(job, 'expired', job.reason ?? 'deadline-passed', now)
   }
-  const lapsed = afterwards(lapse(job, now), (next) => lapseTurn(next, moment))
+  const turned = afterwards(lapse(job, now), (next) => lapseTurn(next, moment))
+  const lapsed = afterwards(turned, (next) =>
+    isSettled(next.phase) ? changeTo(next) : lapseWeighing(next, moment),
+  )
   if (!members || isSettled(lapsed.job.phase)) return lapsed
   const vacant = afterwards(lapsed, (next) => vacateFullNodes(next, members, moment))
   return afterwards(vacant, (next) => fillSeats(next, members, moment))

@@ -28,7 +28,7 @@ import { currentTurn } from './agreed.ts'
 import { commit, reveal } from './answers.ts'
 import { abort, applyFinding, claim } from './assignments.ts'
 import type { Command, NewsOfEffects, NodeCommand } from './commands.ts'
-import { abortTurn, deliver, openCheck, postVerdict, verdictOn } from './delivery.ts'
+import { abortTurn, deliver, postVerdict, verdictOn } from './delivery.ts'
 import { type Effect, scoring } from './effects.ts'
 import {
   type Assignment,
@@ -50,6 +50,7 @@ import { assignmentAt, mayStillReveal } from './seats.ts'
 import { hasKeyOfAnother } from './session-keys.ts'
 import { cancel } from './settle.ts'
 import { tick } from './tick.ts'
+import { openNumbers, show, weigh } from './weighing.ts'
 
 /** Decides the next state of a job. Pure: the same job, command and time (milliseconds) give the same transition. */
 export function transition(job: Job, command: Command, now: number, limits: JobLimits): Transition {
@@ -118,7 +119,9 @@ function apply(job: Job, command: SingleCommand, moment: Moment): Transition {
     case 'reveal':
     case 'deliver':
     case 'post-verdict':
-    case 'open-check':
+    case 'show':
+    case 'weigh':
+    case 'open-numbers':
     case 'abort':
     case 'abort-turn':
       return applyNodeCommand(job, command, moment)
@@ -157,8 +160,12 @@ function applyNodeCommand(job: Job, command: NodeCommand, moment: Moment): Trans
       return deliver(job, assignment, command.delivery, moment)
     case 'post-verdict':
       return postVerdict(job, assignment, command.verdict, moment)
-    case 'open-check':
-      return openCheck(job, assignment, command, moment)
+    case 'show':
+      return show(job, assignment, command.cid, moment)
+    case 'weigh':
+      return weigh(job, assignment, command.commitment, moment)
+    case 'open-numbers':
+      return openNumbers(job, assignment, command.numbers, moment)
     case 'abort':
       return abort(job, assignment, command, now)
     case 'abort-turn':
@@ -176,7 +183,8 @@ function endOf({ phase, deadline }: Job, now: number) {
 /** True for a repeat of what the node posted before the job settled. It gets its old answer, and a different statement is still a fault. */
 function isRepeat(job: Job, assignment: Assignment, command: NodeCommand): boolean {
   const { answer, commitment, fence } = assignment
-  const turns = job.agreement?.turns ?? []
+  const { agreement, weighing } = job
+  const turns = agreement?.turns ?? []
   switch (command.type) {
     case 'commit':
       return commitment !== undefined
@@ -186,8 +194,12 @@ function isRepeat(job: Job, assignment: Assignment, command: NodeCommand): boole
       return turns.some((turn) => turn.fence === fence && turn.delivery !== undefined)
     case 'post-verdict':
       return verdictOn(job, assignment, command.verdict) !== undefined
-    case 'open-check':
-      return turns.some(({ opened }) => opened?.some(({ address }) => address === assignment.node))
+    case 'show':
+      return weighing?.shown.some((own) => own.fence === fence) === true
+    case 'weigh':
+      return weighing?.weighed.some((own) => own.fence === fence) === true
+    case 'open-numbers':
+      return weighing?.opened.some(({ body }) => body.fence === fence) === true
     default:
       return false
   }
@@ -209,7 +221,13 @@ function scoredLate(job: Job, assignment: Assignment, { type }: NodeCommand): Ch
 function timed(job: Job, effects: readonly Effect[], now: number): Job {
   const settled = isSettled(job.phase)
   let isFilling = false
-  let tickAt = Math.min(job.deadline, currentTurn(job)?.deadline ?? job.deadline)
+  const turn = currentTurn(job)
+  const { weighing } = job
+  let tickAt = Math.min(
+    job.deadline,
+    turn && !turn.settled ? turn.deadline : job.deadline,
+    weighing && weighing.step !== 'over' ? weighing.deadline : job.deadline,
+  )
   for (let seat = 0; seat < job.seats && !settled; seat++) {
     const current = assignmentAt(job, seat)
     isFilling ||= !current || !isHeld(current.status)

@@ -12,7 +12,7 @@ import type { JobId } from '../codecs.ts'
 import type { JobView } from '../schemas/jobs.ts'
 import type { PromptDocument } from '../schemas/prompt.ts'
 import { SvcError } from '../svc-error.ts'
-import { attestedBy } from '../teacher.ts'
+import { attestedIn } from '../teacher.ts'
 import { agreedIn, deliveredAnswer, usageIn } from './agreed.ts'
 import { checkCommitment } from './check-commitment.ts'
 import { type ExpectedJob, fetchCheckedReceipt } from './check-receipt.ts'
@@ -119,7 +119,7 @@ async function check(
     ...(usage && { usage }),
     deliverer: receipt.tally.body.deliverer,
     agreed: agreedIn(receipt),
-    ...(receipt.attested && { attested: attestedBy(receipt.attested) }),
+    ...(receipt.attested && { attested: attestedIn(receipt) }),
     verdicts: receipt.verdicts.map(({ body: { address: node, verdict, reason } }) => ({
       node,
       verdict,

@@ -7,7 +7,6 @@ import type { JobRecord } from '../schemas/record.ts'
 import { type CheckSigned, statementChecker } from '../signed-statement.ts'
 import { statementHash } from '../statements.ts'
 import { type Check, checkerOf } from '../svc-error.ts'
-import { checkCommitmentOf } from '../teacher.ts'
 
 /**
  * Fetches a job's record and checks it: the nodes that it names signed the statements, and the proofs prove the faults. So the ICL may
@@ -33,6 +32,14 @@ export async function getRecord(
     await checkSigned(answer)
   }
   for (const turn of record.deliveries) await checkTurn(record, turn, checkSigned)
+  for (const numbers of record.attested ?? []) {
+    const { address, fence } = numbers.body
+    const isAnswered = record.assignments.some(
+      (one) => one.node === address && one.fence === fence && one.answer !== undefined,
+    )
+    check(isAnswered, `${address} attests without an answer`)
+    await checkSigned(numbers)
+  }
   for (const fault of record.faults) await checkFault(context, jobId, fault)
   return record
 }
@@ -41,8 +48,8 @@ type Context = { readonly network: Network }
 
 /** Statements of a turn: the delivery is of the deliverer's own answer, and verdicts are on this delivery, by nodes with an answer. */
 async function checkTurn(
-  { job: { jobId }, assignments }: JobRecord,
-  { deliverer, fence, delivery, verdicts, attested = [] }: JobRecord['deliveries'][number],
+  { assignments }: JobRecord,
+  { deliverer, fence, delivery, verdicts }: JobRecord['deliveries'][number],
   checkSigned: CheckSigned,
 ): Promise<void> {
   const answerOf = async (node: Address, answered: number): Promise<Hash32 | undefined> => {
@@ -65,12 +72,6 @@ async function checkTurn(
     )
     check(verdict.body.delivery === hash, `${address} looked at another delivery`)
     await checkSigned(verdict)
-  }
-  for (const { address, salt, score } of attested) {
-    const own = verdicts.find(({ body }) => body.address === address)?.body
-    const parts = { jobId, address, fence: own?.fence ?? 0, delivery: hash, score, salt }
-    const isOpened = own !== undefined && (await checkCommitmentOf(parts)) === own.check
-    check(isOpened, `${address} opened another check than it committed to`)
   }
 }
 

@@ -7,8 +7,9 @@ import {
   ClaimRequest,
   ClaimResult,
   CommitRequest,
-  OpenCheckRequest,
   OwnAssignment,
+  ShowRequest,
+  WeighRequest,
 } from '../schemas/assignments.ts'
 import {
   AttestationAnswer,
@@ -20,7 +21,13 @@ import {
   ReleaseRequest,
 } from '../schemas/attestation.ts'
 import { Heartbeat, HeartbeatResponse } from '../schemas/nodes.ts'
-import { AnswerPost, DeliveryPost, TurnAbortPost, VerdictPost } from '../schemas/statements.ts'
+import {
+  AnswerPost,
+  DeliveryPost,
+  NumbersPost,
+  TurnAbortPost,
+  VerdictPost,
+} from '../schemas/statements.ts'
 import {
   AddressPath,
   assignmentProblems,
@@ -181,10 +188,24 @@ export const nodeEndpoints = {
       ...statementProblems,
     ],
   }),
-  openCheck: post('/internal/task/open-check', 'node', {
-    summary: 'Open the numbers that a verdict commits to, once no verdict can come any more',
+  showAnswer: post('/internal/task/show', 'node', {
+    summary: 'Name the sealed answer that other nodes of the job weigh, once the answers agree',
     query: Wait,
-    body: OpenCheckRequest,
+    body: ShowRequest,
+    response: AssignmentState,
+    problems: [...assignmentProblems, 'not-revealed', 'too-early', 'already-answered'],
+  }),
+  weighAnswers: post('/internal/task/weigh', 'node', {
+    summary: 'Commit to numbers of the answers that were shown',
+    query: Wait,
+    body: WeighRequest,
+    response: AssignmentState,
+    problems: [...assignmentProblems, 'not-revealed', 'too-early', 'already-committed'],
+  }),
+  openNumbers: post('/internal/task/numbers', 'node', {
+    summary: 'Open the numbers, once no other commitment can come',
+    query: Wait,
+    body: NumbersPost,
     response: AssignmentState,
     problems: [
       ...assignmentProblems,
@@ -192,6 +213,7 @@ export const nodeEndpoints = {
       'too-early',
       'evidence-invalid',
       'commitment-mismatch',
+      ...statementProblems,
     ],
   }),
   abortAssignment: post('/internal/task/abort', 'node', {

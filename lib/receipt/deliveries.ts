@@ -1,6 +1,5 @@
 import { deliverers, settled } from '../delivery-rule.ts'
 import { isRefuted } from '../fault.ts'
-import { checkOf } from '../prompt-needs.ts'
 import { AbortReason, type DeliveryReason } from '../schemas/jobs.ts'
 import type { Receipt } from '../schemas/receipt.ts'
 import type {
@@ -11,7 +10,6 @@ import type {
 } from '../schemas/statements.ts'
 import type { CheckSigned } from '../signed-statement.ts'
 import { statementHash } from '../statements.ts'
-import { checkCommitmentOf, contradictionIn } from '../teacher.ts'
 import type { NamedAnswer } from './answers.ts'
 import { check } from './refuse.ts'
 
@@ -46,25 +44,6 @@ export async function verifyDeliveries(receipt: Receipt, agreed: Agreed): Promis
   check(delivery.body.address === deliverer, 'another node delivered')
   const outcome = await outcomeOf(delivery, verdicts, agreed)
   check(outcome === 'settled', 'the verdicts do not accept the delivery')
-  await verifyAttested(receipt)
-}
-
-/** Checks that the terms ask for numbers, and that these are possible, and those that the nodes committed to. Only the provider could show whether they are true. */
-async function verifyAttested({ jobId, attested = [], verdicts, delivery, ...receipt }: Receipt) {
-  const isAsked = attested.length === 0 || checkOf(receipt.list.terms.needs) !== undefined
-  check(isAsked, 'it attests numbers that its terms do not ask for')
-  for (const [at, { address, salt, score }] of attested.entries()) {
-    const isSecond = attested.slice(0, at).some((earlier) => earlier.address === address)
-    check(!isSecond, `${address} opened two checks`)
-    const own = verdicts.find(({ body }) => body.address === address)?.body
-    check(own?.verdict === 'match', `${address} attests to a delivery that it did not accept`)
-    const { fence } = own
-    const parts = { jobId, address, fence, delivery: own.delivery, score, salt }
-    const isOpened = (await checkCommitmentOf(parts)) === own.check
-    check(isOpened, `${address} opened another check than it committed to`)
-    const wrong = contradictionIn(score, delivery.body.answer, receipt.max_output_tokens)
-    check(wrong === undefined, `the check of ${address} has ${wrong}`)
-  }
 }
 
 /** Only the member itself gives its turn back, under its signature. A turn that it let pass must be called lapsed. */

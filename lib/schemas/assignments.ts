@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import {
   Address,
-  Base64Url32,
   BlockNumber,
   CheckId,
   Cid,
@@ -24,7 +23,6 @@ import {
   SignedDelivery,
   TurnNumber,
 } from './statements.ts'
-import { TeacherScore } from './teacher.ts'
 import { maxListLength } from './terms.ts'
 
 const ServerTime = UnixSeconds.describe(
@@ -44,7 +42,7 @@ const work = {
   prompt_cid: Cid,
   comparator: ComparatorId,
   check: CheckId.optional().describe(
-    'The check of the delivered text that the terms ask for, besides the verdict',
+    'The check of the answers that the terms ask for, besides the verdict',
   ),
   parameters: Parameters.required(),
   list: ListMembers.describe('With activator and until: what the client committed to on chain'),
@@ -98,9 +96,9 @@ export const CommitRequest = named('CommitRequest', {
 
 /** The node's next step. */
 export const NextStep = z
-  .enum(['work', 'wait', 'reveal', 'deliver', 'check', 'open', 'differ', 'over'])
+  .enum(['work', 'wait', 'reveal', 'show', 'deliver', 'check', 'differ', 'weigh', 'open', 'over'])
   .describe(
-    '`work`: claim, answer and commit. `wait`: ask again, others act first or the node has said it all. `reveal`: open the commitment. `deliver`: put the answer where client and checkers can read it. `check`: open the output of another and say what it is. `open`: open the numbers that the own verdict commits to. `differ`: say from the evidence how the own answer, outside the agreement, differs. `over`: nothing more',
+    '`work`: claim, answer and commit. `wait`: ask again, others act first or the node has said it all. `reveal`: open the commitment. `show`: seal the own answer for the other nodes of the job. `deliver`: put the answer where client and checkers can read it. `check`: open the output of another and say what it is. `differ`: say from the evidence how the own answer, outside the agreement, differs. `weigh`: commit to numbers of the answers of two others. `open`: open these numbers. `over`: nothing more',
   )
 export type NextStep = z.output<typeof NextStep>
 
@@ -110,6 +108,10 @@ export const DeliveryToCheck = named('DeliveryToCheck', {
   answer: SignedAnswer,
 })
 export type DeliveryToCheck = z.output<typeof DeliveryToCheck>
+
+/** An answer to weigh, and where its node has put the sealed text. */
+export const AnswerToWeigh = named('AnswerToWeigh', { answer: SignedAnswer, cid: Cid })
+export type AnswerToWeigh = z.output<typeof AnswerToWeigh>
 
 /** A node's own assignment in a job, and its next step. */
 export const OwnAssignment = named('OwnAssignment', {
@@ -135,15 +137,28 @@ export const OwnAssignment = named('OwnAssignment', {
   to_check: DeliveryToCheck.optional().describe(
     'With `check` and `differ`: the delivery, and the answer of the node that delivers',
   ),
+  to_weigh: z
+    .array(AnswerToWeigh)
+    .max(2)
+    .optional()
+    .describe('With `weigh`: the answers of the two nodes before this one that were shown'),
 })
 export type OwnAssignment = z.output<typeof OwnAssignment>
 
-/** Opens the commitment in a verdict. */
-export const OpenCheckRequest = named('OpenCheckRequest', {
+/** Where the node has put its sealed answer for the other nodes of the job. */
+export const ShowRequest = named('ShowRequest', {
   jobId: JobId,
   fence: Fence,
-  salt: Base64Url32,
-  score: TeacherScore,
+  cid: Cid.optional().describe('Left out by a node that has lost its answer'),
+})
+
+/** A node's commitment to its numbers, made before it can see those of others. */
+export const WeighRequest = named('WeighRequest', {
+  jobId: JobId,
+  fence: Fence,
+  commitment: Hash32.optional().describe(
+    'SHA-256 of the `NumbersStatement`. Left out by a node that has no numbers',
+  ),
 })
 
 /** The node gives an assignment back. An answer that it has revealed stays. It gives back its part in a turn by a statement instead. */

@@ -8,10 +8,10 @@ import {
   Fence,
   SignedAnswer,
   SignedDelivery,
+  SignedNumbers,
   SignedTurnAbort,
   SignedVerdict,
 } from './statements.ts'
-import { AttestedScore } from './teacher.ts'
 
 /** The ICL's signed statement of what was agreed. */
 export const Tally = named('Tally', {
@@ -76,8 +76,8 @@ export const ReceiptRecord = z.object({
   delivery: SignedDelivery,
   /** The verdicts on the delivery: those of the group, and those of other nodes that came in time. */
   verdicts: z.array(SignedVerdict).max(6),
-  /** How likely the delivered text is under the models of checkers, by their word. Only the provider could compute it again. It decided nothing. */
-  attested: z.array(AttestedScore).min(1).max(6).optional(),
+  /** How likely the answers are under the models of other nodes, by their word. Only the provider could compute it again. It did not decide which answers agree. */
+  attested: z.array(SignedNumbers).min(1).max(7).optional(),
 })
 export type ReceiptRecord = z.output<typeof ReceiptRecord>
 

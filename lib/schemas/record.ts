@@ -3,8 +3,13 @@ import { Address, Hash32, UnixSeconds } from '../codecs.ts'
 import { FaultView } from './fault.ts'
 import { AssignmentView, DeliveryReason, JobEvent, JobView, mostAssignments } from './jobs.ts'
 import { named } from './named.ts'
-import { SignedAnswer, SignedDelivery, SignedTurnAbort, SignedVerdict } from './statements.ts'
-import { AttestedScore } from './teacher.ts'
+import {
+  SignedAnswer,
+  SignedDelivery,
+  SignedNumbers,
+  SignedTurnAbort,
+  SignedVerdict,
+} from './statements.ts'
 
 /** A turn to deliver of a member of the agreement, and the verdicts on its delivery. */
 const DeliveryRecord = named('DeliveryRecord', {
@@ -17,8 +22,6 @@ const DeliveryRecord = named('DeliveryRecord', {
   abort: SignedTurnAbort.optional(),
   delivery: SignedDelivery.optional(),
   verdicts: z.array(SignedVerdict).max(6),
-  /** How likely the delivered text is, by the nodes that said so. */
-  attested: z.array(AttestedScore).max(6).optional(),
 })
 
 /** One attempt of a node at a seat, with its answer, once the job has settled, and its scores. */
@@ -48,6 +51,8 @@ export const JobRecord = named('JobRecord', {
   assignments: z.array(AssignmentRecord).max(mostAssignments),
   /** In the order of their turns. */
   deliveries: z.array(DeliveryRecord).max(7),
+  /** How likely the answers are under the models of other nodes, by their word. */
+  attested: z.array(SignedNumbers).max(7).optional(),
   /** The latest 200. */
   events: z.array(JobEvent).max(200),
   faults: z.array(FaultView).max(1_000),

@@ -17,6 +17,7 @@ import { Evidence } from './evidence.ts'
 import { AbortReason, MaxOutputTokens, Verdict, VerdictReason } from './jobs.ts'
 import { ListPosition } from './list.ts'
 import { named, signedByIcl } from './named.ts'
+import { TeacherScore } from './teacher.ts'
 
 /** Grows with each offer of a job's assignments. A node with an older one has lost the assignment. */
 export const Fence = z.int().min(1).max(1_000_000)
@@ -73,9 +74,6 @@ export const VerdictStatement = named('VerdictStatement', {
   delivery: Hash32.describe('SHA-256 of the delivery statement'),
   verdict: Verdict,
   reason: VerdictReason.optional().describe('Only of a `no-match`, and always'),
-  check: Hash32.optional().describe(
-    'Only of a `match`: SHA-256 of JCS{jobId, address, fence, delivery, score, salt}',
-  ),
 })
 export type VerdictStatement = z.output<typeof VerdictStatement>
 
@@ -90,6 +88,28 @@ export const TurnAbortStatement = named('TurnAbortStatement', {
   reason: AbortReason,
 })
 export type TurnAbortStatement = z.output<typeof TurnAbortStatement>
+
+/**
+ * How likely the answers that a node weighed are under its model, by its word (`teacher/1`). Only the provider could compute it again. Its
+ * hash is the node's commitment, made before it sees the numbers of others.
+ */
+export const NumbersStatement = named('NumbersStatement', {
+  statement: z.literal('svc-numbers-v1'),
+  ...about,
+  weighed: z
+    .array(
+      z.object({
+        answer: Hash32.describe("SHA-256 of the answer statement of the text's node"),
+        score: TeacherScore.optional().describe(
+          'Left out for a text that does not open, or has other evidence than the answer',
+        ),
+      }),
+    )
+    .min(1)
+    .max(2),
+  salt: Base64Url32,
+})
+export type NumbersStatement = z.output<typeof NumbersStatement>
 
 /** A statement as the node posts it. */
 export const AnswerPost = named('AnswerPost', {
@@ -116,6 +136,12 @@ export const TurnAbortPost = named('TurnAbortPost', {
 })
 export type TurnAbortPost = z.output<typeof TurnAbortPost>
 
+export const NumbersPost = named('NumbersPost', {
+  ...NumbersStatement.shape,
+  signature: SessionSignature,
+})
+export type NumbersPost = z.output<typeof NumbersPost>
+
 /** The session key that signed a statement, and its wallet's grant for it. */
 export const StatementSession = SessionGrant.extend({ key: SessionPublicKey }).meta({
   id: 'StatementSession',
@@ -140,6 +166,9 @@ export type SignedVerdict = z.output<typeof SignedVerdict>
 
 export const SignedTurnAbort = named('SignedTurnAbort', signedByNode(TurnAbortStatement))
 export type SignedTurnAbort = z.output<typeof SignedTurnAbort>
+
+export const SignedNumbers = named('SignedNumbers', signedByNode(NumbersStatement))
+export type SignedNumbers = z.output<typeof SignedNumbers>
 
 /** A step of a node that the ICL acknowledges. */
 const AckStep = z.enum(['commit', 'reveal', 'result'])

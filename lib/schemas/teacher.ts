@@ -1,7 +1,6 @@
 import { z } from 'zod'
-import { Address, Base64Url32, CheckId, Hash32 } from '../codecs.ts'
+import { CheckId, Hash32 } from '../codecs.ts'
 import { MaxOutputTokens } from './jobs.ts'
-import { named } from './named.ts'
 
 /** The largest gap of a token to the likeliest one, in thousandths of a nat. A larger one counts as this. */
 export const mostGap = 2_000
@@ -55,10 +54,3 @@ export const AttestedNumbers = TeacherScore.pick({ n: true, agree: true, gap: tr
   })
   .meta({ id: 'AttestedNumbers' })
 export type AttestedNumbers = z.output<typeof AttestedNumbers>
-
-/** A node's numbers, with the salt of the commitment in its verdict. */
-export const AttestedScore = named('AttestedScore', {
-  address: Address,
-  salt: Base64Url32,
-  score: TeacherScore,
-})

@@ -66,12 +66,19 @@ export const promptKeyOf = (secret: Uint8Array): Promise<Bytes> =>
 
 /** The key of the inner seal of the output that the assignment `fence` delivers. */
 export const outputKeyOf = (secret: Uint8Array, jobId: JobId, fence: number): Promise<Bytes> =>
+  keyOfFence(secret, jobId, fence, 'svc-output-v2')
+
+const keyOfFence = (secret: Uint8Array, jobId: JobId, fence: number, info: string) =>
   hkdfSha256(
     secret,
     concatBytes(hexToBytes(jobId), numberToBytes(fence, { size: 8 })),
-    'svc-output-v2',
+    info,
     32,
   )
+
+/** The key of the answer that the assignment `fence` shows to the other nodes of the job. */
+export const shownKeyOf = (secret: Uint8Array, jobId: JobId, fence: number): Promise<Bytes> =>
+  keyOfFence(secret, jobId, fence, 'svc-shown-v1')
 
 /** The key of a job's evidence. A client may hand it to others, to show that a text is the one of a receipt. */
 export const evidenceKeyOf = (secret: Uint8Array, jobId: JobId): Promise<Bytes> =>

@@ -19,7 +19,7 @@ import { readLimitedFile } from '../../lib/host/private-files.ts'
 import { receiptHash, verifyReceipt } from '../../lib/receipt.ts'
 import { Receipt } from '../../lib/schemas/receipt.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { attestedBy, describeAttested } from '../../lib/teacher.ts'
+import { attestedIn, describeAttested } from '../../lib/teacher.ts'
 import { timeText } from './amounts.ts'
 import type { CommandContext } from './context.ts'
 import { type Flags, usageError } from './flags.ts'
@@ -292,7 +292,7 @@ async function report(
     print(`Receipt hash ${hash}`)
     if (receipt.attested) {
       print(
-        `Attested, and not to be computed again without the provider: ${describeAttested(attestedBy(receipt.attested))}`,
+        `Attested, and not to be computed again without the provider: ${describeAttested(attestedIn(receipt))}`,
       )
     }
     print(`Not checked: ${not_checked.join('; ')}`)

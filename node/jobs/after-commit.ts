@@ -28,7 +28,7 @@ import { judge } from './judge.ts'
 import { leaseOf } from './lease.ts'
 import { endingOf, type Part, type Taken } from './own.ts'
 import { reveal } from './reveal.ts'
-import { openScore } from './score-delivery.ts'
+import { openNumbers, showAnswer, weighAnswers } from './weigh.ts'
 
 const pauseMs = 2_000
 
@@ -75,7 +75,10 @@ async function take(
     }
     const isOwed = next.step === 'work' || next.step === 'reveal'
     if (!isIclAway(error) && next.step === 'deliver') own.acknowledged.add('result')
-    if (isIclAway(error) || (!isOwed && isPast(error))) {
+    // An answer that is not shown counts against its node.
+    const isTriedAgain = next.step === 'show' && !isPast(error)
+    if (isTriedAgain) await deps.clock.sleep(pauseMs, signal)
+    if (isIclAway(error) || isTriedAgain || (!isOwed && isPast(error))) {
       deps.log.warning(messages.stepFailed(claim.jobId, next.step, errorText(error)))
       return undefined
     }
@@ -115,11 +118,15 @@ async function act(part: Part, next: Step): Promise<OwnAssignment | undefined> {
       own.taken.deliverer = deps.address
       return told
     }
+    case 'show':
+      return await showAnswer(part)
+    case 'weigh':
+      return await weighAnswers(part, next)
     case 'check':
     case 'differ':
       return await judge(part, next)
     case 'open':
-      return await openScore(part)
+      return await openNumbers(part)
   }
 }
 

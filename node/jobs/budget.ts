@@ -12,8 +12,8 @@ const rememberedJobs = 1_000
 export type Budget = {
   /** Throws the last failure of a job that has used up its requests, SvcError `asked-enough` if this run knows none. */
   check(jobId: JobId): void
-  /** Notes on disk that the provider is about to be asked, and returns the function that counts each request. Throws as `check`. */
-  begin(id: AssignmentId): () => boolean
+  /** Notes on disk that the provider is about to be asked, and returns the function that counts each request, up to `most` of the job. Throws as `check`. */
+  begin(id: AssignmentId, most?: number): () => boolean
   /** Remembers why the provider gave no answer. */
   failed(jobId: JobId, error: unknown): void
 }
@@ -29,20 +29,20 @@ export function createBudget(journal: Pick<Journal, 'askedFor' | 'note'>): Budge
     const [oldest] = jobs.keys()
     if (jobs.size > rememberedJobs && oldest !== undefined) jobs.delete(oldest)
   }
-  const check = (jobId: JobId) => {
-    if (madeFor(jobId) >= mostRequests) throw jobs.get(jobId)?.failure ?? askedEnough()
+  const check = (jobId: JobId, most = mostRequests) => {
+    if (madeFor(jobId) >= most) throw jobs.get(jobId)?.failure ?? askedEnough()
   }
   return {
     check,
-    begin({ jobId, fence }) {
-      check(jobId)
+    begin({ jobId, fence }, most = mostRequests) {
+      check(jobId, most)
       const before = madeFor(jobId)
       let mine = 0
       journal.note({ step: 'asked', jobId, fence })
       return () => {
         // Two fences of a job may run at once.
         const made = Math.max(before + mine, jobs.get(jobId)?.made ?? 0)
-        if (made >= mostRequests) return false
+        if (made >= most) return false
         mine += 1
         remember(jobId, { made: made + 1 })
         return true

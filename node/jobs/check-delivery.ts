@@ -44,6 +44,19 @@ export async function checkDelivery(
   looked.set(by, hash)
 }
 
+/** Checks at no cost that an answer is of another node of this job. Throws SvcError `delivery-untrusted`. */
+export async function checkShown(
+  deps: Deps,
+  claim: ClaimResult,
+  answer: DeliveryToCheck['answer'],
+): Promise<void> {
+  const { address, jobId } = answer.body
+  if (address === deps.address) throw untrusted("is this node's own")
+  if (jobId !== claim.jobId) throw untrusted('is of another job')
+  checkAnswer(claim, { answer })
+  await checkSigned(deps, address, answer)
+}
+
 /** The delivery and the answer must belong together, because a verdict names both. */
 function checkPair(
   { jobId }: ClaimResult,
@@ -59,7 +72,7 @@ function checkPair(
 }
 
 /** The answer must be for this very job, from a node of its list, with evidence that can be compared. */
-function checkAnswer(claim: ClaimResult, { answer: { body } }: DeliveryToCheck): void {
+function checkAnswer(claim: ClaimResult, { answer: { body } }: Pick<DeliveryToCheck, 'answer'>): void {
   const { list, comparator, model_id, parameters } = claim
   const isOfList = list[body.position] === body.address && body.list === listCommitment(claim)
   if (!isOfList) throw untrusted('is of a node that is not on the list')

@@ -38,8 +38,6 @@ const fairTryMs = 10_000
 export type Verification = {
   readonly verdict: Verdict
   readonly reason?: VerdictReason
-  /** The opened output, with `match`. */
-  readonly output?: string
 }
 
 /** Returns the secrets for evidence of any text of the job. */
@@ -76,7 +74,7 @@ export async function check(
       hasOutput = true
       const shown = await comparator.evidenceOf({ text: output, ...known })
       const isSame = comparator.reproduces(shown, delivered.evidence)
-      return isSame ? { verdict: 'match', output } : mismatch
+      return isSame ? { verdict: 'match' } : mismatch
     })
   } catch (error) {
     signal.throwIfAborted()

@@ -65,6 +65,7 @@ export async function makeDelivery(
   const [stored, outputCid] = await Promise.all([storing(), uploading]).finally(() =>
     failed.abort(),
   )
+  deps.log.step(`Job ${jobId}: uploaded encrypted output ${outputCid}`)
   const delivery = await signed(
     {
       statement: 'svc-delivery-v2',
@@ -120,8 +121,9 @@ async function storeOutputKey(
   return stored
 }
 
-async function uploadOutput(
-  { api, log }: JobDeps,
+/** Stores a sealed text of this node at the ICL, and returns its CID. Throws SvcError `output-upload-failed`. */
+export async function uploadOutput(
+  { api }: Pick<JobDeps, 'api'>,
   { jobId, fence }: ClaimResult,
   blob: Uint8Array<ArrayBuffer>,
   signal: AbortSignal,
@@ -135,7 +137,6 @@ async function uploadOutput(
       throw uploadFailed(errorText(error), error)
     })
   if (cid !== expected) throw uploadFailed(`it was stored as ${cid}, but it is ${expected}`)
-  log.step(`Job ${jobId}: uploaded encrypted output ${cid}`)
   return cid
 }
 

@@ -10,7 +10,6 @@ import { check, type Verification } from './check.ts'
 import { checkDelivery, untrusted } from './check-delivery.ts'
 import { callAttempts } from './job-deps.ts'
 import type { Part } from './own.ts'
-import { scoreDelivery } from './score-delivery.ts'
 import { noteSigned } from './signed-before.ts'
 
 const minPostMs = 5_000
@@ -37,10 +36,7 @@ export async function judge(
     await checkDelivery(deps, claim, own.looked, to_check)
     const found = await look(part, answer, step, to_check, secondsLeft)
     if (found === undefined) return undefined
-    const leftMs = () => secondsLeft * 1000 - elapsedSince(clock, startedAt)
-    const delivered = { delivery, answer: to_check.delivery.body.answer, output: found.output }
-    const check = await scoreDelivery(part, delivered, leftMs)
-    const about = { answer: await statementHash(answer), delivery, ...(check && { check }) }
+    const about = { answer: await statementHash(answer), delivery }
     verdict = await signVerdict(part, about, found)
     own.verdicts = [...own.verdicts, verdict]
   }
@@ -76,7 +72,7 @@ async function look(
 
 async function signVerdict(
   { deps: { address, sessionKey, journal }, claim: { jobId, fence } }: Part,
-  about: Pick<VerdictPost, 'answer' | 'delivery' | 'check'>,
+  about: Pick<VerdictPost, 'answer' | 'delivery'>,
   { verdict, reason }: Verification,
 ): Promise<VerdictPost> {
   const post = await signed(

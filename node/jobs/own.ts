@@ -4,9 +4,9 @@ import type {
   AckStatement,
   AnswerPost,
   DeliveryPost,
+  NumbersPost,
   VerdictPost,
 } from '../../lib/schemas/statements.ts'
-import type { OpenedScore } from '../../lib/teacher.ts'
 import type { Usage } from '../inference/provider.ts'
 import type { Commitment } from '../journal/steps.ts'
 import type { JobSecrets } from './answer.ts'
@@ -49,8 +49,9 @@ export type Own = Statements & {
   readonly acknowledged: Set<AckStep>
   readonly committed: Commitment
   readonly looked: Looked
-  /** The score that its verdict commits to. Lost in a restart, and then left out. */
-  scored?: OpenedScore | undefined
+  /** The sealed answer that it shows, made once, and its numbers of others' answers. Lost in a restart, and then left out. */
+  shown?: Uint8Array<ArrayBuffer> | undefined
+  numbers?: NumbersPost | undefined
   /** The text of the answer, in memory only, so lost in a restart. */
   readonly text?: string | undefined
   /** The sealed answer, its key, and the key's handles on chain. Made once, however often the ICL asks. */
