@@ -39,6 +39,8 @@ export type TokenTold = {
 }
 
 const farGap = 4_000
+/** One token in so many, the ones with the greatest gaps, does not count in `trimmed`. */
+const tokensForOneTrimmed = 32
 const placesShown = 8
 const tokensShown = 5
 const leastProbability = 100_000
@@ -50,6 +52,9 @@ export function placesOf(answer: Hash32, n: number): readonly number[] {
   )
   return [...new Set(draws)].toSorted((a, b) => a - b)
 }
+
+/** How many tokens of a text of `n` are left out of `trimmed`. */
+const trimmedOf = (n: number): number => Math.ceil(n / tokensForOneTrimmed)
 
 /** Returns the first token of each quarter of a text, and its end. */
 const boundsOf = (n: number): readonly number[] =>
@@ -73,6 +78,7 @@ export async function scoreOf(
     n: tokens.length,
     agree: gaps.filter((gap) => gap === 0).length,
     gap: sum(clipped),
+    trimmed: sum(clipped.toSorted((a, b) => b - a).slice(trimmedOf(tokens.length))),
     far: gaps.filter((gap) => gap > farGap).length,
     quarters: [0, 1, 2, 3].map((at) => sum(clipped.slice(bounds[at], bounds[at + 1]))),
     transcript: bytesToHex(await hmacSha256(key, transcript)) as Hash32,
@@ -117,10 +123,12 @@ export function contradictionIn(
   answer: Hash32,
   maxOutputTokens: number,
 ): string | undefined {
-  const { n, agree, gap, far, quarters, top } = score
+  const { n, agree, gap, trimmed, far, quarters, top } = score
   if (n > maxOutputTokens) return 'more tokens than the answer may have'
   if (agree + far > n) return 'more tokens counted than there are'
   if (gap < far * mostGap || gap > (n - agree) * mostGap) return 'a gap that its tokens cannot have'
+  if (trimmed > gap || gap - trimmed > trimmedOf(n) * mostGap)
+    return 'a trimmed gap that its gap cannot have'
   if (sum(quarters) !== gap) return 'quarters that do not add up'
   const bounds = boundsOf(n)
   const isQuarter = (own: number, at: number) =>

@@ -14,7 +14,7 @@ const TopTokens = z
   .max(5)
 export type TopTokens = z.output<typeof TopTokens>
 
-const quarterGap = z
+const Gap = z
   .int()
   .min(0)
   .max(mostGap * 8_192)
@@ -28,14 +28,13 @@ export const TeacherScore = z
     /** Tokens that are as likely as the likeliest one. */
     agree: z.int().min(0).max(8_192),
     /** The sum of all tokens' gaps to the likeliest one, each at most 2,000. */
-    gap: z
-      .int()
-      .min(0)
-      .max(mostGap * 8_192),
+    gap: Gap,
+    /** `gap` without the greatest gaps, one for each 32 tokens begun: a provider can read single tokens otherwise than they were generated. */
+    trimmed: Gap,
     /** Tokens that are less likely than the likeliest one by more than 4 nats. */
     far: z.int().min(0).max(8_192),
     /** The gap of each quarter of the text. */
-    quarters: z.array(quarterGap).length(4),
+    quarters: z.array(Gap).length(4),
     /** HMAC-SHA256, under the job's evidence key, of the model's view of each token. */
     transcript: Hash32,
     /** The likeliest tokens at the drawn places, in order. */

@@ -30,6 +30,7 @@ describe('the numbers of a text', () => {
   it('count tokens, clip what they lack, and show where they lack it', async () => {
     const found = await score([0, 0.5, 0, 3, 0, 9, 0, 0])
     expect(found).toMatchObject({ n: 8, agree: 5, gap: 500 + 2_000 + 2_000, far: 1 })
+    expect(found.trimmed).toBe(500 + 2_000)
     expect(found.quarters).toEqual([500, 2_000, 2_000, 0])
     expect(worstQuarter(found)).toBe(1_000)
     expect(TeacherScore.parse(found)).toEqual(found)
@@ -62,6 +63,8 @@ describe('the numbers of a text', () => {
     expect(wrong({ agree: 8 })).toMatch(/more tokens counted/)
     expect(wrong({ far: 3 })).toMatch(/gap/)
     expect(wrong({ agree: 7, far: 1 })).toMatch(/gap/)
+    expect(wrong({ trimmed: 4_501 })).toMatch(/a trimmed gap/)
+    expect(wrong({ trimmed: 2_499 })).toMatch(/a trimmed gap/)
     expect(wrong({ gap: 4_499 })).toMatch(/add up/)
     expect(wrong({ quarters: [4_500, 0, 0, 0] })).toMatch(/a quarter/)
     expect(wrong({ top: good.top.slice(1) })).toMatch(/places/)
@@ -104,7 +107,7 @@ describe('who is odd', () => {
     const opened = [
       first,
       second,
-      { ...lazy, top: made, agree: 60, gap: 0, quarters: [0, 0, 0, 0] },
+      { ...lazy, top: made, agree: 60, gap: 0, trimmed: 0, quarters: [0, 0, 0, 0] },
     ]
     const shown = attestedBy(
       opened.map((score, at) => ({ address: node(at + 1), salt: '', score })),

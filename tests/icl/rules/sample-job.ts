@@ -266,7 +266,8 @@ export const openBy = (job: Job, node: Address, agree = 1): NodeCommand => ({
   opened: {
     salt: 'A'.repeat(43),
     score: {
-      ...{ check: 'teacher/1', n: 1, agree, gap: 0, far: 0, quarters: [0, 0, 0, 0] },
+      ...{ check: 'teacher/1', n: 1, agree, gap: 0, trimmed: 0, far: 0 },
+      quarters: [0, 0, 0, 0],
       ...{ transcript: hashOf('transcript'), top: [[[7, 100]]] },
     },
   },

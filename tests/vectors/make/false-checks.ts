@@ -40,6 +40,7 @@ export const falseChecks: readonly FalseReceipt[] = [
     [
       [{ agree: 41 }, 'more tokens counted than there are'],
       [{ far: 9, agree: 30 }, 'a gap that its tokens cannot have'],
+      [{ trimmed: 0 }, 'a trimmed gap that its gap cannot have'],
       [{ quarters: [1, 2, 3, 4] }, 'quarters that do not add up'],
       [{ top: [] }, 'another number of places than are drawn'],
     ] as const

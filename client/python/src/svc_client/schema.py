@@ -241,6 +241,7 @@ _score = record(
     n=_output_tokens,
     agree=integer(0, 8_192),
     gap=_gap,
+    trimmed=_gap,
     far=integer(0, 8_192),
     quarters=array(_gap, 4, 4),
     transcript=hash32,

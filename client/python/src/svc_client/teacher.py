@@ -50,6 +50,8 @@ def contradiction_in(score: dict[str, Any], answer: str, most: int) -> Optional[
         return "more tokens counted than there are"
     if not far * _most_gap <= gap <= (n - agree) * _most_gap:
         return "a gap that its tokens cannot have"
+    if not 0 <= gap - score["trimmed"] <= -(-n // 32) * _most_gap:
+        return "a trimmed gap that its gap cannot have"
     if sum(score["quarters"]) != gap:
         return "quarters that do not add up"
     bounds = pairwise(quarter * n // 4 for quarter in range(5))
