@@ -48,7 +48,9 @@ type KeyParts = {
   /** The address of a session key. */
   readonly session: readonly [thumbprint: string]
   /** The blob of a prompt key, or of a node's turn to deliver. */
-  readonly upload: readonly [high: bigint, low: bigint] | readonly [JobId, fence: number, kind: 'output' | 'shown']
+  readonly upload:
+    | readonly [high: bigint, low: bigint]
+    | readonly [JobId, fence: number, kind: 'output' | 'shown']
 }
 
 type KeyKind = keyof KeyParts

@@ -12,7 +12,11 @@ function statementIn(command: NodeCommand): Posted<NodeStatement> | undefined {
 }
 
 /** The nodes' statements that a receipt of the job may hold. */
-const statementsOf = ({ assignments, agreement, weighing }: Job): readonly Posted<NodeStatement>[] => [
+const statementsOf = ({
+  assignments,
+  agreement,
+  weighing,
+}: Job): readonly Posted<NodeStatement>[] => [
   ...assignments.flatMap(({ answer }) => answer ?? []),
   ...(agreement?.turns ?? []).flatMap(({ delivery, verdicts, failed }) => [
     ...(delivery ? [delivery] : []),

@@ -7,7 +7,7 @@ import { type Assignment, isSettled, type Job } from './job.ts'
  */
 export function shownJob(job: Job): Job {
   if (isSettled(job.phase)) return job
-  const { agreement: _, faults: __, firstCommitted, heldFrom, ...rest } = job
+  const { agreement: _, weighing: __, faults: ___, firstCommitted, heldFrom, ...rest } = job
   const seated = firstCommitted
     ? job.assignments.filter(({ fence }) => fence < firstCommitted.nextFence)
     : job.assignments

@@ -50,8 +50,7 @@ export function ownWeighing({ weighing, ...job }: Job, fence: number) {
   const isOwn = {
     show: () => !shown.some((one) => one.fence === fence),
     weigh: () => mine === undefined && toWeigh({ ...job, weighing }, fence).length > 0,
-    open: () =>
-      mine?.commitment !== undefined && !opened.some(({ body }) => body.fence === fence),
+    open: () => mine?.commitment !== undefined && !opened.some(({ body }) => body.fence === fence),
     over: () => false,
   }[step]()
   return isOwn && step !== 'over' ? { step, deadline } : undefined

@@ -69,12 +69,7 @@ export const outputKeyOf = (secret: Uint8Array, jobId: JobId, fence: number): Pr
   keyOfFence(secret, jobId, fence, 'svc-output-v2')
 
 const keyOfFence = (secret: Uint8Array, jobId: JobId, fence: number, info: string) =>
-  hkdfSha256(
-    secret,
-    concatBytes(hexToBytes(jobId), numberToBytes(fence, { size: 8 })),
-    info,
-    32,
-  )
+  hkdfSha256(secret, concatBytes(hexToBytes(jobId), numberToBytes(fence, { size: 8 })), info, 32)
 
 /** The key of the answer that the assignment `fence` shows to the other nodes of the job. */
 export const shownKeyOf = (secret: Uint8Array, jobId: JobId, fence: number): Promise<Bytes> =>

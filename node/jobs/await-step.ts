@@ -1,6 +1,6 @@
 import { elapsedSince } from '../../lib/clock.ts'
 import { errorText } from '../../lib/host/explain-error.ts'
-import type { ClaimResult, NextStep, OwnAssignment } from '../../lib/schemas/assignments.ts'
+import type { ClaimResult, OwnAssignment } from '../../lib/schemas/assignments.ts'
 import type { JobPhase } from '../../lib/schemas/jobs.ts'
 import { isGone, isPassing } from './abort-reason.ts'
 import type { JobDeps } from './job-deps.ts'
@@ -17,7 +17,7 @@ const usualSeconds = 30
 /** A step to take now, and the seconds left for it by the ICL's clock. `key` is the same for the same step on the same delivery. */
 export type Step = {
   readonly key: string
-  readonly step: Exclude<NextStep, 'wait' | 'over'>
+  readonly step: 'work' | 'reveal' | 'show' | 'deliver' | 'check' | 'differ' | 'weigh' | 'open'
   readonly view: OwnAssignment
   readonly secondsLeft: number
 }

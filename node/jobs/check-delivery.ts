@@ -72,7 +72,10 @@ function checkPair(
 }
 
 /** The answer must be for this very job, from a node of its list, with evidence that can be compared. */
-function checkAnswer(claim: ClaimResult, { answer: { body } }: Pick<DeliveryToCheck, 'answer'>): void {
+function checkAnswer(
+  claim: ClaimResult,
+  { answer: { body } }: Pick<DeliveryToCheck, 'answer'>,
+): void {
   const { list, comparator, model_id, parameters } = claim
   const isOfList = list[body.position] === body.address && body.list === listCommitment(claim)
   if (!isOfList) throw untrusted('is of a node that is not on the list')

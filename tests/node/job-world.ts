@@ -216,7 +216,9 @@ export type JobWorld = Awaited<ReturnType<typeof createJobWorld>>
 
 /** What a node may do after it has revealed. */
 export type Turn = Pick<OwnAssignment, 'step'> &
-  Partial<Pick<OwnAssignment, 'deadline' | 'server_time' | 'turn' | 'checkers' | 'to_check'>>
+  Partial<
+    Pick<OwnAssignment, 'deadline' | 'server_time' | 'turn' | 'checkers' | 'to_check' | 'to_weigh'>
+  >
 
 /** Makes the statements of another node that delivers: it answered `text`, and the output that it put there holds `shown`. */
 async function delivererOf(

@@ -92,6 +92,10 @@ export function createSeat({
     const asked = { params: { jobId: state.jobId }, query }
     return { ...state, next: await getAssignment(asked).catch(() => undefined) }
   }
+  const taken = (call: Asked & { readonly body: { readonly jobId: JobId } }) => {
+    pass(call.body.jobId)
+    return withNext(call, stateOf(call.body.jobId))
+  }
   const getAssignment = vi.fn<Api['getAssignment']>(async ({ params }) => view(params.jobId))
   const api = {
     commitAssignment: vi.fn<Api['commitAssignment']>(async ({ query, body }) => {
@@ -112,10 +116,9 @@ export function createSeat({
       pass(body.jobId)
       return withNext({ query }, stateOf(body.jobId))
     }),
-    openCheck: vi.fn<Api['openCheck']>(async ({ query, body }) => {
-      pass(body.jobId)
-      return withNext({ query }, stateOf(body.jobId))
-    }),
+    showAnswer: vi.fn<Api['showAnswer']>((call) => taken(call)),
+    weighAnswers: vi.fn<Api['weighAnswers']>((call) => taken(call)),
+    openNumbers: vi.fn<Api['openNumbers']>((call) => taken(call)),
     abortAssignment: vi.fn<Api['abortAssignment']>(async ({ body }) => stateOf(body.jobId)),
     abortTurn: vi.fn<Api['abortTurn']>(async ({ body }) => {
       pass(body.jobId)

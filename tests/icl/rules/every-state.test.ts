@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { currentTurn } from '../../../icl/rules/agreed.ts'
 import type { Command } from '../../../icl/rules/commands.ts'
 import { assignmentOf, isSettled, type Job, type JobLimits } from '../../../icl/rules/job.ts'
 import { transition } from '../../../icl/rules/transition.ts'
@@ -10,6 +9,7 @@ import { checkEnd, checkNoted, checkShown, checkStep } from './promises.ts'
 import {
   abortBy,
   abortTurnBy,
+  answered,
   claimed,
   commitBy,
   committed,
@@ -19,12 +19,14 @@ import {
   nodeB,
   nodeC,
   nodeD,
-  openBy,
+  numbersBy,
   revealBy,
   sampleJob,
+  showBy,
   signedWith,
   tickWith,
   verdictBy,
+  weighBy,
 } from './sample-job.ts'
 
 /** When a step is done in time, when its time is over, and when the job's is. */
@@ -36,6 +38,7 @@ const limits: JobLimits = {
   revealMs: 100,
   deliverMs: 100,
   checkMs: 100,
+  weighMs: 100,
   refillMs: 100,
   slotWaitMs: 100,
   maxAttempts: 2,
@@ -70,7 +73,10 @@ function steps(job: Job, node: Address): readonly Command[] {
     { type: 'claim', node, fence },
     commitBy(job, node, 'x'),
     revealBy(job, node, 'x'),
-    ...(answer ? [deliverBy(job, node), verdictBy(job, node, 'match'), openBy(job, node)] : []),
+    ...(answer ? [deliverBy(job, node), verdictBy(job, node, 'match')] : []),
+    ...(answer && job.weighing
+      ? [showBy(job, node, 'cid'), weighBy(job, node), numbersBy(job, node)]
+      : []),
   ]
 }
 
@@ -120,6 +126,7 @@ const rebased = (job: Job): Job => ({
       turns: job.agreement.turns.map((turn) => ({ ...turn, deadline: 100 })),
     },
   }),
+  ...(job.weighing && { weighing: { ...job.weighing, deadline: 100 } }),
   ...(job.fillAt !== undefined && { fillAt: 0 }),
   ...(job.heldFrom !== undefined && { heldFrom: 1 }),
   // What else is asked for says nothing of what may come.
@@ -149,7 +156,7 @@ const keyOf = (job: Job): string =>
       ],
     ),
     job.agreement?.turns.map(
-      ({ failed, fence, deadline: end, delivery, verdicts, absent, opening, opened }) =>
+      ({ failed, fence, deadline: end, delivery, verdicts, absent, settled }) =>
         failed
           ? fence
           : [
@@ -158,15 +165,27 @@ const keyOf = (job: Job): string =>
               delivery?.hash.slice(-6),
               verdicts.map(({ hash }) => hash.slice(-6)).toSorted(),
               absent.toSorted(),
-              opening,
-              opened?.map(({ address }) => address).toSorted(),
+              settled,
             ],
     ),
+    job.weighing && [
+      job.weighing.step,
+      job.weighing.deadline,
+      job.weighing.shown.map(({ fence }) => fence).toSorted(),
+      job.weighing.weighed.map(({ fence }) => fence).toSorted(),
+      job.weighing.opened.map(({ body }) => body.fence).toSorted(),
+    ],
   ])
 
 /** Walks every state that is reachable from a job while some nodes are loyal, rather than samples them; says what was met. */
 function walk(first: Job, loyal: readonly Address[] = []) {
-  const met = { ends: new Set<string>(), noted: new Set<string>(), shown: 0, states: 0, opening: 0 }
+  const met = {
+    ends: new Set<string>(),
+    noted: new Set<string>(),
+    shown: 0,
+    states: 0,
+    weighing: new Set<string>(),
+  }
   const outbox = createOutboxWalk(limits)
   const seen = new Set<string>()
   const queue: Job[] = [first]
@@ -176,7 +195,7 @@ function walk(first: Job, loyal: readonly Address[] = []) {
     const key = keyOf(job)
     if (seen.has(key)) continue
     seen.add(key)
-    if (currentTurn(job)?.opening) met.opening++
+    if (job.weighing) met.weighing.add(job.weighing.step)
     if (isSettled(job.phase)) {
       met.ends.add(`${job.phase} ${job.reason}`)
       outbox.walk(found)
@@ -249,12 +268,13 @@ describe('in every reachable state', () => {
     expect(met.ends).toContain('accepted quorum-agreed')
   })
 
-  it('of a job whose checkers open numbers they hold, too', () => {
+  it('of a job whose answers are weighed they hold, too', () => {
     const terms = { needs: { parts: ['teacher' as const] } }
     const job = sampleJob({ deadline, members: [nodeA, nodeB, nodeC], terms })
-    const met = walk(committed(claimed(job, nodeB, 0), [[nodeC, 'x']], 0), [nodeC])
+    const answers = [nodeA, nodeB, nodeC].map((node) => [node, 'x'] as const)
+    const met = walk(answered(job, answers, 0), [nodeA, nodeB, nodeC])
     expect(met.states).toBeGreaterThan(500)
-    expect(met.opening).toBeGreaterThan(20)
+    expect(met.weighing).toEqual(new Set(['show', 'weigh', 'open', 'over']))
     expect(met.ends).toContain('accepted quorum-agreed')
     expect(met.ends).toContain('disputed undelivered')
   })

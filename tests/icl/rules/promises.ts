@@ -83,13 +83,13 @@ function checkTurns(before: Job, after: Job): void {
     'one turn is open',
     after,
   )
-  for (const [at, { failed, delivery, opening, verdicts }] of (
+  for (const [at, { failed, delivery, settled, verdicts }] of (
     before.agreement?.turns ?? []
   ).entries()) {
     promise(!failed || turns[at] === before.agreement?.turns[at], 'a failed turn stays', after)
     promise(!delivery || turns[at]?.delivery === delivery, 'a delivery stays', after)
-    promise(!opening || turns[at]?.verdicts === verdicts, 'no verdict comes after numbers', after)
-    promise(!opening || !turns[at]?.failed, 'what settled does not fail', after)
+    promise(!settled || turns[at]?.verdicts === verdicts, 'no verdict comes after the end', after)
+    promise(!settled || !turns[at]?.failed, 'what settled does not fail', after)
   }
 }
 
@@ -158,11 +158,22 @@ const leftToOthers = ({ agreement }: Job, fence: number, scores: readonly string
       (turn.fence === fence && turn.failed && turn.failed.reason !== 'never-checked'),
   ) === true
 
+/** The code of an answer by its weight, where nodes find all texts likely. */
+function byWeight({ weighing, assignments }: Job, fence: number, isMember: boolean) {
+  if (!weighing || weighing.step === 'show') return undefined
+  if (!weighing.shown.some((one) => one.fence === fence)) return 'never-shown'
+  const hash = assignments.find((one) => one.fence === fence)?.answer?.hash
+  const said = weighing.opened.filter(({ body }) =>
+    body.weighed.some(({ answer }) => answer === hash),
+  )
+  return said.length === 2 && !isMember ? 'answer-likely' : undefined
+}
+
 /** A settled job scores each answer once, by the agreement that its answers make, and no other assignment for an answer. */
 function checkScores(job: Job): void {
   const decision = replayed(job)
   for (const { fence, answer, scores = [] } of job.assignments) {
-    const codes = scores.filter((code) => code.startsWith('answer-'))
+    const codes = scores.filter((code) => code.startsWith('answer-') || code === 'never-shown')
     promise(codes.length === (answer ? 1 : 0), 'an answer is scored once', job)
     const [code] = codes
     if (!code) continue
@@ -170,7 +181,8 @@ function checkScores(job: Job): void {
     const agreed = isDeliverer ? 'answer-delivered' : 'answer-agreed'
     const member = leftToOthers(job, fence, scores) ? 'answer-undecided' : agreed
     const outside = typeof decision === 'string' ? 'answer-undecided' : 'answer-differed'
-    const wanted = typeof decision !== 'string' && decision.includes(fence) ? member : outside
+    const isMember = typeof decision !== 'string' && decision.includes(fence)
+    const wanted = byWeight(job, fence, isMember) ?? (isMember ? member : outside)
     promise(code === wanted, `it is scored ${wanted}, not ${code}`, job)
   }
 }
@@ -210,9 +222,7 @@ function look(job: Job): string {
  */
 export function checkShown(before: Job, command: Command, after: Job): number {
   if (isSettled(after.phase)) return 0
-  const isSaid = ['commit', 'reveal', 'deliver', 'post-verdict', 'open-check'].includes(
-    command.type,
-  )
+  const isSaid = ['commit', 'reveal', 'deliver', 'post-verdict'].includes(command.type)
   if (!isSaid && !before.firstCommitted) return 0
   const [was, is] = [look(before), look(after)]
   if (was !== is) throw new Error(`${command.type} shows: ${was} is now ${is}`)

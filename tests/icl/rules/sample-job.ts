@@ -9,12 +9,14 @@ import type {
   PostedVerdict,
 } from '../../../icl/rules/posted.ts'
 import { transition } from '../../../icl/rules/transition.ts'
+import { toWeigh } from '../../../icl/rules/weighed.ts'
 import type { Address, ComparatorId, Hash32 } from '../../../lib/codecs.ts'
 import { toBase64Url, utf8 } from '../../../lib/digest.ts'
-import { checkOf } from '../../../lib/prompt-needs.ts'
 import type { Evidence } from '../../../lib/schemas/evidence.ts'
 import type { VerdictReason } from '../../../lib/schemas/jobs.ts'
+import type { TeacherScore } from '../../../lib/schemas/teacher.ts'
 import type { Terms } from '../../../lib/schemas/terms.ts'
+import { placesOf } from '../../../lib/teacher.ts'
 import { aHash, aJobId, anAddress } from '../../branded.ts'
 
 export const nodeAddress = (digit: string): Address => anAddress(`0x${digit.repeat(40)}`)
@@ -157,7 +159,6 @@ const verdictOf = (
   delivery: Hash32 = currentTurn(job)?.delivery?.hash ?? hashOf('no delivery'),
 ): PostedVerdict => {
   const { fence, answer } = assignmentOf(job, node)!
-  const isAsked = checkOf(job.list.terms.needs) !== undefined
   return {
     body: {
       statement: 'svc-verdict-v2',
@@ -168,7 +169,6 @@ const verdictOf = (
       delivery,
       verdict: said === 'match' ? 'match' : 'no-match',
       ...(said !== 'match' && { reason: said }),
-      ...(isAsked && said === 'match' && { check: hashOf(`check:${node}`) }),
     },
     hash: hashOf(`verdict:${node}:${fence}:${delivery}:${said}`),
     ...signedBy(node),
@@ -258,21 +258,47 @@ export const verdictBy = (job: Job, node: Address, said: Said, delivery?: Hash32
   verdict: verdictOf(job, node, said, delivery),
 })
 
-/** The command with which a node opens the numbers that its verdict commits to: of a text of one token. */
-export const openBy = (job: Job, node: Address, agree = 1): NodeCommand => ({
-  type: 'open-check',
-  node,
-  fence: fenceOf(job, node),
-  opened: {
-    salt: 'A'.repeat(43),
-    score: {
-      ...{ check: 'teacher/1', n: 1, agree, gap: 0, trimmed: 0, far: 0 },
-      quarters: [0, 0, 0, 0],
-      ...{ transcript: hashOf('transcript'), top: [[[7, 100]]] },
-    },
-  },
-  commitment: hashOf(`check:${node}`),
+/** The command with which a node shows its answer; without a CID it has lost the text. */
+export const showBy = (job: Job, node: Address, cid?: string): NodeCommand => ({
+  ...{ type: 'show', node, fence: fenceOf(job, node), cid },
 })
+
+/** The command with which a node commits to its numbers, or says that it has none. */
+export const weighBy = (job: Job, node: Address, isAble = true): NodeCommand => {
+  const commitment = isAble ? hashOf(`numbers:${node}`) : undefined
+  return { type: 'weigh', node, fence: fenceOf(job, node), commitment }
+}
+
+/** Numbers of a text of `n` tokens with this mean gap, in thousandths of a nat; `shift` moves the likeliest tokens. */
+export function scoreWith(answer: Hash32, mean: number, n = 40, shift = 0): TeacherScore {
+  const each = [0, 1, 2, 3].map((at) => Math.floor(((at + 1) * n) / 4) - Math.floor((at * n) / 4))
+  const quarters = each.map((tokens) => tokens * mean)
+  const top = placesOf(answer, n).map((): [number, number][] => [[7, 100 + shift]])
+  return {
+    ...{ check: 'teacher/1', n, agree: 0, far: 0, gap: n * mean, trimmed: n * mean, quarters },
+    ...{ transcript: hashOf('transcript'), top },
+  }
+}
+
+/** The command with which a node opens its numbers of the answers that it weighs: all the same, or as `scored` says. */
+export const numbersBy = (
+  job: Job,
+  node: Address,
+  scored: (of: Address, answer: Hash32) => TeacherScore | undefined = (_, answer) =>
+    scoreWith(answer, 5),
+): NodeCommand => {
+  const fence = fenceOf(job, node)
+  const weighed = toWeigh(job, fence).map(({ answered: { node: of, answer } }) => {
+    const score = scored(of, answer.hash)
+    return { answer: answer.hash, ...(score && { score }) }
+  })
+  const body = {
+    ...{ statement: 'svc-numbers-v1', jobId, address: node, fence, weighed },
+    salt: 'A'.repeat(43),
+  } as const
+  const numbers = { body, hash: hashOf(`numbers:${node}`), ...signedBy(node) }
+  return { type: 'open-numbers', node, fence, numbers }
+}
 
 export const abortBy = (
   job: Job,
