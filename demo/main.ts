@@ -92,7 +92,6 @@ async function runDemo(options: DemoOptions): Promise<number> {
     }
     const inference = await ask(world, {
       ...{ prompt, model, ...(options.check && { check: options.check }) },
-      verifierCount: options.verifierCount,
       onStep: tellStep(story),
       signal,
     })

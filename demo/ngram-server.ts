@@ -11,8 +11,8 @@ import {
 } from './ngram-model.ts'
 
 /**
- * The source of the answers. The honest model weighs given texts. With `lazy`, the first node that asks about a text gets made-up numbers,
- * as from a node that asks no model: every token is the likeliest.
+ * The source of the answers. The honest model weighs given texts. With `lazy`, the first node that asks for numbers gets made-up
+ * ones each time, as from a node that asks no model: every token is the likeliest.
  */
 export const answerKinds = ['honest', 'substituted', 'quantized', 'spliced', 'lazy'] as const
 export type AnswerKind = (typeof answerKinds)[number]
@@ -70,15 +70,17 @@ type Served = {
 
 /** Serves OpenAI's protocol, with vLLM's `prompt_logprobs` and with `echo`. The API key is the name of the run. */
 export function createNgrams(served: Served): (request: Request) => Promise<Response> {
-  const lazy = new Map<string, string>()
+  const lazy: Lazy = { name: undefined }
   return (request) => serve(request, served, lazy)
 }
 
-/** `lazy` has, for each text, the name of the run that first asked for its numbers. */
+/** The run that asked first for numbers. */
+type Lazy = { name: string | undefined }
+
 async function serve(
   request: Request,
   { models, kind, noise }: Served,
-  lazy: Map<string, string>,
+  lazy: Lazy,
 ): Promise<Response> {
   const { pathname } = new URL(request.url)
   if (request.method === 'GET' && pathname === '/v1/models') {
@@ -102,8 +104,8 @@ async function serve(
   if (given.role !== 'assistant') return refused(400, 'There is no answer to weigh')
   const text = textOf(given.content)
   const answer = tokensOf(text)
-  if (!lazy.has(text)) lazy.set(text, run.name)
-  const isLazy = kind === 'lazy' && lazy.get(text) === run.name
+  lazy.name ??= run.name
+  const isLazy = kind === 'lazy' && lazy.name === run.name
   const told = isLazy ? madeUp(answer) : weighed(models.honest, run, prompt, answer)
   const tokens = [
     ...[...template.before, ...tokensOf(prompt), ...template.between].map((token) => ({ token })),

@@ -41,15 +41,15 @@ Runs the whole service on this machine: a chain, the coordinator, three nodes in
 own, and one encrypted prompt through them. Without a prompt it reads standard input.
 
   --model MODEL  openai:gpt-4o-mini (default), anthropic:claude-sonnet-5-5, ...
-  --nodes N      how many nodes to start, 3 to 8 (default 3, with --answers lazy 4). A job needs 3
+  --nodes N      how many nodes to start, 3 to 8 (default 3). A job needs 3
   --icl RUNTIME  what the coordinator runs on: bun (default), node, deno or workerd
   --blobs PLACE  store (default), or kubo: encrypted blobs go to an IPFS daemon of the demo's own
   --binary       the nodes run dist/svc-node, which is built first unless it is up to date
   --fhe MODE     real: ciphertexts and proofs as on a public network, a proof takes 10 s or more. mock (default)
   --check teacher
-                 checkers say how likely the answer is under vllm:ngram, a very small model of a small text
+                 nodes say how likely the answers of others are under vllm:ngram, a very small model of a small text
   --answers KIND
-                 what that model's answers come from: ${answerKinds.join(', ')} (one checker asks no model and makes its numbers up). honest (default)
+                 what that model's answers come from: ${answerKinds.join(', ')} (one node asks no model and makes its numbers up). honest (default)
   --json         one line of JSON at the end of standard output, progress on standard error
   --keep         leave everything running until Ctrl-C
   --playground   a page in the browser to type prompts in. Leaves everything running, needs no PROMPT
@@ -87,8 +87,6 @@ export type DemoOptions = Omit<z.output<typeof Flags>, 'model' | 'nodes'> & {
   readonly prompt: string | undefined
   readonly model: string
   readonly nodes: number
-  /** The number of verifiers. With three, the scores show which one asks no model. */
-  readonly verifierCount: number
 }
 
 /** Parses the command line. Throws SvcError `usage`. */
@@ -97,15 +95,13 @@ export function parseDemoOptions(args: readonly string[]): DemoOptions {
   const { values: given, positionals } = readCommandLine(config, wrong)
   const parsed = Flags.safeParse(given)
   if (!parsed.success) throw wrong(mistakesIn(parsed.error).join('; '))
-  const { model, answers, nodes = answers === 'lazy' ? 4 : 3, check, ...values } = parsed.data
+  const { model, answers, nodes = 3, check, ...values } = parsed.data
   if (values.playground && values.icl === 'workerd') {
     throw wrong('--playground takes another --icl than workerd, which has no files to serve')
   }
   return {
     ...{ ...values, answers, nodes, check },
     model: model ?? (check ? ngramModel : 'openai:gpt-4o-mini'),
-    // With 3 nodes there can be only two verifiers, whose scores show no more than that they differ.
-    verifierCount: answers === 'lazy' && nodes !== 3 ? 3 : 2,
     prompt: positionals.length > 0 ? positionals.join(' ') : undefined,
   }
 }

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { TeacherScore } from '../../lib/schemas/teacher.ts'
 import {
-  attestedBy,
-  checkCommitmentOf,
+  attestedOf,
   contradictionIn,
   distanceOf,
   placesOf,
@@ -70,18 +69,6 @@ describe('the numbers of a text', () => {
     expect(wrong({ top: good.top.slice(1) })).toMatch(/places/)
     expect(wrong({ top: good.top.map((row) => row.toReversed()) })).toMatch(/out of order/)
   })
-
-  it('are bound by a commitment to every one of them', async () => {
-    const parts = {
-      jobId: aJobId(`0x${'1'.repeat(64)}`),
-      address: anAddress(`0x${'2'.repeat(40)}`),
-      ...{ fence: 3, delivery: answer, score: await score([0, 1]), salt: 'salt' },
-    }
-    const commitment = await checkCommitmentOf(parts)
-    const changed = { ...parts, score: { ...parts.score, agree: 2 } }
-    expect(await checkCommitmentOf(changed)).not.toBe(commitment)
-    expect(await checkCommitmentOf({ ...parts, salt: 'other' })).not.toBe(commitment)
-  })
 })
 
 it('the places follow from the answer, lie in the text and rise', () => {
@@ -93,35 +80,31 @@ it('the places follow from the answer, lie in the text and rise', () => {
   expect(placesOf(answer, 8_192)).not.toEqual(placesOf(aHash(`0x${'ac'.repeat(32)}`), 8_192))
 })
 
-describe('who is odd', () => {
+describe('likeliest tokens', () => {
   const node = (digit: number) => anAddress(`0x${String(digit).repeat(40)}`)
   const shorts = Array.from({ length: 60 }, (_, at) => (at % 7 === 0 ? 0.3 : 0))
+  const apartOf = (...scores: readonly TeacherScore[]) => {
+    const numbers = scores.map((score, at) => ({
+      statement: 'svc-numbers-v1' as const,
+      ...{ jobId: aJobId(`0x${'1'.repeat(64)}`), address: node(at + 1), fence: at + 1 },
+      ...{ weighed: [{ answer, score }], salt: '' },
+    }))
+    return attestedOf(answer, numbers).map(({ apart }) => apart)
+  }
 
-  it('is the node whose likeliest tokens are far from those of all others', async () => {
-    const [first, second, lazy] = [
-      await score(shorts),
-      await score(shorts, 0.02),
-      await score(shorts),
-    ]
-    const made = lazy.top.map((row) => row.map(([, nats], at): [number, number] => [at, nats]))
-    const opened = [
-      first,
-      second,
-      { ...lazy, top: made, agree: 60, gap: 0, trimmed: 0, quarters: [0, 0, 0, 0] },
-    ]
-    const shown = attestedBy(
-      opened.map((score, at) => ({ address: node(at + 1), salt: '', score })),
-    )
-    const [one, two, three] = shown.map(({ apart }) => apart ?? -1)
+  it('of a node without a model are far from those of all others', async () => {
+    const [first, second] = [await score(shorts), await score(shorts, 0.02)]
+    const made = first.top.map((row) => row.map(([, nats], at): [number, number] => [at, nats]))
+    const [one, two, three] = apartOf(first, second, { ...first, top: made })
     expect(one).toBe(two)
     expect(one).toBeLessThan(100)
     expect(three).toBeGreaterThan(1_000)
   })
 
-  it('is nobody who splits the text otherwise, or is alone', async () => {
+  it('are not compared where texts are split otherwise, or one node alone shows them', async () => {
     const [one, other] = [await score(shorts), await score(shorts.slice(1))]
     expect(distanceOf(one, other)).toBeUndefined()
-    expect(attestedBy([{ address: node(1), salt: '', score: one }])[0]?.apart).toBeUndefined()
+    expect(apartOf(one)).toEqual([undefined])
   })
 
   it('does not take for far what the other only did not show', async () => {

@@ -293,7 +293,8 @@ export const numbersBy = (
     return { answer: answer.hash, ...(score && { score }) }
   })
   const body = {
-    ...{ statement: 'svc-numbers-v1', jobId, address: node, fence, weighed },
+    statement: 'svc-numbers-v1',
+    ...{ jobId, address: node, fence, weighed },
     salt: 'A'.repeat(43),
   } as const
   const numbers = { body, hash: hashOf(`numbers:${node}`), ...signedBy(node) }
