@@ -9,6 +9,7 @@ type Seen = { fence: unknown; commitment: unknown }[][]
 type Json = Turn & {
   answers: (Signed & { batch: number })[]
   seen: Seen
+  attested?: (Signed & { body: { weighed: { answer: string }[] } })[]
   failed_deliveries: Turn[]
   tally: { body: Body }
 }
@@ -68,6 +69,10 @@ export async function resigned(before: unknown, after: unknown, isMended: boolea
     if (delivery) await again(from?.delivery, delivery)
     for (const verdict of verdicts) await again(undefined, verdict)
     if (abort) await sign(abort)
+  }
+  for (const numbers of made.attested ?? []) {
+    for (const one of numbers.body.weighed) one.answer = hashes.get(one.answer) ?? one.answer
+    await sign(numbers)
   }
   const { tally, ...record } = made
   const body = { ...tally.body, record: await hashOf(record) }

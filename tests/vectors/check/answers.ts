@@ -12,6 +12,7 @@ import {
   AckStatement,
   AnswerStatement,
   DeliveryStatement,
+  NumbersStatement,
   TurnAbortStatement,
   VerdictStatement,
 } from '../../../lib/schemas/statements.ts'
@@ -31,6 +32,7 @@ import { caseOf, codeOf, unhex } from './case-of.ts'
 const Statement = z.discriminatedUnion('statement', [
   AnswerStatement,
   DeliveryStatement,
+  NumbersStatement,
   TurnAbortStatement,
   VerdictStatement,
   AckStatement,

@@ -14,6 +14,7 @@ import {
   evidenceKeyOf,
   jobSecretOf,
   outputKeyOf,
+  shownKeyOf,
 } from '../../../lib/sealing/job-secret.ts'
 import { openOutput, sealOutput } from '../../../lib/sealing/output.ts'
 import {
@@ -22,6 +23,7 @@ import {
   readingTypedData,
   verifyReading,
 } from '../../../lib/sealing/reading-key.ts'
+import { openShown, sealShown } from '../../../lib/sealing/shown.ts'
 import { unseal } from '../../../lib/sealing.ts'
 import { type Case, check, same } from '../../runtimes/inside/case.ts'
 import file from '../envelopes.json' with { type: 'json' }
@@ -109,6 +111,18 @@ export const envelopeCases: readonly Case[] = [
       { ...output, fence: fence + 1 },
     ]) {
       same('the error', await codeOf(openOutput(unhex(blob), other)), 'blob-unreadable')
+    }
+  }),
+  caseOf('answers that are shown', [file.shown], async ({ jobId, fence, text, blob, ...of }) => {
+    const shown = { jobId: JobId.parse(jobId), fence, secret }
+    sameBytes('the key', await shownKeyOf(secret, shown.jobId, fence), of.key)
+    sameBytes('the blob', await sealShown(text, shown, iv), blob)
+    same('the text', await openShown(unhex(blob), shown), text)
+    for (const other of [
+      { ...shown, secret: key },
+      { ...shown, fence: fence + 1 },
+    ]) {
+      same('the error', await codeOf(openShown(unhex(blob), other)), 'blob-unreadable')
     }
   }),
 ]

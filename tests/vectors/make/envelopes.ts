@@ -8,8 +8,10 @@ import {
   evidenceKeyOf,
   jobSecretOf,
   outputKeyOf,
+  shownKeyOf,
 } from '../../../lib/sealing/job-secret.ts'
 import { sealOutput } from '../../../lib/sealing/output.ts'
+import { sealShown } from '../../../lib/sealing/shown.ts'
 import { seal, unseal } from '../../../lib/sealing.ts'
 import { aJobId, anAddress } from '../../branded.ts'
 import { grantFor, grantOf, readerOf } from '../../sample-reading.ts'
@@ -40,7 +42,7 @@ const of: EnvelopeOf = {
 const changed = (bytes: Uint8Array<ArrayBuffer>, at: number) =>
   bytes.with(at, (bytes[at] ?? 0) ^ 1) as Uint8Array<ArrayBuffer>
 
-/** Prompts that are sealed twice, answers that are, and envelopes that a node refuses. */
+/** Prompts and answers that are sealed twice, an answer for other nodes, and envelopes that a node refuses. */
 export async function envelopeVectors(): Promise<object> {
   const signature = await privateKeyToAccount(client).signTypedData(clientSecretTypedData(icl))
   const clientSecret = await clientSecretFrom(signature)
@@ -84,7 +86,7 @@ export async function envelopeVectors(): Promise<object> {
   for (const [name, blob] of invalid) await mustFail(name, blob)
   return {
     about:
-      'A client derives its secret from `signature` of EIP-712 `typed`, and that of a job from it and the handles. `blob` opens under `promptKey` and, as each of the `nodes`, by its wallet. The envelope `under` the outer seal has no randomness but the IVs, which are all 0x0c. Each of `invalid` opens under `promptKey`, and the first node refuses it as `envelope-invalid`. `weak` is a reading key of small order that its wallet signed.',
+      'A client derives its secret from `signature` of EIP-712 `typed`, and that of a job from it and the handles. `blob` opens under `promptKey` and, as each of the `nodes`, by its wallet. The envelope `under` the outer seal has no randomness but the IVs, which are all 0x0c. `shown` is the answer of a node to the other nodes of its job. Each of `invalid` opens under `promptKey`, and the first node refuses it as `envelope-invalid`. `weak` is a reading key of small order that its wallet signed.',
     client: {
       privateKey: client,
       ...icl,
@@ -105,6 +107,10 @@ export async function envelopeVectors(): Promise<object> {
       ...{ jobId, fence, outputKey: hex(outputKey), text: 'The keeper.' },
       innerKey: hex(await outputKeyOf(secret, jobId, fence)),
       blob: hex(await sealOutput('The keeper.', { jobId, fence, key: outputKey, secret }, iv)),
+    },
+    shown: {
+      ...{ jobId, fence, text: 'The keeper.', key: hex(await shownKeyOf(secret, jobId, fence)) },
+      blob: hex(await sealShown('The keeper.', { jobId, fence, secret }, iv)),
     },
     evidenceKey: hex(await evidenceKeyOf(secret, jobId)),
     invalid: invalid.map(([name, blob]) => ({ name, blob: hex(blob) })),

@@ -1,41 +1,58 @@
-import { attested } from '../../lib/attested.ts'
-import { addressAt } from '../../lib/make-receipt.ts'
-import { restated } from '../../lib/restate.ts'
-import { type FalseReceipt, otherId, positionOf, recorded, underTerms } from './false-receipt.ts'
+import type { Receipt } from '../../../lib/schemas/receipt.ts'
+import type { NumbersStatement, SignedNumbers } from '../../../lib/schemas/statements.ts'
+import { statementHash } from '../../../lib/statements.ts'
+import { addressAt, signedByNode } from '../../lib/make-receipt.ts'
+import { type FalseReceipt, otherId, recorded, underTerms } from './false-receipt.ts'
 
-const firstOf = ({ attested: [first] = [] }: Parameters<typeof attested>[0]) => first!.address
-const other = addressAt(5)
+const firstOf = ({ attested: [first] = [] }: Receipt) => first!
 
-/** Numbers of a delivered text that their nodes did not commit to, or that cannot be. */
+/** A receipt with only these numbers, made of those of the first node, whose address takes the place of `NODE` in the reason. */
+const numbered = (
+  why: string,
+  change: (first: SignedNumbers, receipt: Receipt) => Promise<SignedNumbers>,
+): FalseReceipt =>
+  recorded(
+    'attested',
+    (receipt) => why.replace('NODE', firstOf(receipt).body.address),
+    async (receipt) => ({ attested: [await change(firstOf(receipt), receipt)] }),
+  )
+
+type Weighed = NumbersStatement['weighed']
+
+/** The first node signed that it weighed other answers, or found something else. */
+const weighing = (
+  wrong: string,
+  change: (weighed: Weighed, receipt: Receipt) => Weighed | Promise<Weighed>,
+): FalseReceipt =>
+  numbered(`the numbers of NODE have ${wrong}`, async ({ body }, receipt) =>
+    signedByNode({ ...body, weighed: await change(body.weighed, receipt) }),
+  )
+
+/** Numbers that their nodes did not sign, were not to give, or that cannot be. */
 export const falseChecks: readonly FalseReceipt[] = [
   recorded(
     'attested',
-    (receipt) => `${firstOf(receipt)} opened two checks`,
+    (receipt) => `${firstOf(receipt).body.address} opened numbers twice`,
     ({ attested: [first] = [] }) => ({ attested: [first!, first!] }),
   ),
-  recorded(
-    'attested',
-    `${other} attests to a delivery that it did not accept`,
-    ({ attested: [first] = [] }) => ({ attested: [{ ...first!, address: other }] }),
+  numbered(`${addressAt(5)} attests without an answer`, ({ body }) =>
+    signedByNode({ ...body, address: addressAt(5) }),
   ),
-  recorded(
-    'attested',
-    (receipt) => `${firstOf(receipt)} opened another check than it committed to`,
-    ({ attested: [first] = [] }) => ({
-      attested: [{ ...first!, score: { ...first!.score, transcript: otherId } }],
-    }),
+  numbered('NODE attests without an answer', ({ body }) =>
+    signedByNode({ ...body, fence: body.fence + 1 }),
   ),
-  {
-    of: 'attested',
-    why: (receipt) => `${firstOf(receipt)} opened another check than it committed to`,
-    make: (receipt) =>
-      restated(receipt, {
-        verdicts: { [positionOf(receipt, firstOf(receipt))]: { check: otherId } },
-      }),
-  },
+  numbered('NODE spoke of another job', ({ body }) => signedByNode({ ...body, jobId: otherId })),
+  numbered('NODE did not sign its statement', async ({ body, ...signed }) => ({
+    ...signed,
+    body: { ...body, salt: body.salt.replace(/^A/, 'B') },
+  })),
   underTerms('attested', 'it attests numbers that its terms do not ask for', {
     needs: { parts: ['tools'] },
   }),
+  weighing('an answer that its node does not weigh', async ([one], { answers: [own] }) => [
+    { ...one!, answer: await statementHash(own!.body) },
+  ]),
+  weighing('an answer twice', ([one]) => [one!, one!]),
   ...(
     [
       [{ agree: 41 }, 'more tokens counted than there are'],
@@ -44,16 +61,11 @@ export const falseChecks: readonly FalseReceipt[] = [
       [{ quarters: [1, 2, 3, 4] }, 'quarters that do not add up'],
       [{ top: [] }, 'another number of places than are drawn'],
     ] as const
-  ).map(
-    ([change, why]): FalseReceipt => ({
-      of: 'attested',
-      why: (receipt) => `the check of ${firstOf(receipt)} has ${why}`,
-      make: (receipt) =>
-        attested(receipt, (score) => {
-          const top = 'top' in change ? score.top.slice(1) : score.top
-          const quarters = 'quarters' in change ? [...change.quarters] : score.quarters
-          return { ...score, ...change, quarters, top }
-        }),
+  ).map(([change, why]) =>
+    weighing(why, ([{ answer, score } = {} as never, ...others]) => {
+      const top = 'top' in change ? score!.top.slice(1) : score!.top
+      const quarters = 'quarters' in change ? [...change.quarters] : score!.quarters
+      return [{ answer, score: { ...score!, ...change, quarters, top } }, ...others]
     }),
   ),
 ]

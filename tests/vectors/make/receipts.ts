@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { receiptHash, recordHash, verifyReceipt } from '../../../lib/receipt.ts'
 import { Receipt } from '../../../lib/schemas/receipt.ts'
+import type { NumbersStatement } from '../../../lib/schemas/statements.ts'
 import { attested } from '../../lib/attested.ts'
 import { makeReceipt, type ReceiptChanges } from '../../lib/make-receipt.ts'
 import { restated } from '../../lib/restate.ts'
@@ -68,7 +69,7 @@ const others: readonly Made[] = [
   ['a member that let its turn pass', ['a', 'a', 'a'], { failed: ['never-delivered'] }],
 ]
 
-const withNumbers = 'how likely the text is under two models'
+const withNumbers = 'how likely each answer is under two models'
 
 /** Receipts that hold, each with evidence of one comparator. */
 export async function trueReceipts(): Promise<object> {
@@ -78,6 +79,8 @@ export async function trueReceipts(): Promise<object> {
   }
   const { receipt: three } = await makeReceipt(...argumentsOf(samples.good))
   made.push([withNumbers, await attested(three)])
+  const { receipt: five } = await makeReceipt(...argumentsOf(samples.split))
+  made.push(['five answers, of which each shows another text', await attested(five, unread)])
   const worded = [said, said, said.replace('far more than', 'much more than')]
   made.push(['answers in similar words', (await makeReceipt('similar/2', worded)).receipt])
   const { receipt: good } = await makeReceipt(...argumentsOf(samples.good))
@@ -103,6 +106,11 @@ export async function trueReceipts(): Promise<object> {
     ),
   }
 }
+
+const unread = (numbers: NumbersStatement): NumbersStatement => ({
+  ...numbers,
+  weighed: numbers.weighed.map(({ answer }) => ({ answer })),
+})
 
 const argumentsOf = ([, answers, changes]: Made) => ['exact', answers, changes] as const
 

@@ -12,6 +12,7 @@ import {
   statementHash,
 } from '../../../lib/statements.ts'
 import { aHash } from '../../branded.ts'
+import { attested } from '../../lib/attested.ts'
 import { addressAt, makeReceipt, signedByNode, tallyKey } from '../../lib/make-receipt.ts'
 import {
   constantSignature,
@@ -55,8 +56,9 @@ export async function statementVectors(): Promise<object> {
     at: 1_800_000_000,
   }
   const abort = await signedByNode({ statement: 'svc-abort-v2', jobId, address, fence, ...back })
+  const { attested: [numbers] = [] } = await attested(receipt)
   const node = await Promise.all(
-    [first, delivery, ...verdicts, abort].map(async ({ body, session, signature }) => ({
+    [first, delivery, ...verdicts, abort, numbers!].map(async ({ body, session, signature }) => ({
       text: text(body),
       hash: await statementHash(body),
       ...{ key: session.key, signature },

@@ -45,6 +45,7 @@ def verify_receipt(receipt: Any, icl_keys: Optional[Sequence[str]] = None) -> No
     _check_seen(receipt, answers)
     group = _replay(receipt, answers, quota)
     _check_deliveries(receipt, answers, group, check_signed)
+    check_attested(receipt, answers, check_signed)
     _check_tally(receipt, icl_keys)
 
 
@@ -217,7 +218,6 @@ def _check_deliveries(
     check(receipt["delivery"]["body"]["address"] == deliverer, "another node delivered")
     outcome = outcome_of(receipt["delivery"], receipt["verdicts"])
     check(outcome == "settled", "the verdicts do not accept the delivery")
-    check_attested(receipt)
 
 
 def _check_abort(failed: dict[str, Any], turn: int, group: list[Answer]) -> None:

@@ -206,8 +206,7 @@ verdict_statement = record(
     delivery=hash32,
     verdict=one_of("match", "no-match"),
     reason=one_of("different-answer", "inconclusive", "output-mismatch", "output-unavailable"),
-    check=hash32,
-    optional=("reason", "check"),
+    optional=("reason",),
 )
 abort_statement = record(**_about("svc-abort-v2"), turn=integer(0, 6), reason=one_of(*abort_reasons))
 tally_statement = record(
@@ -247,6 +246,11 @@ _score = record(
     transcript=hash32,
     top=array(array(_pair, 1, 5), 1, 8),
 )
+numbers_statement = record(
+    **_about("svc-numbers-v1"),
+    weighed=array(record(answer=hash32, score=_score, optional=("score",)), 1, 2),
+    salt=base64url32,
+)
 _delivery = _signed(delivery_statement)
 _verdicts = array(_signed(verdict_statement), 0, 6)
 receipt = record(
@@ -282,7 +286,7 @@ receipt = record(
     ),
     delivery=_delivery,
     verdicts=_verdicts,
-    attested=array(record(address=address, salt=base64url32, score=_score), 1, 6),
+    attested=array(_signed(numbers_statement), 1, 7),
     tally=_keyed(tally_statement),
     optional=("attested",),
 )

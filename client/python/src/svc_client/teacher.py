@@ -1,42 +1,58 @@
-"""Checks what nodes attest: how likely the delivered text is under their models.
+"""Checks what nodes attest: how likely the answers are under their models.
 
-It decides nothing. The numbers must be those that the nodes committed to. Without the provider nobody can tell whether
-they are true.
+The numbers must be of the answers that their nodes weigh, signed and possible. Without the provider nobody can tell
+whether they are true.
 """
 
 from itertools import pairwise
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
-from .encoding import hash_of, unhex
+from .encoding import unhex
 from .errors import check
 from .keccak import keccak256
 
 _most_gap = 2_000
 
 
-def check_attested(receipt: dict[str, Any]) -> None:
-    """Raises SvcError `receipt-invalid`."""
-    answer, most = receipt["delivery"]["body"]["answer"], receipt["max_output_tokens"]
-    said = {verdict["body"]["address"]: verdict["body"] for verdict in receipt["verdicts"]}
+def check_attested(
+    receipt: dict[str, Any], answers: list[dict[str, Any]], check_signed: Callable[[dict[str, Any]], None]
+) -> None:
+    """Checks the numbers against the answers in their order, each with its hash. Raises SvcError `receipt-invalid`."""
     parts = receipt["list"]["terms"].get("needs", {}).get("parts", ())
     is_asked = "attested" not in receipt or "teacher" in parts
     check(is_asked, "it attests numbers that its terms do not ask for")
+    seats = [(answer["address"], answer["fence"]) for answer in answers]
     seen: set[str] = set()
-    for opened in receipt.get("attested", ()):
-        address, score = opened["address"], opened["score"]
-        check(address not in seen, f"{address} opened two checks")
+    for signed in receipt.get("attested", ()):
+        body = signed["body"]
+        address, seat = body["address"], (body["address"], body["fence"])
+        check(address not in seen, f"{address} opened numbers twice")
         seen.add(address)
-        own = said.get(address, {})
-        check(own.get("verdict") == "match", f"{address} attests to a delivery that it did not accept")
-        parts = {"jobId": receipt["jobId"], "address": address, "fence": own["fence"], "delivery": own["delivery"]}
-        commitment = hash_of({**parts, "score": score, "salt": opened["salt"]})
-        check(commitment == own.get("check"), f"{address} opened another check than it committed to")
-        wrong = contradiction_in(score, answer, most)
-        check(wrong is None, f"the check of {address} has {wrong}")
+        check(seat in seats, f"{address} attests without an answer")
+        wrong = _wrong_numbers(body["weighed"], weighed_at(answers, seats.index(seat)), receipt["max_output_tokens"])
+        check(wrong is None, f"the numbers of {address} have {wrong}")
+        check_signed(signed)
+
+
+def weighed_at(answers: list[dict[str, Any]], index: int) -> list[str]:
+    """Returns the hashes of the two answers before this one, the last ones before the first."""
+    return [answers[index - back]["hash"] for back in (1, 2)]
+
+
+def _wrong_numbers(weighed: list[dict[str, Any]], to_weigh: list[str], most: int) -> Optional[str]:
+    for at, one in enumerate(weighed):
+        if one["answer"] not in to_weigh:
+            return "an answer that its node does not weigh"
+        if any(other["answer"] == one["answer"] for other in weighed[:at]):
+            return "an answer twice"
+        wrong = contradiction_in(one["score"], one["answer"], most) if "score" in one else None
+        if wrong is not None:
+            return wrong
+    return None
 
 
 def places_of(answer: str, n: int) -> list[int]:
-    """Returns at which of `n` tokens the likeliest are shown, from the hash of the deliverer's answer statement."""
+    """Returns at which of `n` tokens the likeliest are shown, from the hash of the text's answer statement."""
     draws = (keccak256(unhex(answer) + draw.to_bytes(4, "big")) for draw in range(8))
     return sorted({int.from_bytes(draw, "big") % n for draw in draws})
 
