@@ -2,19 +2,19 @@ import { z } from 'zod'
 import { comparators } from '../../lib/comparators/all.ts'
 import { toBase64Url } from '../../lib/digest.ts'
 import { listCommitment } from '../../lib/list-commitment.ts'
-import { OwnAssignment } from '../../lib/schemas/assignments.ts'
+import { type AnswerToWeigh, OwnAssignment } from '../../lib/schemas/assignments.ts'
 import {
   AnswerPost,
   type AnswerStatement,
   DeliveryPost,
   type DeliveryStatement,
+  type NumbersStatement,
   TurnAbortPost,
   type TurnAbortStatement,
   VerdictPost,
   type VerdictStatement,
 } from '../../lib/schemas/statements.ts'
 import { commitmentOf, seenHash, signed, statementHash } from '../../lib/statements.ts'
-import { checkCommitmentOf } from '../../lib/teacher.ts'
 import { sampleScore } from '../lib/attested.ts'
 import type { Operation } from './api-document.ts'
 import type { Requests } from './request-makers.ts'
@@ -41,6 +41,23 @@ async function answerOf({
     seen: await seenHash(seen),
     ended: 'stop',
   }
+}
+
+const anyCid = ({ cids }: FuzzWorld['model']): string => cids.at(-1) ?? `bafkrei${'b'.repeat(51)}a`
+
+/** A node's numbers of the answers that it weighs, or its word that they are other texts. */
+async function numbersOf(
+  { node, claim: { jobId, fence } }: ClaimedAssignment,
+  answers: readonly AnswerToWeigh[],
+  isReadable: boolean,
+): Promise<NumbersStatement> {
+  const weighed = await Promise.all(
+    answers.map(async ({ answer: { body } }) => {
+      const answer = await statementHash(body)
+      return { answer, ...(isReadable && { score: await sampleScore(answer) }) }
+    }),
+  )
+  return { statement: 'svc-numbers-v1', jobId, address: node.address, fence, weighed, salt }
 }
 
 type Assigned = { jobId: `0x${string}`; fence: number; role: string }
@@ -120,12 +137,13 @@ export const nodeRequests: Requests = {
       statement: 'svc-delivery-v2',
       ...{ jobId: claim.jobId, address: node.address, fence: claim.fence },
       answer: await statementHash(await answerOf(claimed)),
-      output_cid: model.cids.at(-1) ?? `bafkrei${'b'.repeat(51)}a`,
+      output_cid: anyCid(model),
       ...{ outHighHandle: high, outLowHandle: low },
     }
     const body = z.encode(DeliveryPost, await signed(statement, node.key))
+    const learn = () => remember(model.committed, claimed, 20)
     const giveBack = () => remember(model.delivering, claimed, 20)
-    return { operation, params: {}, query: {}, body, sender: node.signer, giveBack }
+    return { operation, params: {}, query: {}, body, sender: node.signer, learn, giveBack }
   },
   postVerdict: async ({ model }, operation) => {
     const claimed = model.checking.pop()
@@ -135,33 +153,48 @@ export const nodeRequests: Requests = {
     const own = await answerOf(claimed)
     const matches =
       comparators[claim.comparator].compare(answer.body.evidence, own.evidence) === 'match'
-    const score = claim.check && matches ? await sampleScore(delivery.body.answer) : undefined
-    const scored =
-      score && score.n <= claim.parameters.max_output_tokens ? { salt, score } : undefined
-    const about = { jobId: claim.jobId, address: node.address, fence: claim.fence }
-    const named = { ...about, delivery: await statementHash(delivery.body) }
     const statement: VerdictStatement = {
       statement: 'svc-verdict-v2',
-      ...named,
+      ...{ jobId: claim.jobId, address: node.address, fence: claim.fence },
       answer: await statementHash(own),
-      ...(scored && { check: await checkCommitmentOf({ ...named, ...scored }) }),
+      delivery: await statementHash(delivery.body),
       verdict: matches ? 'match' : 'no-match',
       ...(!matches && { reason: 'different-answer' as const }),
     }
     const body = z.encode(VerdictPost, await signed(statement, node.key))
-    const learn = () => {
-      if (scored) remember(model.committed, { ...claimed, scored }, 20)
-    }
+    const learn = () => remember(model.committed, claimed, 20)
     const giveBack = () => remember(model.checking, claimed, 20)
     return { operation, params: {}, query: {}, body, sender: node.signer, learn, giveBack }
   },
-  openCheck: async ({ model }, operation) => {
+  showAnswer: async ({ dice, model }, operation) => {
+    const claimed = model.showing.pop()
+    if (!claimed) return undefined
+    const { node, claim } = claimed
+    const cid = dice.chance(0.95) ? { cid: anyCid(model) } : {}
+    const body = { jobId: claim.jobId, fence: claim.fence, ...cid }
+    const learn = () => remember(model.committed, claimed, 20)
+    const giveBack = () => remember(model.showing, claimed, 20)
+    return { operation, params: {}, query: {}, body, sender: node.signer, learn, giveBack }
+  },
+  weighAnswers: async ({ dice, model }, operation) => {
+    const claimed = model.weighing.pop()
+    if (!claimed?.told?.to_weigh) return undefined
+    const { node, claim, told } = claimed
+    const numbers = await numbersOf(claimed, told.to_weigh, dice.chance(0.9))
+    const { jobId, fence } = claim
+    const body = { jobId, fence, commitment: await statementHash(numbers) }
+    const learn = () => remember(model.committed, { ...claimed, numbers }, 20)
+    const giveBack = () => remember(model.weighing, claimed, 20)
+    return { operation, params: {}, query: {}, body, sender: node.signer, learn, giveBack }
+  },
+  openNumbers: async ({ model }, operation) => {
     const claimed = model.opening.pop()
-    if (!claimed?.scored) return undefined
-    const { node, claim, scored } = claimed
-    const body = { jobId: claim.jobId, fence: claim.fence, ...scored }
+    if (!claimed?.numbers) return undefined
+    const { node, numbers } = claimed
+    const body = await signed(numbers, node.key)
     const giveBack = () => remember(model.opening, claimed, 20)
-    return { operation, params: {}, query: {}, body, sender: node.signer, giveBack }
+    const learn = () => remember(model.committed, claimed, 20)
+    return { operation, params: {}, query: {}, body, sender: node.signer, learn, giveBack }
   },
   // A node that has no part in a turn may say so all the same: it changes nothing.
   abortTurn: async ({ dice, model }, operation) => {
@@ -201,7 +234,8 @@ function viewOf({ dice, model }: FuzzWorld, operation: Operation) {
     const own = { ...claimed, told, seen: told.commitments ?? claimed.seen }
     const next = {
       ...{ reveal: model.revealing, deliver: model.delivering },
-      ...{ check: model.checking, open: model.opening },
+      ...{ check: model.checking, show: model.showing },
+      ...{ weigh: model.weighing, open: model.opening },
     }
     const { step } = told
     if (step === 'wait') remember(model.committed, committed, 20)

@@ -9,10 +9,12 @@ const lifeOfAJob = [
   'commitAssignment',
   'getAssignment',
   'revealAnswer',
+  'showAnswer',
   'abortTurn',
   'postResult',
   'postVerdict',
-  'openCheck',
+  'weighAnswers',
+  'openNumbers',
   'getJob',
 ]
 const roundsPerJob = 75

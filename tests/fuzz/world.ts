@@ -5,8 +5,8 @@ import type { Store } from '../../icl/store/store.ts'
 import type { Address, ComparatorId, JobId } from '../../lib/codecs.ts'
 import type { OwnAssignment } from '../../lib/schemas/assignments.ts'
 import type { SignedList } from '../../lib/schemas/list.ts'
+import type { NumbersStatement } from '../../lib/schemas/statements.ts'
 import { systemClock } from '../../lib/system.ts'
-import type { OpenedScore } from '../../lib/teacher.ts'
 import { createSoftwareTpm } from '../icl/attestation/software-tpm.ts'
 import { type TpmNode, tpmNode, trustIn } from '../icl/attestation/tpm-node.ts'
 import { createVendor } from '../icl/attestation/tpm-vendor.ts'
@@ -48,8 +48,8 @@ export type ClaimedAssignment = {
   readonly answer: string
   readonly told?: OwnAssignment
   readonly seen?: OwnAssignment['commitments']
-  /** What its verdict commits to. */
-  readonly scored?: OpenedScore
+  /** What it has committed to. */
+  readonly numbers?: NumbersStatement
 }
 
 /** What is known of the state of the ICL: what requests are made of. The newest stands last. */
@@ -69,6 +69,8 @@ type Model = {
   readonly revealing: ClaimedAssignment[]
   readonly delivering: ClaimedAssignment[]
   readonly checking: ClaimedAssignment[]
+  readonly showing: ClaimedAssignment[]
+  readonly weighing: ClaimedAssignment[]
   readonly opening: ClaimedAssignment[]
   readonly challenges: { readonly address: Address; readonly nonce: string }[]
   readonly enrollments: {
@@ -229,6 +231,8 @@ export async function createWorld(
       revealing: [],
       delivering: [],
       checking: [],
+      showing: [],
+      weighing: [],
       opening: [],
       challenges: [],
       enrollments: [],

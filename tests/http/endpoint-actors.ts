@@ -117,8 +117,7 @@ async function signerOf(
     return newcomer.signer
   }
   if (id === 'postResult') return (await answers.deliverer()).signer
-  if (id === 'postVerdict' || id === 'openCheck' || id === 'abortTurn')
-    return (await answers.checker()).signer
+  if (id === 'postVerdict' || id === 'abortTurn') return (await answers.checker()).signer
   if (id === 'abortAssignment') return spareLeader.signer
   if (auth === 'node') return leader.signer
   return auth === 'none' || auth === 'metrics-token' || auth === 'console'
@@ -133,7 +132,9 @@ const taskOrder: readonly OperationId[] = [
   'revealAnswer',
   'postResult',
   'postVerdict',
-  'openCheck',
+  'showAnswer',
+  'weighAnswers',
+  'openNumbers',
   'abortTurn',
   'abortAssignment',
   'cancelJob',
@@ -183,10 +184,16 @@ function answersOf({ icl, job, leader, others, spareJob, spareLeader, outsider }
     verdict,
     byOutsider,
     abortTurn,
-    opened: async () => ({
-      ...{ jobId, fence: (await verdict()).fence, salt: toBase64Url(new Uint8Array(32)) },
-      score: await sampleScore(anAnswer),
-    }),
+    numbers: once(async () =>
+      signed(
+        {
+          ...{ statement: 'svc-numbers-v1', address: leader.address, ...(await claim()) },
+          weighed: [{ answer: anAnswer, score: await sampleScore(anAnswer) }],
+          salt: toBase64Url(new Uint8Array(32)),
+        },
+        leader.key,
+      ),
+    ),
     abort: async () => ({
       jobId: spareJob.jobId,
       fence: await fenceOf(spareJob, spareLeader),
@@ -228,9 +235,11 @@ async function anothersOf(
     case 'getAssignment':
       return { signer }
     case 'claimAssignment':
+    case 'showAnswer':
+    case 'weighAnswers':
       return { signer, body: bytes(await answers.claim()) }
-    case 'openCheck':
-      return { signer, body: bytes(await answers.opened()) }
+    case 'openNumbers':
+      return { signer, body: bytes(await answers.byOutsider(await answers.numbers())) }
     case 'abortAssignment':
       return { signer, body: bytes({ ...(await answers.claim()), reason: 'node-failed' }) }
     case 'abortTurn': {
@@ -316,7 +325,9 @@ export function bodiesOf(actors: Actors) {
     revealAnswer: of(async () => z.encode(AnswerPost, await answers.opening())),
     postResult: of(async () => z.encode(DeliveryPost, await answers.result())),
     postVerdict: of(async () => z.encode(VerdictPost, await answers.verdict())),
-    openCheck: of(answers.opened),
+    showAnswer: of(answers.claim),
+    weighAnswers: of(answers.claim),
+    openNumbers: of(answers.numbers),
     abortAssignment: of(answers.abort),
     abortTurn: of(async () => z.encode(TurnAbortPost, await answers.abortTurn())),
   }

@@ -88,7 +88,9 @@ export const expected: Readonly<Record<OperationId, Row>> = {
   postResult: signed('403 not-assigned', '200'),
   postVerdict: signed('403 not-assigned', '200'),
   // This job asks for no numbers.
-  openCheck: signed('403 not-assigned', '409 not-committed'),
+  showAnswer: signed('403 not-assigned', '409 too-early'),
+  weighAnswers: signed('403 not-assigned', '409 too-early'),
+  openNumbers: signed('403 not-assigned', '409 not-committed'),
   abortAssignment: signed('403 not-assigned', '200'),
   abortTurn: signed('403 not-assigned', '200'),
 }
