@@ -178,9 +178,10 @@ export const nodeRequests: Requests = {
   },
   weighAnswers: async ({ dice, model }, operation) => {
     const claimed = model.weighing.pop()
-    if (!claimed?.told?.to_weigh) return undefined
-    const { node, claim, told } = claimed
-    const numbers = await numbersOf(claimed, told.to_weigh, dice.chance(0.9))
+    const answers = claimed?.told?.to_weigh
+    if (!answers) return undefined
+    const { node, claim } = claimed
+    const numbers = await numbersOf(claimed, answers, dice.chance(0.9))
     const { jobId, fence } = claim
     const body = { jobId, fence, commitment: await statementHash(numbers) }
     const learn = () => remember(model.committed, { ...claimed, numbers }, 20)

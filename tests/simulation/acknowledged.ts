@@ -40,7 +40,7 @@ const textOf = (bytes: Uint8Array): string => new TextDecoder().decode(bytes)
 
 type OfAssignment = (
   verb: string,
-  holds: (assignment: Job['assignments'][number], job: Job, body: Told) => boolean,
+  holds: (assignment: Job['assignments'][number], job: Job, body: Told) => boolean | undefined,
 ) => Promised
 
 type Told = {
@@ -48,7 +48,7 @@ type Told = {
   readonly fence: number
   readonly signature?: string
   readonly commitment?: string
-  readonly cid: string
+  readonly cid?: string
 }
 
 function promisedBy(
@@ -64,7 +64,7 @@ function promisedBy(
         (assignment) =>
           assignment.fence === body.fence &&
           assignment.node === caller &&
-          holds(assignment, job, body),
+          holds(assignment, job, body) === true,
       ),
     )
   }
@@ -73,7 +73,7 @@ function promisedBy(
       const { cid } = told()
       return {
         what: `blob ${cid}`,
-        isKept: async (store) => (await store.findBlob(cid)) !== undefined,
+        isKept: async (store) => cid !== undefined && (await store.findBlob(cid)) !== undefined,
       }
     }
     case '/v1/inference':
@@ -104,11 +104,17 @@ function promisedBy(
             verdicts.some((verdict) => verdict.signature === signature),
           ) || faults.some((fault) => fault.kind === 'verdict-refuted' && fault.fence === fence),
       )
-    case '/internal/task/open-check':
-      return ofAssignment('opened its numbers', ({ node }, { agreement }) =>
-        turnsOf(agreement).some(({ opened = [] }) =>
-          opened.some(({ address }) => address === node),
-        ),
+    case '/internal/task/show':
+      return ofAssignment('showed its answer', ({ fence }, { weighing }, { cid }) =>
+        weighing?.shown.some((own) => own.fence === fence && own.cid === cid),
+      )
+    case '/internal/task/weigh':
+      return ofAssignment('committed to numbers', ({ fence }, { weighing }, { commitment }) =>
+        weighing?.weighed.some((own) => own.fence === fence && own.commitment === commitment),
+      )
+    case '/internal/task/numbers':
+      return ofAssignment('opened its numbers', (_, { weighing }, { signature }) =>
+        weighing?.opened.some((own) => own.signature === signature),
       )
     case '/internal/task/abort':
       // A node that was late may reveal all the same, and an answer stays.

@@ -39,6 +39,7 @@ function wronglyBlamed({ machines, parameters }: Stage, job: Job): readonly stri
     const name = nameOf(node)
     return name ? [`${about}: ${name} was found to be at fault: ${kind}`] : []
   })
+  faulty.push(...wronglyWeighed(job, nameOf).map((wrong) => `${about}: ${wrong}`))
   if (parameters.disagrees > 0 || parameters.cheats.length > 0) return faulty
   const verdicts = job.agreement?.turns.flatMap((turn) => turn.verdicts) ?? []
   const different = verdicts.flatMap(({ body: { address, reason = 'match' } }) =>
@@ -48,6 +49,22 @@ function wronglyBlamed({ machines, parameters }: Stage, job: Job): readonly stri
   )
   return [...faulty, ...different]
 }
+
+/** Real daemons whose answers or numbers count against them: the model finds every answer of the provider likely, and all see about the same numbers. */
+const wronglyWeighed = (
+  { assignments, weighing }: Job,
+  nameOf: (node: string) => string | undefined,
+): readonly string[] =>
+  assignments.flatMap(({ node, fence, scores = [] }) => {
+    const isShown = weighing?.shown.some((own) => own.fence === fence && own.cid !== undefined)
+    const wrong = scores.filter(
+      (code) =>
+        code === 'answer-unlikely' ||
+        code === 'numbers-odd' ||
+        (code === 'never-shown' && isShown === true),
+    )
+    return wrong.map((code) => `${nameOf(node)} got ${code}, and was honest`)
+  })
 
 /** Accepted jobs without a receipt that holds: as when a node saw other commitments than it signed, or delivered out of turn. */
 async function wrongReceipts(jobs: Iterable<Job>): Promise<readonly string[]> {

@@ -80,13 +80,7 @@ function told(api: Api, start: (offer: AssignmentOffer) => void): Api {
       for (const offer of answer.assignments ?? []) start(offer)
       return answer
     }
-  const names = [
-    'commitAssignment',
-    'revealAnswer',
-    'postResult',
-    'postVerdict',
-    'openCheck',
-  ] as const
+  const names = ['commitAssignment', 'revealAnswer', 'postResult', 'postVerdict'] as const
   return {
     ...api,
     ...Object.fromEntries(names.map((name) => [name, telling(api[name] as Post)])),

@@ -27,7 +27,7 @@ export function whyNotAccepted(job: Job): readonly string[] {
   if (!members.every((one) => members.every((other) => isMatch(one, other)))) {
     wrong.push('by answers that do not match one another')
   }
-  wrong.push(...whyNotDelivered(job, members))
+  wrong.push(...whyNotDelivered(job, members), ...whyNotWeighed(job))
   return wrong.map((how) => `${about} ${how}`)
 }
 
@@ -61,6 +61,28 @@ function whyNotDelivered({ agreement }: Job, members: readonly Answered[]): read
   const matches = checks.filter((check) => check === 'match').length
   if (matches === 0 || matches < checks.length - matches) wrong.push(`by ${checks.join(', ')}`)
   return wrong
+}
+
+/** Where the terms ask for numbers, each node of an answer may open those that it committed to, of the two answers before its own. */
+function whyNotWeighed({ assignments, comparator, list, weighing }: Job): readonly string[] {
+  const isAsked = list.terms.needs?.parts?.includes('teacher') && comparator !== 'structured/1'
+  if (!weighing || !isAsked) return weighing || isAsked ? ['without the numbers of its terms'] : []
+  const ordered = assignments
+    .flatMap(({ answer, batch, fence }) => (answer ? [{ ...answer, batch, fence }] : []))
+    .toSorted((a, b) => a.batch - b.batch || a.body.position - b.body.position)
+  return weighing.opened.flatMap(({ body, hash }, at) => {
+    const place = ordered.findIndex(({ fence }) => fence === body.fence)
+    const before = [1, 2].map((back) => ordered.at(place - back)?.hash)
+    const own = weighing.weighed.find(({ fence }) => fence === body.fence)
+    const isSecond = weighing.opened.findIndex((other) => other.body.fence === body.fence) !== at
+    return [
+      ...(place === -1 || isSecond ? ['with numbers of a node that has no say'] : []),
+      ...(own?.commitment === hash ? [] : ['with numbers that their node did not commit to']),
+      ...(body.weighed.every(({ answer }) => before.includes(answer))
+        ? []
+        : ['with numbers of an answer that their node does not weigh']),
+    ]
+  })
 }
 
 /** What is wrong with a result that was put on chain, in words. */

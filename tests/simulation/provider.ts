@@ -40,21 +40,26 @@ export function createSimulatedProvider(marks: Dice): SimulatedProvider {
   const usual = new Map<string, string>()
   const answers = new Map<string, Set<string>>()
   const answerTo = (prompt: string, isOther: boolean): string => {
-    const known = usual.get(prompt) ?? `It is output-${marks.fork(prompt).between(1e9, 2e9)}.`
+    const known =
+      usual.get(prompt) ?? `The answer is output-${marks.fork(prompt).between(1e9, 2e9)}.`
     usual.set(prompt, known)
     const text = isOther ? `${known} Or perhaps not.` : known
     answers.set(prompt, (answers.get(prompt) ?? new Set()).add(text))
     return text
   }
-  // One token a word, and each third is a little less likely than another: the same by every node.
-  const toldOf = (text: string): readonly TokenTold[] =>
-    (text.match(/\s*\S+/g) ?? []).map((token, at) => ({
-      logprob: at % 3 === 0 ? -0.9 : -0.5,
-      top: [
-        { token: `${token}?`, logprob: -0.6 },
-        { token, logprob: at % 3 === 0 ? -0.9 : -0.5 },
-      ],
-    }))
+  // One token a character, whose likelihood differs a little from node to node. Each tenth is less likely than another.
+  const toldOf = (text: string, noise: Dice): readonly TokenTold[] =>
+    Array.from(text, (token, at) => {
+      const near = (logprob: number) => logprob + (noise.next() - 0.5) / 10
+      const own = near(at % 10 === 0 ? -0.7 : -0.4)
+      return {
+        logprob: own,
+        top: [token, `${token}?`].map((name, index) => ({
+          token: name,
+          logprob: index === 0 ? own : near(-0.6),
+        })),
+      }
+    })
   return {
     answers,
     of: ({ apiKey, clock, log, dice, habits, onCalls, onTrouble }) => {
@@ -81,7 +86,7 @@ export function createSimulatedProvider(marks: Dice): SimulatedProvider {
         weigh: ({ model, text, leftMs, signal }) =>
           callProvider(options, { model, leftMs, signal }, async ({ signal: ended }) => {
             await clock.sleep(dice.between(...habits.thinkMs), ended)
-            return toldOf(text)
+            return toldOf(text, dice.fork(text))
           }),
         complete: async (completion) => {
           onCalls(++calls)

@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { receiptOf } from '../../icl/operations/make-receipt.ts'
 import { type Job, roleOf } from '../../icl/rules/job.ts'
-import type { Address } from '../../lib/codecs.ts'
 import { coordinator } from '../icl/fake-chain.ts'
 import { chainId, origin } from '../icl/test-icl.ts'
 import { sampleNetwork } from '../sample-network.ts'
@@ -165,11 +164,20 @@ function tally(
 }
 
 /** What has to be covered besides the plain way, on which the quorum agrees and the first of it delivers. */
-function reachedBy({ agreement, assignments, seats, list, phase }: Job): readonly string[] {
+function reachedBy({
+  agreement,
+  assignments,
+  seats,
+  list,
+  phase,
+  weighing,
+}: Job): readonly string[] {
   const answers = assignments.filter(({ answer }) => answer !== undefined)
   const isAccepted = phase === 'accepted'
   const { group = [], turns = [] } = agreement ?? {}
-  const { verdicts = [], opened = [] } = turns.at(-1) ?? {}
+  const { weighed = [], opened = [] } = weighing ?? {}
+  const committed = weighed.filter(({ commitment }) => commitment !== undefined)
+  const scored = new Set(assignments.flatMap(({ scores = [] }) => scores))
   const isReached = {
     'list of three': list.members.length === 3,
     'accepted by a list of three': isAccepted && list.members.length === 3,
@@ -178,17 +186,15 @@ function reachedBy({ agreement, assignments, seats, list, phase }: Job): readonl
     'accepted over dissent': isAccepted && answers.length > group.length,
     'failed delivery': turns.some(({ failed }) => failed !== undefined),
     'accepted from a later deliverer': isAccepted && turns.length > 1,
+    'numbers asked for': isAccepted && weighing !== undefined,
     'numbers opened': isAccepted && opened.length > 0,
-    'numbers lost': isAccepted && verdicts.some(({ body }) => isLost(body, opened)),
+    // As by a node that was killed in between.
+    'numbers lost': isAccepted && committed.length > opened.length,
+    'a text lost': scored.has('never-shown'),
+    'a dissent found likely': scored.has('answer-likely'),
   }
   return Object.entries(isReached).flatMap(([name, is]) => (is ? [name] : []))
 }
-
-/** Whether a node committed to numbers and did not open them, as one that was killed in between. */
-const isLost = (
-  { address, check }: { readonly address: Address; readonly check?: string | undefined },
-  opened: readonly { readonly address: Address }[],
-): boolean => check !== undefined && !opened.some((one) => one.address === address)
 
 /** Whether everything is as it should be once all is over. */
 async function lookBack(stage: Stage, { acknowledged }: Books): Promise<void> {
@@ -284,7 +290,7 @@ function changesOf(
   })
   const turns = before?.agreement?.turns ?? []
   const delivered = (after.agreement?.turns ?? []).flatMap(
-    ({ fence, delivery, failed, verdicts, opened = [] }, at) => {
+    ({ fence, delivery, failed, verdicts }, at) => {
       const was = turns[at]
       return [
         ...(was ? [] : [`fence ${fence} is to deliver`]),
@@ -292,14 +298,14 @@ function changesOf(
         ...verdicts
           .slice(was?.verdicts.length ?? 0)
           .map(({ body }) => `${nameOf(body.address)} says ${body.reason ?? body.verdict}`),
-        ...opened
-          .slice(was?.opened?.length ?? 0)
-          .map(({ address }) => `${nameOf(address)} opened its numbers`),
         ...(failed && !was?.failed ? [`fence ${fence} failed: ${failed.reason}`] : []),
       ]
     },
   )
-  return [...assignments, ...delivered, ...phase]
+  const opened = (after.weighing?.opened ?? [])
+    .slice(before?.weighing?.opened.length ?? 0)
+    .map(({ body }) => `${nameOf(body.address)} opened its numbers`)
+  return [...assignments, ...delivered, ...opened, ...phase]
 }
 
 type Books = ReturnType<typeof watch>

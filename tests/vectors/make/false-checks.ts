@@ -1,6 +1,7 @@
 import type { Receipt } from '../../../lib/schemas/receipt.ts'
 import type { NumbersStatement, SignedNumbers } from '../../../lib/schemas/statements.ts'
 import { statementHash } from '../../../lib/statements.ts'
+import { aJobId } from '../../branded.ts'
 import { addressAt, signedByNode } from '../../lib/make-receipt.ts'
 import { type FalseReceipt, otherId, recorded, underTerms } from './false-receipt.ts'
 
@@ -41,7 +42,9 @@ export const falseChecks: readonly FalseReceipt[] = [
   numbered('NODE attests without an answer', ({ body }) =>
     signedByNode({ ...body, fence: body.fence + 1 }),
   ),
-  numbered('NODE spoke of another job', ({ body }) => signedByNode({ ...body, jobId: otherId })),
+  numbered('NODE spoke of another job', ({ body }) =>
+    signedByNode({ ...body, jobId: aJobId(otherId) }),
+  ),
   numbered('NODE did not sign its statement', async ({ body, ...signed }) => ({
     ...signed,
     body: { ...body, salt: body.salt.replace(/^A/, 'B') },
