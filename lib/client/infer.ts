@@ -31,7 +31,7 @@ import type { QueuePlace, Turns } from './turns.ts'
 /** How to run one inference. */
 export type InferOptions = Omit<TermsOptions, 'needs'> & {
   readonly parameters?: JobWish['parameters']
-  /** What checkers say of the delivered text besides their verdict. It decides nothing. Only nodes that can do it are drawn. */
+  /** What two other nodes say of each answer. It counts for nodes' weights, and not for the agreement. Only nodes that can do it are drawn. */
   readonly check?: CheckId
   /** A server that the ICL notifies once the job has settled. `onSubmitted` gets the secret of its messages. */
   readonly webhook?: JobWish['webhook']

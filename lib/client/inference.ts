@@ -55,7 +55,7 @@ export type AcceptedInference = Common & {
   /** The node that delivered. */
   readonly deliverer: Address
   readonly agreed: Agreed
-  /** How likely the answer is under the models of nodes that said so, if that was asked for. It decides nothing. */
+  /** How likely the answer is under the models of two other nodes, if that was asked for. It counts for nodes' weights, and not for the agreement. */
   readonly attested?: readonly Attested[]
   readonly commitTx: Hash32
   readonly receiptHash: Hash32

@@ -63,7 +63,7 @@ const ConsoleAssignment = named('ConsoleAssignment', {
   node: Address.optional(),
   verdict: Verdict.optional(),
   verdict_reason: VerdictReason.optional(),
-  /** How likely the delivered text is under the node's model, by its own word. It decides nothing. */
+  /** How likely the delivered text is under the node's model, by its own word. */
   attested: AttestedNumbers.optional(),
 })
 

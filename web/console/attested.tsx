@@ -13,7 +13,7 @@ const columns: readonly Column[] = [
   ['apart', ({ apart = '?' }) => apart],
 ]
 
-/** Shows how likely the delivered text is under the checkers' models, if the job asked for it. */
+/** Shows how likely the delivered text is under two other nodes' models, if the job asked for it. */
 export function AttestedTable({ detail: { assignments } }: { detail: ConsoleJobDetail }) {
   const rows = assignments.flatMap(({ node, attested }) =>
     node && attested ? [{ node, ...attested }] : [],
@@ -23,10 +23,10 @@ export function AttestedTable({ detail: { assignments } }: { detail: ConsoleJobD
     <>
       <h3>Text under the model</h3>
       <p class="note">
-        What checkers say of it, in thousandths of a nat. It decides nothing. Who asks no model is
-        far apart from the others.
+        By two other nodes, in thousandths of a nat. Nodes lose weight by it, but it does not decide
+        which answers agree. The numbers of a node that asks no model are far apart from others'.
       </p>
-      <Table headings={['Checker', ...columns.map(([name]) => ofNumbers(name))]}>
+      <Table headings={['Node', ...columns.map(([name]) => ofNumbers(name))]}>
         {rows.map(({ node, ...row }) => (
           <tr key={node}>
             <th scope="row">
