@@ -17,7 +17,15 @@ import { checkProvider } from './check-provider.ts'
 import { clientEnvironment } from './client-environment.ts'
 import { tellKeys } from './dev-guide.ts'
 import { kuboPath } from './kubo-process.ts'
-import { chooseProvider, type DemoOptions, ngramModel, parseDemoOptions, usage } from './options.ts'
+import {
+  chooseProvider,
+  type DemoOptions,
+  ngramModel,
+  parseDemoOptions,
+  realProvider,
+  usage,
+} from './options.ts'
+import { installRealModel } from './real-model/install.ts'
 import { jsonFailure, jsonResult, tellBlobs, tellError, tellResult } from './result.ts'
 import { demoStopSignal } from './stop-signals.ts'
 import { createStory, type Story } from './story.ts'
@@ -25,6 +33,8 @@ import { startWorld, type World } from './world.ts'
 
 const coprocessorNote =
   'Ciphertexts and proofs are real. The local coprocessor that decrypts them is for development and protects nothing.'
+
+const realTokens = 128
 
 const args = process.argv.slice(2)
 const signal = demoStopSignal()
@@ -56,11 +66,12 @@ async function main(): Promise<number> {
 }
 
 async function runDemo(options: DemoOptions): Promise<number> {
-  const { model, nodes, json, keep, playground } = options
+  const { model, answers, nodes, json, keep, playground } = options
   // With the playground the user types prompts there.
   const prompt = options.prompt ?? (playground ? undefined : await readPrompt())
   if (prompt !== undefined) checkPrompt(prompt, maxPromptBytes)
-  const provider = chooseProvider(model, process.env)
+  const isReal = answers === 'real'
+  const provider = isReal ? realProvider : chooseProvider(model, process.env)
   const began = performance.now()
   story.say(`Confidential inference with ${model}, all on this machine`)
   story.say(provider.description)
@@ -69,6 +80,10 @@ async function runDemo(options: DemoOptions): Promise<number> {
   await checkDisk(tmpdir())
   if (options.blobs === 'kubo') await kuboPath()
   if (provider.probe) await checkProvider(provider.probe, signal)
+  const small =
+    answers === 'real'
+      ? { realModel: await installRealModel(story, signal) }
+      : model === ngramModel && { ngrams: answers }
   const nodeBinary = options.binary ? await binaryForNodes() : undefined
   const world = await startWorld({
     models: [model],
@@ -80,7 +95,7 @@ async function runDemo(options: DemoOptions): Promise<number> {
     ...(nodeBinary !== undefined && { nodeBinary }),
     providerEnv: provider.envOf,
     standIn: provider.standIn,
-    ...(model === ngramModel && { ngrams: options.answers }),
+    ...small,
     reporter: story,
     signal,
   })
@@ -92,6 +107,8 @@ async function runDemo(options: DemoOptions): Promise<number> {
     }
     const inference = await ask(world, {
       ...{ prompt, model, ...(options.check && { check: options.check }) },
+      // Small models often repeat themselves to the end.
+      ...(isReal && { parameters: { max_output_tokens: realTokens } }),
       onStep: tellStep(story),
       signal,
     })

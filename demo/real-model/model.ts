@@ -12,10 +12,10 @@ import type { TokenTold } from '../../lib/teacher.ts'
 import { type Library, libraryIn } from './library.ts'
 
 /** A message of a conversation. */
-export type Message = { readonly role: 'system' | 'user' | 'assistant'; readonly content: string }
+type Message = { readonly role: 'system' | 'user' | 'assistant'; readonly content: string }
 
 /** A token of a weighed text, with its number in the vocabulary. */
-export type Weighed = TokenTold & {
+type Weighed = TokenTold & {
   readonly id: number
   readonly token: string
   readonly top: readonly { readonly id: number; readonly token: string; readonly logprob: number }[]
