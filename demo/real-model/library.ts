@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
-/** The part of node-llama-cpp that is used. It is no dependency, so its types are not here. */
+/** The part of node-llama-cpp that is used. Its types are not installed, because it must not be a dependency. */
 export type Library = {
   readonly getLlama: (options: {
     readonly gpu: false
