@@ -21,7 +21,10 @@ export async function startStandIn(
 ): Promise<{ readonly url: string; readonly process: Running }> {
   const { signal, port = 0, script, ngrams, realModel } = options
   const [file, ...args] = realModel
-    ? ['real-model/server.ts', '--folder', realModel.folder, '--weights', realModel.weights]
+    ? [
+        'real-model/server.ts',
+        ...Object.entries(realModel).flatMap(([name, value]) => [`--${name}`, value]),
+      ]
     : ngrams
       ? ['ngram-server.ts', '--answers', ngrams]
       : ['provider-standin.ts']

@@ -29,12 +29,14 @@ const weightsHash = 'b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea37372811
 export const realModelLabel =
   'SmolLM2-135M-Instruct (Q4_1, 98 MB, Apache-2.0) answers on this machine, in about 0.4 GB of memory. A model of 135 million parameters is often wrong.'
 
-/** The installed library and weights. */
+/** The installed library and weights, and how to run them. */
 export type RealModelFiles = {
   /** The folder whose node_modules has the library. */
   readonly folder: string
   /** The GGUF file. */
   readonly weights: string
+  /** A processor level of the library, such as `haswell` (AVX2), in place of the best. */
+  readonly cpu?: string
 }
 
 type Command = readonly [string, ...string[]]

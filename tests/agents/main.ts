@@ -1,5 +1,6 @@
 // npm run test:agents: clients of OpenAI's protocol, each of its own package, at a gateway with default settings. Prints a table; ends
-// with 1 when a cell fails. They are installed into a temporary folder, by npm and pip as these are set up.
+// with 1 when a cell fails. They are installed into a temporary folder, by npm and pip as these are set up. With --real one client sends
+// prompts to a real model.
 import { type ExecFileOptions, execFile } from 'node:child_process'
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -11,6 +12,7 @@ import { startWorld } from '../../demo/world.ts'
 import { startGateway } from '../gateway-process.ts'
 import { curlCells } from './curl.ts'
 import { startProvider } from './provider.ts'
+import { askReal } from './real.ts'
 
 const run = promisify(execFile)
 const model = 'openai:gpt-4o-mini'
@@ -32,6 +34,15 @@ const stops: (() => Promise<void>)[] = [() => rm(folder, { recursive: true, forc
 const tell = (line: string) => process.stderr.write(`${line}\n`)
 let failures = 0
 try {
+  failures = process.argv.includes('--real') ? await askReal(processes, stops) : await askAll()
+} finally {
+  await processes.close()
+  for (const stop of stops.toReversed()) await stop()
+}
+process.exit(failures === 0 ? 0 : 1)
+
+/** Asks with all clients; gives how many cells failed. */
+async function askAll(): Promise<number> {
   const python = await install()
   const baseURL = await serve()
   const env = {
@@ -58,12 +69,8 @@ try {
   }
   tell('asking with pi')
   rows.push({ client: 'pi-coding-agent (npm)', cells: await agentCells(baseURL, node, how) })
-  failures = tellTable(rows)
-} finally {
-  await processes.close()
-  for (const stop of stops.toReversed()) await stop()
+  return tellTable(rows)
 }
-process.exit(failures === 0 ? 0 : 1)
 
 /** Installs the clients; gives the Python that has its own. */
 async function install(): Promise<string> {
