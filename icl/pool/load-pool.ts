@@ -77,8 +77,10 @@ function publishedTakes(model_id: string, takes: Takes | undefined): readonly Mo
   if (!takes) return []
   const { parts: names, ...sizes } = takes
   const parts = PromptPart.options.filter((part) => names.includes(part)).toSorted()
-  const saysNothing = parts.length === 0 && Object.keys(sizes).length === 0
-  return saysNothing ? [] : [{ ...sizes, model_id, parts }]
+  const { max_prompt_bytes: bytes, max_output_tokens: tokens } = takes
+  return parts.length === 0 && bytes === undefined && tokens === undefined
+    ? []
+    : [{ ...sizes, model_id, parts }]
 }
 
 /** Returns the state of each member of a list for a job that ends at `deadline`, from the cached pool. Throws when the chain does not answer. */

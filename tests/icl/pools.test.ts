@@ -12,7 +12,16 @@ import { inEmptyFolder } from '../empty-folder.ts'
 import { useReplicas } from './replica-set.ts'
 import { runJob } from './run-job.ts'
 import { listedKey } from './test-client.ts'
-import { beat, beThere, createShared, joinNode, modelId, origin, type TestIcl } from './test-icl.ts'
+import {
+  beat,
+  beThere,
+  createShared,
+  heartbeatOf,
+  joinNode,
+  modelId,
+  origin,
+  type TestIcl,
+} from './test-icl.ts'
 
 const { start, pair } = useReplicas()
 
@@ -118,6 +127,19 @@ describe('the published pool', () => {
     expect(pools[0]).toMatchObject({ from: began + 30, until: began + 80 })
     await clock.jump(3_660_000)
     expect(await listed(a)).toEqual([])
+  })
+
+  it('leaves out parts of prompts that the ICL does not know', async () => {
+    const { a, clock, nodes } = await pair()
+    await clock.advance(1_000)
+    for (const [at, parts] of [[], ['of a later version']].entries()) {
+      const { address, api } = nodes[at]!
+      const model_takes = [{ model_id: modelId, parts }]
+      await api.postHeartbeat({ body: { ...heartbeatOf(address, clock), model_takes } })
+    }
+    await clock.advance(31_000)
+    const published = await nodesOf(a, await cidOf(a))
+    expect(published.map(({ takes }) => takes)).toEqual([undefined, undefined, undefined])
   })
 
   it('takes new weights over after 10 minutes, or with a node that joins', async () => {
