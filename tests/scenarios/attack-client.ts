@@ -1,4 +1,5 @@
 import type { ComparatorId } from '../../lib/codecs.ts'
+import type { PromptNeeds } from '../../lib/schemas/prompt-needs.ts'
 import { submissionOf } from '../icl/test-client.ts'
 import { patient, untilHeard } from '../simulation/node.ts'
 import type { World } from '../simulation/world.ts'
@@ -17,6 +18,7 @@ export type ClientJob = {
   readonly wanted?: Wanted | undefined
   /** How many keys it stores at most for a list that it wants; without one it submits nothing. */
   readonly tries?: number | undefined
+  readonly needs?: PromptNeeds | undefined
 }
 
 /** Runs one job of a client to its end; nothing is submitted when no list was what it wanted. */
@@ -24,10 +26,10 @@ export async function runClientJob(
   world: World,
   book: AnswerBook,
   meter: GasMeter,
-  { client, asked, comparator = 'similar/2', wanted, tries }: ClientJob,
+  { client, asked, comparator = 'similar/2', wanted, tries, needs }: ClientJob,
 ): Promise<void> {
   const { icl, clock } = world
-  const key = await groundKey(world, { client, comparator, wanted, tries, meter })
+  const key = await groundKey(world, { client, comparator, wanted, tries, needs, meter })
   if (!key) return
   const { body, jobId, commit } = submissionOf(icl, key)
   book.note(jobId, asked)

@@ -49,7 +49,7 @@ const walletsOf = (count: number, name = 'owner') =>
   Array.from({ length: count }, (_, index) => `${name} ${index}`)
 
 /** A job with the whole ring in front, so that it agrees with itself; against a victim that sits among them if the ring is of two. */
-const feeding =
+export const feeding =
   (withVictim: boolean) =>
   (_: number, { victim, ring }: Cast): ClientJob => ({
     client: 'owner 0',

@@ -3,6 +3,7 @@ import type { Address, ComparatorId } from '../../lib/codecs.ts'
 import { drawNodes } from '../../lib/draw.ts'
 import { candidatesOf, listSeedOf } from '../../lib/list.ts'
 import { readPool } from '../../lib/pool-snapshot.ts'
+import type { PromptNeeds } from '../../lib/schemas/prompt-needs.ts'
 import { chainId, modelId, origin, walletOf } from '../icl/test-icl.ts'
 import { listKey } from '../listed-key.ts'
 import { sampleNetwork } from '../sample-network.ts'
@@ -27,12 +28,14 @@ export async function groundKey(
     comparator,
     wanted,
     tries = 1,
+    needs,
     meter,
   }: {
     readonly client: string
     readonly comparator: ComparatorId
     readonly wanted?: Wanted | undefined
     readonly tries?: number | undefined
+    readonly needs?: PromptNeeds | undefined
     readonly meter: GasMeter
   },
 ) {
@@ -42,11 +45,12 @@ export async function groundKey(
   const query = { model_id: modelId, min_tier: 0, verifier_count: 2, comparator }
   const { pool_cid } = await api.previewQuorum({ query }, patient)
   const { nodes } = await readPool(pool_cid, (cid) => api.getBlob({ params: { cid } }, patient))
-  const terms = { model_id: modelId, min_tier: 0, comparator }
+  const terms = { model_id: modelId, min_tier: 0, comparator, ...(needs && { needs }) }
   const candidates = candidatesOf(nodes, terms, client.address)
   const store = sampleNetwork().contracts.prompt_key_store
   const listed = await listKey(api, {
     ...{ origin, modelId, comparator, listLength, calls: patient },
+    ...(needs && { needs }),
     storeKey: async (termsHash) => {
       const source = { chainId, store, client: client.address, termsHash }
       for (let attempt = 1; ; attempt++) {

@@ -4,6 +4,8 @@ import { attackHeadings, attackRow, brokenPromises } from './attack-table.ts'
 import { attacks } from './attacks.ts'
 import { facesOf, faultyTenth } from './faulty-tenth.ts'
 import { playAttack } from './play-attack.ts'
+import { weighedAttacks } from './weighed.ts'
+import { weighedHeadings, weighedRow } from './weighed-table.ts'
 
 const usage = `npm run scenarios -- [--only NAME] [--days N] [--seed N]
 npm run scenarios -- --tenth N [--seed N]
@@ -30,20 +32,23 @@ async function playAll(): Promise<readonly string[]> {
     days: wholeNumber('days', values.days),
     ...{ honestNodes: 9, clients: 12, jobsPerDay: 24, ownJobsPerDay: 100 },
   }
-  const chosen = attacks.filter(({ name }) => name.includes(values.only))
+  const all = [...attacks, ...weighedAttacks]
+  const chosen = all.filter(({ name }) => name.includes(values.only))
   if (chosen.length === 0) {
-    refuseOptions(`--only takes a part of ${attacks.map(({ name }) => name).join(', ')}`)
+    refuseOptions(`--only takes a part of ${all.map(({ name }) => name).join(', ')}`)
   }
   const rows: (readonly string[])[] = [attackHeadings]
+  const weighedRows: (readonly string[])[] = [weighedHeadings]
   const broken: string[] = []
   for (const attack of chosen) {
     const outcome = await playAttack(attack, seed, length)
-    const row = attackRow(outcome)
-    rows.push(row)
+    const row = attack.check ? weighedRow(outcome) : attackRow(outcome)
+    ;(attack.check ? weighedRows : rows).push(row)
     print(row.join(' | '))
     broken.push(...brokenPromises(outcome))
   }
-  print(`\nseed ${seed}, ${length.honestNodes} honest nodes\n${table(rows)}`)
+  const tables = [rows, weighedRows].filter(({ length: rowsOf }) => rowsOf > 1).map(table)
+  print(`\nseed ${seed}, ${length.honestNodes} honest nodes\n${tables.join('\n')}`)
   return broken
 }
 

@@ -17,6 +17,7 @@ import {
   utcDayOf,
   weightOf,
 } from '../../lib/reputation.ts'
+import type { PromptNeeds } from '../../lib/schemas/prompt-needs.ts'
 import { dayMs } from '../../lib/time.ts'
 import { coordinator } from '../icl/fake-chain.ts'
 import { origin, walletOf } from '../icl/test-icl.ts'
@@ -25,12 +26,25 @@ import { createDice } from '../simulation/dice.ts'
 import type { Conduct, SimulatedNode } from '../simulation/node.ts'
 import { createWorld, type World } from '../simulation/world.ts'
 import { createVirtualClock } from '../virtual-clock.ts'
-import { type AnswerBook, createAnswerBook } from './answer-book.ts'
+import { type AnswerBook, type Answerer, createAnswerBook, unlikeGroups } from './answer-book.ts'
 import { type ClientJob, runClientJob } from './attack-client.ts'
 import { createGasMeter, type GasMeter } from './gas.ts'
+import type { Kind } from './told.ts'
+import { type Way, weighers, weighing } from './weighers.ts'
 
 /** The addresses of an attack's nodes. */
 export type Cast = { readonly victim: Address; readonly ring: readonly Address[] }
+
+/** A job of a small model on unlike machines, whose answers are weighed if the terms ask for that. */
+export type Check = {
+  readonly isAsked: boolean
+  /** The model of the owner's nodes. */
+  readonly kind: Kind
+  /** They give one text. */
+  readonly ring?: string
+  /** How they weigh. */
+  readonly way?: (ring: ReadonlySet<Address>) => Way
+}
 
 /** An attack: the owner's nodes, its clients, or both. */
 export type Attack = {
@@ -48,6 +62,9 @@ export type Attack = {
   readonly agedWallets?: readonly string[]
   /** Others' jobs are left out: nobody else moves the victim. */
   readonly isAlone?: boolean
+  readonly check?: Check
+  /** In place of those of the length. */
+  readonly honestNodes?: number
 }
 
 /** How much to play. */
@@ -82,6 +99,7 @@ export type AttackOutcome = {
   readonly halvedAfter: readonly (number | undefined)[]
   readonly parts: readonly number[]
   readonly broken: readonly string[]
+  readonly events: readonly ReputationEvent[]
 }
 
 const calm = { minedMs: [100, 400], lostAnswers: 0 } as const
@@ -92,10 +110,11 @@ const pauseMs = 2_500
 export async function playAttack(
   attack: Attack,
   seed: number,
-  length: Length,
+  full: Length,
 ): Promise<AttackOutcome> {
+  const length = { ...full, honestNodes: attack.honestNodes ?? full.honestNodes }
   const dice = createDice(seed).fork(attack.name)
-  const book = createAnswerBook(dice)
+  const book = createAnswerBook(dice, attack.check && unlikeGroups)
   const base = { ...createMemoryStore(), shared: true }
   const aged = Array.from({ length: length.clients }, (_, index) => `client ${index}`)
   for (const name of [...aged, ...(attack.agedWallets ?? [])]) {
@@ -130,29 +149,40 @@ export async function playAttack(
   return { ...outcomeOf(attack, length, { jobs, events, book, own }), broken }
 }
 
-const honestName = (index: number) => `honest ${index}`
-const cheatName = (index: number) => `cheat ${index}`
+export const honestName = (index: number) => `honest ${index}`
+export const cheatName = (index: number) => `cheat ${index}`
 
 async function castOf(
   world: World,
-  { nodes, conduct, isWeaker }: Attack,
+  { nodes, conduct, isWeaker, check }: Attack,
   { honestNodes }: Length,
   book: AnswerBook,
 ): Promise<Cast> {
-  const habits = { slots: 3, thinkMs: [1_000, 6_000] } as const
-  const add = (name: string, changes: { isWeaker?: boolean; conduct?: Conduct } = {}) =>
+  const takes = check?.isAsked ? { takes: ['teacher'] as const } : {}
+  const habits = { slots: 3, thinkMs: [1_000, 6_000], ...takes } as const
+  const add = (name: string, changes: Omit<Answerer, 'name'> & { conduct?: Conduct } = {}) =>
     world.addNode(name, {
       ...habits,
-      answer: (jobId) => book.answerOf(jobId, { name, isWeaker: changes.isWeaker === true }),
-      ...(changes.conduct && { conduct: changes.conduct }),
+      answer: (jobId) => book.answerOf(jobId, { name, ...changes }),
+      conduct: changes.conduct ?? weighing(book, 'model', weighers.honest),
     })
   const honest: SimulatedNode[] = []
   for (let index = 0; index < honestNodes; index++) honest.push(await add(honestName(index)))
   const ring: SimulatedNode[] = []
+  const friends = new Set(
+    Array.from({ length: nodes }, (_, index) => walletOf(cheatName(index)).address),
+  )
   for (let index = 0; index < nodes; index++) {
-    const own = conduct?.(book)
+    const { kind, ring: text, way } = check ?? {}
+    const weighs = kind && weighing(book, kind, way?.(friends) ?? weighers.honest)
+    const own = conduct?.(book) ?? weighs
     ring.push(
-      await add(cheatName(index), { ...(isWeaker && { isWeaker }), ...(own && { conduct: own }) }),
+      await add(cheatName(index), {
+        ...(isWeaker && { isWeaker }),
+        ...(kind && { kind }),
+        ...(text && { ring: text }),
+        ...(own && { conduct: own }),
+      }),
     )
   }
   const [victim] = honest
@@ -178,17 +208,20 @@ async function playDay(
     readonly aged: readonly string[]
   },
 ): Promise<void> {
+  const needs = attack.check?.isAsked ? ({ parts: ['teacher'] } satisfies PromptNeeds) : undefined
+  // The second heartbeats say what nodes take.
+  if (needs) await world.clock.sleep(61_000)
   const count = attack.isAlone ? 0 : length.jobsPerDay
   const others = Array.from({ length: count }, async (_, index) => {
     await world.clock.sleep(index * pauseMs)
     const client = aged[index % aged.length] ?? 'client 0'
-    await runClientJob(world, book, createGasMeter(), { client, asked: 'question' })
+    await runClientJob(world, book, createGasMeter(), { client, asked: 'question', needs })
   })
   const ownJobs = Math.min(attack.jobsPerDay ?? 0, length.ownJobsPerDay)
   const theirs = Array.from({ length: attack.job ? ownJobs : 0 }, async (_, index) => {
     await world.clock.sleep(index * 2 * pauseMs)
     const job = attack.job?.(day * ownJobs + index, cast)
-    if (job) await runClientJob(world, book, own, job)
+    if (job) await runClientJob(world, book, own, { ...job, needs })
   })
   await Promise.all([...others, ...theirs])
 }
@@ -241,7 +274,7 @@ function outcomeOf(
     deliveries.filter(({ delivery }) => delivery && ring.has(delivery.body.address)).length,
   )
   return {
-    ...{ attack, jobs, gas: own.spent, victim, honestWeights, cheatWeights },
+    ...{ attack, jobs, events, gas: own.spent, victim, honestWeights, cheatWeights },
     ownJobs: ofOwner.size,
     lies: {
       others: lies.filter(isOthers).length,
@@ -264,7 +297,7 @@ function ownWallets(attack: Attack, jobs: readonly Job[]): ReadonlySet<Address> 
   return new Set(names.flatMap((name) => (name === undefined ? [] : [walletOf(name).address])))
 }
 
-const partsOf = (jobs: readonly Job[], node: Address): readonly Job[] =>
+export const partsOf = (jobs: readonly Job[], node: Address): readonly Job[] =>
   jobs
     .filter(({ assignments }) => assignments.some((one) => one.node === node))
     .toSorted((a, b) => a.createdAt - b.createdAt)

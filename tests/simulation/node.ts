@@ -7,8 +7,9 @@ import type {
   AssignmentState,
   OwnAssignment,
 } from '../../lib/schemas/assignments.ts'
+import type { PromptPart } from '../../lib/schemas/prompt-needs.ts'
 import { commitTo, deliveryOf, openingOf, verdictOf } from '../icl/node-steps.ts'
-import { heartbeatOf, type Outside, type TestNode } from '../icl/test-icl.ts'
+import { heartbeatOf, modelId, type Outside, type TestNode } from '../icl/test-icl.ts'
 import type { Dice } from './dice.ts'
 
 /** How a node works; times in milliseconds. */
@@ -19,6 +20,8 @@ export type Habits = {
   readonly dies: number
   /** What it answers to a prompt. */
   readonly answer: string | ((jobId: JobId) => string)
+  /** The parts of a prompt document that it takes. */
+  readonly takes?: readonly PromptPart[]
   /** Whatever it does otherwise than a node should. */
   readonly conduct?: Conduct
 }
@@ -48,6 +51,10 @@ export type Conduct = {
   readonly deliver?: (work: Work) => Promise<void>
   /** Looks at the delivery of another, whether its own answer matches it or not. */
   readonly check?: (work: Work, seen: OwnAssignment) => Promise<void>
+  /** Steps of a job whose answers are weighed. */
+  readonly show?: (work: Work) => Promise<void>
+  readonly weigh?: (work: Work, seen: OwnAssignment) => Promise<void>
+  readonly open?: (work: Work) => Promise<void>
 }
 
 /** A node that works by itself. */
@@ -80,7 +87,15 @@ function told(api: Api, start: (offer: AssignmentOffer) => void): Api {
       for (const offer of answer.assignments ?? []) start(offer)
       return answer
     }
-  const names = ['commitAssignment', 'revealAnswer', 'postResult', 'postVerdict'] as const
+  const names = [
+    'commitAssignment',
+    'revealAnswer',
+    'postResult',
+    'postVerdict',
+    'showAnswer',
+    'weighAnswers',
+    'openNumbers',
+  ] as const
   return {
     ...api,
     ...Object.fromEntries(names.map((name) => [name, telling(api[name] as Post)])),
@@ -113,7 +128,9 @@ export function startNode(
   const options = { ...patient, signal }
 
   const sendBeat = () => {
-    const body = heartbeatOf(node.address, clock, habits.slots - running.size)
+    const beat = heartbeatOf(node.address, clock, habits.slots - running.size)
+    const model_takes = habits.takes && [{ model_id: modelId, parts: [...habits.takes] }]
+    const body = { ...beat, ...(model_takes && { model_takes }) }
     return node.api.postHeartbeat({ body }, options)
   }
   const think = async () => {
@@ -196,6 +213,9 @@ async function workBy(conduct: Conduct, work: Work): Promise<void> {
     if (done.has(name)) await clock.sleep(pauseMs, signal)
     else if (step === 'reveal') await reveal(work, seen)
     else if (step === 'deliver') await deliver(work)
+    else if (step === 'show') await conduct.show?.(work)
+    else if (step === 'weigh') await conduct.weigh?.(work, seen)
+    else if (step === 'open') await conduct.open?.(work)
     else if (delivered) await check(work, seen)
     done.add(name)
   }
