@@ -29,10 +29,12 @@ export const scoresOf = (job: Job): readonly Effect[] => {
   const group = groupOf(job)
   const members = answers.filter(({ fence }) => group?.includes(fence))
   const effects = answers.map((answered): Effect => {
+    const outside = members.includes(answered) ? undefined : outsideCode(answered, members)
     const weight = codeByWeight(job, answered)
-    const isLikelyMember = weight === 'answer-likely' && members.includes(answered)
-    if (weight !== undefined && !isLikelyMember) return scoring(answered, weight)
-    if (!members.includes(answered)) return scoring(answered, outsideCode(answered, members))
+    // A text that no model wrote can be likely, too, such as a repetition. It contradicts the others, which no honest answer does.
+    const isExcused = outside === 'answer-dissented'
+    if (weight && (weight !== 'answer-likely' || isExcused)) return scoring(answered, weight)
+    if (outside) return scoring(answered, outside)
     if (idle.has(answered.fence)) return scoring(answered, 'answer-undecided')
     const partners = members.filter((member) => member !== answered).map(({ node }) => node)
     return { ...scoring(answered, memberCode(job, answered)), partners }
