@@ -4,11 +4,11 @@ import type { ReputationCode } from '../../lib/reputation.ts'
 import { type Answered, answersOf, decisionOf } from './agreed.ts'
 import { type Effect, scoring } from './effects.ts'
 import type { Job, Turn } from './job.ts'
-import { codeByWeight, weigherScores } from './weighed.ts'
+import { codeByWeight, idleWeighers, weigherScores } from './weighed.ts'
 
 /**
- * The scores of a settled job: of the nodes that answered, and of those that had to deliver or check. A member of the agreement that did
- * not deliver or check as it should gains nothing by its answer. Otherwise it would pay to leave that work to others.
+ * The scores of a settled job: of the nodes that answered, and of those that had to deliver, check or weigh. A member of the agreement that
+ * did not do that as it should gains nothing by its answer. Otherwise it would pay to leave that work to others.
  */
 export const scoresOf = (job: Job): readonly Effect[] => {
   const answers = answersOf(job)
@@ -25,6 +25,7 @@ export const scoresOf = (job: Job): readonly Effect[] => {
       ...absent,
       ...(failed && failed.reason !== 'never-checked' ? [fence] : []),
     ]),
+    ...idleWeighers(job),
   ])
   const group = groupOf(job)
   const members = answers.filter(({ fence }) => group?.includes(fence))

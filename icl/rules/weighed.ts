@@ -52,3 +52,14 @@ export function weigherScores(job: Job) {
     return isSilent ? [{ answered, code: 'never-weighed' }] : []
   })
 }
+
+/** The nodes that gave odd numbers of the texts that they were to weigh, or none although another node gave some. */
+export function idleWeighers(job: Job): readonly number[] {
+  const { step, opened = [] } = job.weighing ?? {}
+  if (step !== 'over' || opened.length === 0) return []
+  const odd = oddNodes(opened.map(({ body }) => body))
+  return answersOf(job).flatMap(({ fence, node }) => {
+    const hasWeighed = opened.some(({ body }) => body.fence === fence) && !odd.includes(node)
+    return hasWeighed || toWeigh(job, fence).length === 0 ? [] : [fence]
+  })
+}

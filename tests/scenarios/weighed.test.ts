@@ -36,3 +36,18 @@ it('a text of no model that is likely by itself is held against its node as it c
   expect(codes).toContain('answer-contradicted')
   expect(codes).not.toContain('answer-likely')
 }, 600_000)
+
+it.each(['checker that abstains', 'silent checker', 'lazy checker', 'copying checker'])(
+  'a %s gains nothing by its answers',
+  async (name) => {
+    const { codes, cheatWeights, honestCodes } = await play(name)
+    const isOdd = name === 'lazy checker' || name === 'copying checker'
+    expect(codes.includes('numbers-odd')).toBe(isOdd)
+    expect(honestCodes).not.toContain('numbers-odd')
+    expect(codes.filter((code) => code === 'answer-agreed' || code === 'answer-delivered')).toEqual(
+      [],
+    )
+    expect(Math.max(...cheatWeights)).toBeLessThanOrEqual(100)
+  },
+  600_000,
+)
