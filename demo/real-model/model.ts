@@ -111,12 +111,10 @@ function modelOf(model: Model, sequence: Sequence): RealModel {
         const isEnd = token === undefined || model.isEogToken(token)
         if (!isEnd) written.push(token)
         const finish = isEnd ? 'stop' : written.length >= most ? 'length' : undefined
-        const whole = model.detokenize(written)
-        // The last character may not be complete yet.
-        if (finish !== undefined || !whole.endsWith('\ufffd')) {
-          if (whole.length > text.length) onText?.(whole.slice(text.length))
-          text = whole
-        }
+        // The last character may not be complete.
+        const whole = model.detokenize(written).replace(/\ufffd+$/, '')
+        if (whole.length > text.length) onText?.(whole.slice(text.length))
+        text = whole
         if (finish !== undefined) {
           return { text, promptTokens: prompt.length, answerTokens: written.length, finish }
         }

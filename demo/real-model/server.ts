@@ -85,9 +85,8 @@ export function createServer(
         throw new Refused(404, `There is no model ${ask.model}`, { code: 'model_not_found' })
       }
       const gone = new AbortController()
-      const signal = AbortSignal.any([
-        ...[request.signal, gone.signal, AbortSignal.timeout(deadlineMs)],
-      ])
+      const deadline = AbortSignal.timeout(deadlineMs)
+      const signal = AbortSignal.any([request.signal, gone.signal, deadline])
       if (ask.prompt_logprobs !== undefined) {
         return Response.json(await inTurn(() => weighed(model, ask, signal)))
       }

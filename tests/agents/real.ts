@@ -9,25 +9,30 @@ import { errorMessage } from '../../lib/error-message.ts'
 import { wholeOutput } from '../../lib/host/whole-output.ts'
 import { startGateway } from '../gateway-process.ts'
 
-const prompts = [
-  ...['Name three uses of a lighthouse.', 'Why is the sky blue?', 'What is a receipt?'],
-  ...[
-    'Write a haiku about rain.',
-    'How do I boil an egg?',
-    'Who wrote Faust?',
-    'What is 17 plus 25?',
-  ],
-  ...['List the days of the week.', 'Explain what a database index is.', 'What do bees eat?'],
-  ...[
-    'Translate "good morning" to French.',
-    'Give me a name for a ferry.',
-    'What is photosynthesis?',
-  ],
-  ...['Write a short letter to a neighbour about a lost cat.', 'What is the capital of Peru?'],
-  ...['Describe a train station in one sentence.', 'What is the opposite of cold?'],
-  ...['How long is a year on Mars?', 'Write a function in Python that reverses a string.'],
-  'What should I pack for a week at the sea?',
-]
+const prompts = `
+Name three uses of a lighthouse.
+Why is the sky blue?
+What is a receipt?
+Write a haiku about rain.
+How do I boil an egg?
+Who wrote Faust?
+What is 17 plus 25?
+List the days of the week.
+Explain what a database index is.
+What do bees eat?
+Translate "good morning" to French.
+Give me a name for a ferry.
+What is photosynthesis?
+Write a short letter to a neighbour about a lost cat.
+What is the capital of Peru?
+Describe a train station in one sentence.
+What is the opposite of cold?
+How long is a year on Mars?
+Write a function in Python that reverses a string.
+What should I pack for a week at the sea?
+`
+  .trim()
+  .split('\n')
 const tokens = 64
 
 /**
@@ -69,14 +74,8 @@ export async function askReal(
   const failed = asked.filter(({ agreement }) => agreement === undefined).length
   const times = asked.map(({ seconds }) => seconds).toSorted((a, b) => a - b)
   const [median, most] = [times[times.length / 2], times.at(-1)].map((time) => time?.toFixed(1))
-  const line = [
-    prompts.length,
-    prompts.length - failed,
-    count('3 of 3'),
-    count('2 of 3'),
-    median,
-    most,
-  ]
+  const counts = [prompts.length, prompts.length - failed, count('3 of 3'), count('2 of 3')]
+  const line = [...counts, median, most]
   process.stdout.write('| prompts | accepted | 3 of 3 | 2 of 3 | median s | most s |\n')
   process.stdout.write(`${'| --- '.repeat(line.length)}|\n| ${line.join(' | ')} |\n`)
   return failed
