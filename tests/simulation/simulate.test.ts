@@ -48,12 +48,15 @@ it('nodes that answer differently and die as they write make joiners, dissent an
   expect([...missing]).toEqual([])
 }, 600_000)
 
-it('jobs that ask how likely their answer is have numbers, also where a node dies between the commitment to them and their opening', async () => {
-  const missing = new Set(['numbers opened', 'numbers lost'])
+it('jobs that ask how likely their answer is have numbers, also of a dissent, and where a node dies between the commitment to them and their opening', async () => {
+  const missing = new Set(['numbers opened', 'numbers lost', 'a dissent found likely'])
   for (let seed = 100; missing.size > 0 && seed < 180; seed++) {
     const { reached, violations } = await simulate(seed, {
       store: 'memory',
-      change: (drawn) => ({ ...drawn, cheats: [], nodes: 5, check: true, dies: 0.04 }),
+      change: (drawn) => ({
+        ...{ ...drawn, cheats: [], nodes: 5, check: true },
+        ...{ dies: 0.04, disagrees: 0.25 },
+      }),
     })
     expect(violations).toEqual([])
     for (const way of Object.keys(reached)) missing.delete(way)
