@@ -48,7 +48,7 @@ export type ClaimedAssignment = {
   readonly answer: string
   readonly told?: OwnAssignment
   readonly seen?: OwnAssignment['commitments']
-  /** What it has committed to. */
+  /** The numbers that it has committed to. */
   readonly numbers?: NumbersStatement
 }
 
