@@ -58,7 +58,7 @@ export type AnswerBook = {
   /** Notes what a job asks for; a question when nothing is noted. */
   note(jobId: JobId, asked: Asked): void
   answerOf(jobId: JobId, who: Answerer): string
-  /** What a node answered. */
+  /** The answer of a node, with its origin. */
   writtenBy(jobId: JobId, address: Address): Written | undefined
   /** Answers that are not the model's, by `JOB:NODE`. */
   readonly lies: Set<string>

@@ -1,5 +1,5 @@
 /*
- * What simulated models say of texts. The shares are those of SmolLM2-135M-Instruct (docs/comparators.md): how often a text of each kind is
+ * The numbers that simulated models give of texts. The shares are those of SmolLM2-135M-Instruct (docs/comparators.md): how often a text of each kind is
  * unlikely, and how often it matches a group that honest answers form. All models that score one text find it likely or not alike, which
  * is the worst case for honest nodes: two false alarms of one text are as frequent as one.
  */

@@ -21,7 +21,7 @@ const ring = (nodes: number, isAsked: boolean, changes: Partial<Attack> = {}): A
 
 const unlike: Check = { isAsked: true, kind: 'model' }
 
-/** What nodes and owners do in jobs whose answers are weighed, and the same in jobs whose answers are not. */
+/** Nodes and owners in jobs whose terms ask for the check, and in jobs whose terms do not. */
 export const weighedAttacks: readonly Attack[] = [
   { name: 'not asked: unlike machines', nodes: 0, check: { ...unlike, isAsked: false } },
   { name: 'weighed: unlike machines', nodes: 0, check: unlike },
