@@ -160,12 +160,14 @@ async function castOf(
 ): Promise<Cast> {
   const takes = check?.isAsked ? { takes: ['teacher'] as const } : {}
   const habits = { slots: 3, thinkMs: [1_000, 6_000], ...takes } as const
-  const add = (name: string, changes: Omit<Answerer, 'name'> & { conduct?: Conduct } = {}) =>
-    world.addNode(name, {
+  const add = (name: string, changes: Omit<Answerer, 'name'> & { conduct?: Conduct } = {}) => {
+    const own = changes.conduct ?? (check && weighing(book, 'model', weighers.honest))
+    return world.addNode(name, {
       ...habits,
       answer: (jobId) => book.answerOf(jobId, { name, ...changes }),
-      conduct: changes.conduct ?? weighing(book, 'model', weighers.honest),
+      ...(own && { conduct: own }),
     })
+  }
   const honest: SimulatedNode[] = []
   for (let index = 0; index < honestNodes; index++) honest.push(await add(honestName(index)))
   const ring: SimulatedNode[] = []
