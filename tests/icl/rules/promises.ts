@@ -3,6 +3,7 @@ import type { Command } from '../../../icl/rules/commands.ts'
 import { isHeld, isSettled, type Job, type JobLimits } from '../../../icl/rules/job.ts'
 import { commitmentsOf } from '../../../icl/rules/seats.ts'
 import { shownJob } from '../../../icl/rules/shown-job.ts'
+import { toWeigh } from '../../../icl/rules/weighed.ts'
 import { decide } from '../../../lib/agreement-rule.ts'
 import { take } from './sample-job.ts'
 
@@ -158,15 +159,17 @@ const leftToOthers = ({ agreement }: Job, fence: number, scores: readonly string
       (turn.fence === fence && turn.failed && turn.failed.reason !== 'never-checked'),
   ) === true
 
-/** The code of an answer by its weight, where nodes find all texts likely. */
-function byWeight({ weighing, assignments }: Job, fence: number, isMember: boolean) {
-  if (!weighing || weighing.step === 'show') return undefined
-  if (!weighing.shown.some((one) => one.fence === fence)) return 'never-shown'
-  const hash = assignments.find((one) => one.fence === fence)?.answer?.hash
-  const said = weighing.opened.filter(({ body }) =>
-    body.weighed.some(({ answer }) => answer === hash),
-  )
-  return said.length === 2 && !isMember ? 'answer-likely' : undefined
+/** Whether a node showed no answer in time. */
+const isUnshown = ({ weighing }: Job, fence: number): boolean =>
+  weighing !== undefined &&
+  weighing.step !== 'show' &&
+  !weighing.shown.some((one) => one.fence === fence)
+
+/** Whether a node had answers to weigh, and opened no numbers although another node did. */
+function leftToWeigh(job: Job, fence: number): boolean {
+  const { step, opened = [] } = job.weighing ?? {}
+  const isOpened = opened.some(({ body }) => body.fence === fence)
+  return step === 'over' && opened.length > 0 && !isOpened && toWeigh(job, fence).length > 0
 }
 
 /** A settled job scores each answer once, by the agreement that its answers make, and no other assignment for an answer. */
@@ -179,10 +182,11 @@ function checkScores(job: Job): void {
     if (!code) continue
     const isDeliverer = job.phase === 'accepted' && job.agreement?.turns.at(-1)?.fence === fence
     const agreed = isDeliverer ? 'answer-delivered' : 'answer-agreed'
-    const member = leftToOthers(job, fence, scores) ? 'answer-undecided' : agreed
+    const isIdle = leftToOthers(job, fence, scores) || leftToWeigh(job, fence)
+    const member = isIdle ? 'answer-undecided' : agreed
     const outside = typeof decision === 'string' ? 'answer-undecided' : 'answer-differed'
     const isMember = typeof decision !== 'string' && decision.includes(fence)
-    const wanted = byWeight(job, fence, isMember) ?? (isMember ? member : outside)
+    const wanted = isUnshown(job, fence) ? 'never-shown' : isMember ? member : outside
     promise(code === wanted, `it is scored ${wanted}, not ${code}`, job)
   }
 }

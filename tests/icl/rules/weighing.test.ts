@@ -126,7 +126,7 @@ describe('the weighing of answers', () => {
     const over = take(alone, numbersBy(alone, nodeA), 91_000)
     expect(over.phase).toBe('accepted')
     expect(scoresOf(over)).toEqual({
-      ...{ a: 'answer-delivered', b: 'answer-agreed never-weighed' },
+      ...{ a: 'answer-delivered', b: 'answer-undecided never-weighed' },
       c: 'never-shown never-weighed',
     })
   })
@@ -168,7 +168,7 @@ describe('the weighing of answers', () => {
     const lazy: Scored = (by, of, answer) =>
       scoreWith(answer, of === nodeC ? 400 : 5, 40, by === nodeB ? 900 : 0)
     expect(scoresOf(settledBy(lazy, await dissenting()))).toEqual({
-      ...{ a: 'answer-delivered', b: 'answer-agreed numbers-odd', c: 'answer-dissented' },
+      ...{ a: 'answer-delivered', b: 'answer-undecided numbers-odd', c: 'answer-dissented' },
     })
   })
 })
