@@ -21,15 +21,19 @@ import type { TeacherScore } from './schemas/teacher.ts'
 
 /** Fewer tokens decide nothing. */
 const leastTokens = 25
-/** The greatest mean trimmed gap of a text of the model, in thousandths of a nat a token. */
-const mostMeanGap = 30
+/**
+ * The greatest trimmed gap of a text of the model, in thousandths of a nat: for the whole text, and more for each token. The 99th
+ * percentile of honest texts hardly grows with their length, because more tokens are left out too. The second part is a margin for servers
+ * with more noise than those that were measured.
+ */
+const mostGap = { text: 400, token: 3 }
 
 export type Likelihood = 'likely' | 'unlikely'
 
 /** Decides by two or more scores of one text by different nodes; undefined with fewer, where they differ, and for a short text. */
 export function likelihoodOf(scores: readonly TeacherScore[]): Likelihood | undefined {
   if (scores.length < 2 || scores.some(({ n }) => n < leastTokens)) return undefined
-  const above = scores.filter(({ n, trimmed }) => trimmed > n * mostMeanGap).length
+  const above = scores.filter(({ n, trimmed }) => trimmed > mostGap.text + n * mostGap.token).length
   if (above === 0) return 'likely'
   return above === scores.length ? 'unlikely' : undefined
 }

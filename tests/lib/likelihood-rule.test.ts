@@ -17,9 +17,11 @@ const score = (n: number, short: number, reread = 0) =>
   )
 
 it('a text is likely or unlikely where two scores say the same', async () => {
-  const [honest, false_] = [await score(64, 4), await score(64, 300)]
-  expect(likelihoodOf([honest, honest])).toBe('likely')
-  expect(likelihoodOf([false_, false_])).toBe('unlikely')
+  for (const n of [25, 64, 500]) {
+    const [honest, false_] = [await score(n, 3), await score(n, 40)]
+    expect(likelihoodOf([honest, honest])).toBe('likely')
+    expect(likelihoodOf([false_, false_])).toBe('unlikely')
+  }
 })
 
 it('scores that differ, a single one, and none decide nothing', async () => {
