@@ -60,7 +60,7 @@ const trimmedOf = (n: number): number => Math.ceil(n / tokensForOneTrimmed)
 const boundsOf = (n: number): readonly number[] =>
   [0, 1, 2, 3, 4].map((quarter) => Math.floor((quarter * n) / 4))
 
-/** Computes a text's numbers. `answer` is the hash of the deliverer's statement, `key` the evidence key. Throws RangeError without (likeliest) tokens. */
+/** Computes a text's numbers. `answer` is the hash of the deliverer's statement, `key` the evidence key. Throws RangeError without tokens, or with fewer than five likeliest ones where they are shown. */
 export async function scoreOf(
   tokens: readonly TokenTold[],
   answer: Hash32,
@@ -73,6 +73,10 @@ export async function scoreOf(
   const bounds = boundsOf(tokens.length)
   const transcript = canonicalJson(rows.map(({ own, top }) => [own, ...top]))
   const shown = placesOf(answer, tokens.length).flatMap((place) => rows[place] ?? [])
+  // With fewer, a node without a model could show the text's own tokens alone.
+  if (shown.some(({ top }) => top.length < tokensShown)) {
+    throw new RangeError(`A place without ${tokensShown} likeliest tokens has no score`)
+  }
   return {
     check: 'teacher/1',
     n: tokens.length,

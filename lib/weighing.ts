@@ -12,6 +12,7 @@
  * - One node alone decides nothing: without two scores that are near each other, an answer counts as if nobody had weighed it.
  * - A node is odd if its numbers are apart from those of both nodes that weighed with it, while each of these is near another. So two odd
  *   nodes show neither.
+ * - A node that only says that it found another text is not believed, because that takes no model.
  *
  * Failure cases: two nodes that weigh one answer may belong to one owner, who then decides on it. Two of three nodes decide on everything
  * (docs/reputation.md bounds it). A node that asks no model invents numbers: these are apart from those of the others. Nodes whose
@@ -59,40 +60,82 @@ const saidOf = (answer: Hash32, numbers: readonly NumbersStatement[]): readonly 
     weighed.flatMap(({ answer: of, score }) => (of === answer ? [{ by, score }] : [])),
   )
 
+/** Two nodes that weighed one answer, and how they stand to each other. `unlike`: they tokenise it differently. `denied`: one found another text. */
+type Pair = {
+  readonly answer: Hash32
+  readonly nodes: readonly Address[]
+  readonly stand: 'near' | 'apart' | 'unlike' | 'denied' | 'other-text'
+}
+
+function standOf([one, other]: readonly Said[]): Pair['stand'] {
+  if (!one?.score && !other?.score) return 'other-text'
+  if (!one?.score || !other?.score) return 'denied'
+  const apart = distanceOf(one.score, other.score)
+  if (apart === undefined) return 'unlike'
+  return apart <= mostApart ? 'near' : 'apart'
+}
+
+function pairsOf(numbers: readonly NumbersStatement[]): readonly Pair[] {
+  const answers = new Set(numbers.flatMap(({ weighed }) => weighed.map(({ answer }) => answer)))
+  return [...answers].flatMap((answer) => {
+    const said = saidOf(answer, numbers)
+    return said.length < weighersOfAnswer
+      ? []
+      : [{ answer, nodes: said.map(({ by }) => by), stand: standOf(said) }]
+  })
+}
+
 /** Returns the weight of the answer with this hash, undefined while two nodes do not find the same. */
 export function weightOfAnswer(
   answer: Hash32,
   numbers: readonly NumbersStatement[],
 ): Weight | undefined {
-  const said = saidOf(answer, numbers)
-  const scores = said.flatMap(({ score }) => score ?? [])
-  if (said.length < weighersOfAnswer) return undefined
-  if (scores.length === 0) return 'other-text'
-  if (scores.length < said.length || !isNear(said)) return undefined
-  return likelihoodOf(scores)
+  const pairs = pairsOf(numbers)
+  const pair = pairs.find((one) => one.answer === answer)
+  if (pair?.stand === 'near') {
+    return likelihoodOf(saidOf(answer, numbers).flatMap(({ score }) => score ?? []))
+  }
+  const areTrusted = pair?.nodes.every((node) => isTrusted(node, numbers, pairs))
+  return pair?.stand === 'other-text' && areTrusted ? 'other-text' : undefined
 }
 
-/** True when the numbers of two nodes are near each other, undefined when they cannot be compared. */
-function isNear([one, other]: readonly Said[]): boolean | undefined {
-  const apart = one?.score && other?.score && distanceOf(one.score, other.score)
-  return apart === undefined ? undefined : apart <= mostApart
+/** True for a node that scored an answer, and no other node contradicts its scores. It asked a model, so its word counts that it could not. */
+function isTrusted(
+  node: Address,
+  numbers: readonly NumbersStatement[],
+  pairs: readonly Pair[],
+): boolean {
+  const own = numbers.find(({ address }) => address === node)
+  const hasScored = own?.weighed.some(({ score }) => score !== undefined) === true
+  const isContradicted = pairs.some(
+    ({ nodes, stand }) => nodes.includes(node) && (stand === 'apart' || stand === 'unlike'),
+  )
+  return hasScored && !isContradicted
 }
 
 /** Returns the nodes whose numbers are odd: apart from those of two others, each of which is near another node. */
 export function oddNodes(numbers: readonly NumbersStatement[]): readonly Address[] {
-  const answers = new Set(numbers.flatMap(({ weighed }) => weighed.map(({ answer }) => answer)))
-  const pairs = [...answers].flatMap((answer) => {
-    const said = saidOf(answer, numbers)
-    const near = isNear(said)
-    return near === undefined ? [] : [{ nodes: said.map(({ by }) => by), near }]
-  })
-  const pairsOf = (node: Address) => pairs.filter(({ nodes }) => nodes.includes(node))
+  const pairs = pairsOf(numbers).filter(({ stand }) => stand === 'near' || stand === 'apart')
+  const ofNode = (node: Address) => pairs.filter(({ nodes }) => nodes.includes(node))
   return numbers
     .map(({ address }) => address)
     .filter((node) => {
-      const own = pairsOf(node)
+      const own = ofNode(node)
       const others = own.flatMap(({ nodes }) => nodes.filter((other) => other !== node))
-      const isApart = new Set(others).size >= 2 && own.every(({ near }) => !near)
-      return isApart && others.every((other) => pairsOf(other).some(({ near }) => near))
+      const isApart = new Set(others).size >= 2 && own.every(({ stand }) => stand === 'apart')
+      return isApart && others.every((other) => ofNode(other).some(({ stand }) => stand === 'near'))
     })
+}
+
+/**
+ * True for a node that left the weighing to others: it scored nothing, or another node contradicts it and none bears it out. False for all
+ * nodes of a job in which no two scores are near each other, since its answers may have none.
+ */
+export function isIdleWeigher(node: Address, numbers: readonly NumbersStatement[]): boolean {
+  const pairs = pairsOf(numbers)
+  if (!pairs.some(({ stand }) => stand === 'near')) return false
+  const own = numbers.find(({ address }) => address === node)
+  if (!own?.weighed.some(({ score }) => score !== undefined)) return true
+  const stands = pairs.flatMap(({ nodes, stand }) => (nodes.includes(node) ? [stand] : []))
+  return !stands.includes('near') && (stands.includes('apart') || stands.includes('unlike'))
 }

@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { OutputKey } from '../../lib/chain/output-key-of.ts'
+import type { JobId } from '../../lib/codecs.ts'
 import { comparators } from '../../lib/comparators/all.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type {
@@ -23,6 +24,7 @@ import type {
 } from '../../lib/schemas/statements.ts'
 import { commitmentOf, seenHash } from '../../lib/statements.ts'
 import type { Dependencies } from '../dependencies.ts'
+import { keyOf } from '../records/keys.ts'
 import { answersOf, currentTurn } from '../rules/agreed.ts'
 import type { Command } from '../rules/commands.ts'
 import { checkersOf } from '../rules/delivery.ts'
@@ -188,9 +190,23 @@ export async function takeShown(
   { address: node }: Pick<Node, 'address'>,
   { jobId, fence, cid }: z.output<typeof ShowRequest>,
 ): Promise<AssignmentState> {
-  await loadOwnJob(deps, jobId, node)
+  const job = await loadOwnJob(deps, jobId, node)
+  if (cid !== undefined && !hasShown(job, fence)) await checkUploaded(deps, { jobId, fence, cid })
   const changed = await changeJob(deps, jobId, { type: 'show', node, fence, cid })
   return viewAssignmentState(changed, node)
+}
+
+const hasShown = ({ weighing }: Job, fence: number): boolean =>
+  weighing?.shown.some((one) => one.fence === fence) === true
+
+/** Checks that a node has uploaded the answer that it shows. Otherwise nodes could not weigh it, and would be blamed for that. */
+async function checkUploaded(
+  { store, clock, blobs }: Dependencies,
+  { jobId, fence, cid }: { readonly jobId: JobId; readonly fence: number; readonly cid: string },
+): Promise<void> {
+  const claimed = await store.findKey(keyOf('upload', jobId, fence, 'shown'), clock.now())
+  if (claimed === cid && (await blobs.get(cid))) return
+  throw new ProblemError('blob-not-found', 'Upload the sealed answer of this fence first')
 }
 
 /** Takes a node's commitment to its numbers. */

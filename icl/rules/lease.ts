@@ -7,6 +7,7 @@
  * Invariants: a lease ends in time for these steps. A node that names a wrong speed holds its seat for `longestLeaseMs` at most, and
  * that only when long answers are allowed.
  */
+import { checkOf } from '../../lib/prompt-needs.ts'
 import { type Assignment, type Job, type JobLimits, type Moment, maxOutputTokensOf } from './job.ts'
 
 /** Of a node that has not measured its speed: slower than most hosted models, and about a small one on a CPU. */
@@ -17,9 +18,13 @@ const slowestMsPerToken = 4 * usualMsPerToken
 const besidesTokensMs = 60_000
 
 /** How long an answer may still take: as long as the later steps have their time, or late in a job half of what is left. */
-function roomMs({ deadline }: Job, { now, limits }: Moment): number {
+function roomMs({ deadline, list }: Job, { now, limits }: Moment): number {
+  const { revealMs, deliverMs, checkMs, weighMs } = limits
   const left = deadline - now
-  return Math.max(left - limits.revealMs - limits.deliverMs - limits.checkMs, left / 2)
+  const deliveryMs = deliverMs + checkMs
+  const isWeighed = checkOf(list.terms.needs) !== undefined
+  const laterMs = isWeighed ? Math.max(deliveryMs, revealMs + weighMs + revealMs) : deliveryMs
+  return Math.max(left - revealMs - laterMs, left / 2)
 }
 
 /** The end of a lease that begins now, for a node that takes so long for an output token. */

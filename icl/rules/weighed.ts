@@ -1,6 +1,12 @@
 import type { ReputationCode } from '../../lib/reputation.ts'
-import { oddNodes, type Weight, weighedAt, weightOfAnswer } from '../../lib/weighing.ts'
-import { type Answered, answersOf } from './agreed.ts'
+import {
+  isIdleWeigher,
+  oddNodes,
+  type Weight,
+  weighedAt,
+  weightOfAnswer,
+} from '../../lib/weighing.ts'
+import { type Answered, answersOf, currentTurn } from './agreed.ts'
 import type { Job } from './job.ts'
 
 /** The answers that a node weighs, with the CIDs of their shown texts. */
@@ -23,26 +29,28 @@ const codes: Readonly<Record<Weight, ReputationCode>> = {
   'other-text': 'never-shown',
 }
 
-/** The code of an answer by its weight; undefined where it has none. `answer-likely` counts outside the agreement only. */
-export function codeByWeight(
-  { weighing }: Job,
-  { fence, answer }: Answered,
-): ReputationCode | undefined {
+const numbersOf = ({ weighing }: Job) => (weighing?.opened ?? []).map(({ body }) => body)
+
+/**
+ * The code of an answer by its weight; undefined where it has none. An answer is not called unshown where no node has shown one, since the
+ * ICL may have had no room, and none that was delivered: others have read it.
+ */
+export function codeByWeight(job: Job, { fence, answer }: Answered): ReputationCode | undefined {
+  const { weighing, phase } = job
   if (!weighing || weighing.step === 'show') return undefined
-  const isShown = weighing.shown.some((one) => one.fence === fence && one.cid !== undefined)
-  if (!isShown) return 'never-shown'
-  const weight = weightOfAnswer(
-    answer.hash,
-    weighing.opened.map(({ body }) => body),
-  )
-  return weight && codes[weight]
+  const shown = weighing.shown.filter(({ cid }) => cid !== undefined)
+  const isShown = shown.some((one) => one.fence === fence)
+  const weight = isShown ? weightOfAnswer(answer.hash, numbersOf(job)) : 'other-text'
+  const isDelivered = phase === 'accepted' && currentTurn(job)?.fence === fence
+  const isExcused = weight === 'other-text' && (shown.length === 0 || isDelivered)
+  return weight && !isExcused ? codes[weight] : undefined
 }
 
 /** What nodes are scored for as weighers: odd numbers, or silence. */
 export function weigherScores(job: Job) {
   const { weighing } = job
   if (weighing?.step !== 'over') return []
-  const odd = oddNodes(weighing.opened.map(({ body }) => body))
+  const odd = oddNodes(numbersOf(job))
   return answersOf(job).flatMap((answered): { answered: Answered; code: ReputationCode }[] => {
     const { fence, node } = answered
     if (odd.includes(node)) return [{ answered, code: 'numbers-odd' }]
@@ -53,13 +61,10 @@ export function weigherScores(job: Job) {
   })
 }
 
-/** The nodes that gave odd numbers of the texts that they were to weigh, or none although another node gave some. */
-export function idleWeighers(job: Job): readonly number[] {
-  const { step, opened = [] } = job.weighing ?? {}
-  if (step !== 'over' || opened.length === 0) return []
-  const odd = oddNodes(opened.map(({ body }) => body))
-  return answersOf(job).flatMap(({ fence, node }) => {
-    const hasWeighed = opened.some(({ body }) => body.fence === fence) && !odd.includes(node)
-    return hasWeighed || toWeigh(job, fence).length === 0 ? [] : [fence]
-  })
-}
+/** The nodes that left the weighing of the answers that they had to weigh to others. */
+export const idleWeighers = (job: Job): readonly number[] =>
+  job.weighing?.step !== 'over'
+    ? []
+    : answersOf(job).flatMap(({ fence, node }) =>
+        toWeigh(job, fence).length > 0 && isIdleWeigher(node, numbersOf(job)) ? [fence] : [],
+      )

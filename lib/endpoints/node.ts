@@ -193,7 +193,13 @@ export const nodeEndpoints = {
     query: Wait,
     body: ShowRequest,
     response: AssignmentState,
-    problems: [...assignmentProblems, 'not-revealed', 'too-early', 'already-answered'],
+    problems: [
+      ...assignmentProblems,
+      'not-revealed',
+      'too-early',
+      'already-answered',
+      'blob-not-found',
+    ],
   }),
   weighAnswers: post('/internal/task/weigh', 'node', {
     summary: 'Commit to numbers of the answers that were shown',

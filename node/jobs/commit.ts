@@ -1,6 +1,7 @@
 import { toBase64Url } from '../../lib/digest.ts'
 import { errorText } from '../../lib/host/explain-error.ts'
 import type { ClaimResult, OwnAssignment } from '../../lib/schemas/assignments.ts'
+import { sealShown } from '../../lib/sealing/shown.ts'
 import { commitmentOf } from '../../lib/statements.ts'
 import { messages } from '../log-messages.ts'
 import { isIclAway } from './abort-reason.ts'
@@ -19,7 +20,13 @@ export async function bindTo(
   const { jobId, fence } = claim
   const salt = toBase64Url(deps.random.bytes(32))
   const commitment = await commitmentOf({ jobId, address: deps.address, fence, evidence, salt })
-  const commitmentStep = { evidence, ended, ...(usage && { usage }), salt, commitment }
+  // Other nodes weigh it, also after a restart of this one.
+  const sealed =
+    claim.check && (await sealShown(text, { jobId, fence, secret: secrets.secret }, deps.random))
+  const commitmentStep = {
+    ...{ evidence, ended, ...(usage && { usage }), salt, commitment },
+    ...(sealed && { sealed: toBase64Url(sealed) }),
+  }
   deps.journal.note({ step: 'committed', jobId, fence, ...commitmentStep })
   return {
     committed: commitmentStep,

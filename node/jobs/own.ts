@@ -49,9 +49,9 @@ export type Own = Statements & {
   readonly acknowledged: Set<AckStep>
   readonly committed: Commitment
   readonly looked: Looked
-  /** The sealed answer that it shows, made once, and its numbers of others' answers. Lost in a restart, and then left out. */
-  shown?: Uint8Array<ArrayBuffer> | undefined
+  /** Its numbers of others' answers, and the work on them. */
   numbers?: NumbersPost | undefined
+  weighing?: Promise<NumbersPost | undefined> | undefined
   /** The text of the answer, in memory only, so lost in a restart. */
   readonly text?: string | undefined
   /** The sealed answer, its key, and the key's handles on chain. Made once, however often the ICL asks. */

@@ -6,7 +6,7 @@
  * the step that the ICL names next. Without one, it starts again from the claim.
  *
  * Invariants: A statement is signed once, and sent as it is in the journal. Prompt, key and the answer's text are not on disk: a checker
- * fetches and decrypts the first two again, and the node does not deliver any more. The node runs at most two inferences for one assignment.
+ * fetches and decrypts the first two again, and the node does not deliver any more. A sealed answer that others weigh is there. The node runs at most two inferences for one assignment.
  *
  * Failure cases: the ICL does not respond (the node retries); the assignment is gone or the job has settled (the node leaves it); the ICL
  * has a commitment that the journal lacks, or the daemon ended twice while it worked (the node gives the assignment back).
@@ -90,11 +90,12 @@ async function goOn(
 /** Restores the state from the journal. The prompt and the evidence key are not on disk and are recovered from the prompt key. */
 const ownOf = (
   deps: JobDeps,
-  { answer, delivery, verdicts }: JournalEntry,
+  { answer, delivery, numbers, verdicts }: JournalEntry,
   { claim, committed }: Required<Pick<JournalEntry, 'claim' | 'committed'>>,
   onUsage: Own['onUsage'],
 ): Own => ({
-  ...{ committed, answer, delivery, verdicts, onUsage },
+  ...{ committed, answer, delivery, numbers, verdicts, onUsage },
+  ...(numbers && { weighing: Promise.resolve(numbers) }),
   secrets: (ended) => recoverSecrets(deps, claim, ended),
   looked: new Map(),
   taken: {},

@@ -2,11 +2,11 @@ import { isStructured } from '../../lib/answer.ts'
 import { elapsedSince } from '../../lib/clock.ts'
 import { comparators } from '../../lib/comparators/all.ts'
 import { withDeadline } from '../../lib/deadline.ts'
-import { toBase64Url } from '../../lib/digest.ts'
+import { fromBase64Url, toBase64Url, utf8 } from '../../lib/digest.ts'
 import { errorText } from '../../lib/host/explain-error.ts'
 import type { AnswerToWeigh, OwnAssignment } from '../../lib/schemas/assignments.ts'
 import type { NumbersPost, NumbersStatement } from '../../lib/schemas/statements.ts'
-import { openShown, sealShown } from '../../lib/sealing/shown.ts'
+import { openShown } from '../../lib/sealing/shown.ts'
 import { signed, statementHash } from '../../lib/statements.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { scoreOf } from '../../lib/teacher.ts'
@@ -20,10 +20,12 @@ import { callAttempts } from './job-deps.ts'
 import type { Part } from './own.ts'
 import { repeatPassing } from './wait-out.ts'
 
-/** The longest time for the numbers: this node may have a delivery to check meanwhile. */
-const mostMs = 30_000
 // Kept for posting the commitment.
 const reserveMs = 8_000
+/** How long the node waits for its model before it asks for its next step: it may have a delivery to check meanwhile. */
+const glanceMs = 3_000
+/** More bytes than any text of so many tokens has: a longer one is not paid for. */
+const mostBytesPerToken = 64
 
 /** Shows this node's answer to the other nodes of the job, or says that its text is lost. Returns the next step if the ICL names it. */
 export async function showAnswer({
@@ -32,13 +34,18 @@ export async function showAnswer({
   own,
   signal,
 }: Part): Promise<OwnAssignment | undefined> {
-  const { api, random } = deps
+  const { api } = deps
   const { jobId, fence } = claim
-  if (own.text !== undefined && own.shown === undefined) {
-    const { secret } = await own.secrets(signal)
-    own.shown = await sealShown(own.text, { jobId, fence, secret }, random)
+  if (own.answer === undefined) {
+    throw new SvcError('node-failed', 'the ICL wants an answer shown that was not revealed', {
+      hint: 'Tell the operator of the ICL.',
+    })
   }
-  const cid = own.shown && (await uploadOutput(deps, claim, own.shown, signal))
+  const { sealed } = own.committed
+  const cid =
+    sealed === undefined
+      ? undefined
+      : await uploadOutput(deps, claim, fromBase64Url(sealed), signal)
   const body = { jobId, fence, ...(cid !== undefined && { cid }) }
   const { query, timeoutMs } = withNext()
   const options = { signal, attempts: callAttempts, timeoutMs }
@@ -53,7 +60,13 @@ export async function weighAnswers(
   const { deps, claim, own, signal } = part
   const { jobId, fence } = claim
   // A repeated step gets the same numbers.
-  own.numbers ??= await numbersOf(part, to_weigh, Math.min(secondsLeft * 1000 - reserveMs, mostMs))
+  own.weighing ??= numbersOf(part, to_weigh, secondsLeft * 1000 - reserveMs)
+  const isDone = await Promise.race([
+    own.weighing.then(() => true),
+    deps.clock.sleep(glanceMs, signal).then(() => false),
+  ])
+  if (!isDone) return undefined
+  own.numbers ??= await own.weighing
   const commitment = own.numbers && (await statementHash(own.numbers))
   const body = { jobId, fence, ...(commitment && { commitment }) }
   const { query, timeoutMs } = withNext()
@@ -68,8 +81,8 @@ export async function openNumbers({
   signal,
 }: Part): Promise<OwnAssignment | undefined> {
   if (numbers === undefined) {
-    throw new SvcError('answer-lost', 'the numbers of the answers were lost in a restart', {
-      hint: 'The job settles without them.',
+    throw new SvcError('node-failed', 'the ICL wants numbers opened that were not made', {
+      hint: 'Tell the operator of the ICL.',
     })
   }
   const { query, timeoutMs } = withNext()
@@ -82,26 +95,26 @@ async function numbersOf(
   answers: readonly AnswerToWeigh[],
   limitMs: number,
 ): Promise<NumbersPost | undefined> {
-  const { address, clock, log, random, sessionKey } = deps
+  const { address, clock, journal, log, random, sessionKey } = deps
   const { jobId, fence } = claim
   const startedAt = clock.monotonic()
   const leftMs = () => limitMs - elapsedSince(clock, startedAt)
-  const found = await Promise.all(
-    answers.slice(0, weighersOfAnswer).map((one) =>
-      withDeadline(clock, Math.max(limitMs, 0), signal, late, (ended) =>
-        weighOne({ deps, claim, own, signal: ended }, one, leftMs),
-      ).catch((error: unknown) => {
-        signal.throwIfAborted()
-        log.warning(`Job ${jobId}: An answer is not weighed: ${errorText(error)}`)
-        return undefined
-      }),
-    ),
-  )
-  const weighed = found.filter((one) => one !== undefined)
-  if (weighed.length === 0) return undefined
+  const weighed: NumbersStatement['weighed'] = []
+  // One after the other: the node's slots have work of other jobs.
+  for (const one of answers.slice(0, weighersOfAnswer)) {
+    const found = await withDeadline(clock, Math.max(leftMs(), 0), signal, late, (ended) =>
+      weighOne({ deps, claim, own, signal: ended }, one, leftMs),
+    ).catch((error: unknown) => {
+      log.warning(`Job ${jobId}: An answer is not weighed: ${errorText(error)}`)
+    })
+    if (found) weighed.push(found)
+  }
+  if (weighed.length === 0 || signal.aborted) return undefined
   const salt = toBase64Url(random.bytes(32))
-  const statement = 'svc-numbers-v1'
-  return await signed({ statement, jobId, address, fence, weighed, salt }, sessionKey)
+  const about = { statement: 'svc-numbers-v1', jobId, address, fence } as const
+  const numbers = await signed({ ...about, weighed, salt }, sessionKey)
+  journal.note({ step: 'numbers', jobId, fence, numbers })
+  return numbers
 }
 
 const late = (): SvcError =>
@@ -135,11 +148,13 @@ async function weighOne(
       answer.body.evidence,
     )
   if (!isSame) return { answer: hash }
+  const most = parameters.max_output_tokens
+  if (utf8(text).length > most * mostBytesPerToken) return undefined
   const mayCall = budget.begin({ jobId, fence: claim.fence }, mostRequests + weighersOfAnswer)
   const given = { model: offered.model, prompt, text, onUsage: own.onUsage, mayCall, signal }
   const told = await offered.provider.weigh({ ...given, leftMs })
   const score = await scoreOf(told, hash, key)
-  if (score.n > parameters.max_output_tokens) return undefined
+  if (score.n > most) return undefined
   log.info(messages.scored(jobId, score))
   return { answer: hash, score }
 }

@@ -3,7 +3,7 @@ import { Hash32, JobId, UnixSeconds } from '../../lib/codecs.ts'
 import { Ended, Usage } from '../../lib/schemas/answer.ts'
 import { AssignmentOffer, ClaimResult, CommitRequest } from '../../lib/schemas/assignments.ts'
 import { Evidence } from '../../lib/schemas/evidence.ts'
-import { AnswerPost, DeliveryPost, VerdictPost } from '../../lib/schemas/statements.ts'
+import { AnswerPost, DeliveryPost, NumbersPost, VerdictPost } from '../../lib/schemas/statements.ts'
 
 const id = { jobId: JobId, fence: CommitRequest.shape.fence }
 
@@ -28,11 +28,15 @@ export const JournalStep = z.discriminatedUnion('step', [
     usage: Usage.optional(),
     salt: z.string(),
     commitment: Hash32,
+    /** The answer, sealed under the job's secret in base64url, where other nodes weigh it. */
+    sealed: z.string().optional(),
   }),
   /** The node is about to reveal this answer. */
   step('answer', { answer: AnswerPost }),
   /** The node is about to post this delivery. */
   step('delivery', { delivery: DeliveryPost }),
+  /** The node is about to commit to these numbers. */
+  step('numbers', { numbers: NumbersPost }),
   /** The node is about to post this verdict. */
   step('verdict', { verdict: VerdictPost }),
   step('ended', {}),
@@ -72,6 +76,7 @@ export type JournalEntry = {
   readonly committed?: Commitment
   readonly answer?: AnswerPost
   readonly delivery?: DeliveryPost
+  readonly numbers?: NumbersPost
   /** One for each delivery. */
   readonly verdicts: readonly VerdictPost[]
 }
@@ -106,6 +111,8 @@ function withStep(
       return { ...entry, answer: step.answer }
     case 'delivery':
       return { ...entry, delivery: step.delivery }
+    case 'numbers':
+      return { ...entry, numbers: step.numbers }
     case 'verdict':
       return { ...entry, verdicts: [...entry.verdicts, step.verdict] }
     case 'ended':

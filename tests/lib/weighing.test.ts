@@ -2,7 +2,13 @@ import { describe, expect, it } from 'vitest'
 import type { Address, Hash32 } from '../../lib/codecs.ts'
 import type { NumbersStatement } from '../../lib/schemas/statements.ts'
 import type { TeacherScore } from '../../lib/schemas/teacher.ts'
-import { oddNodes, weighedAt, weightOfAnswer, wrongNumbers } from '../../lib/weighing.ts'
+import {
+  isIdleWeigher,
+  oddNodes,
+  weighedAt,
+  weightOfAnswer,
+  wrongNumbers,
+} from '../../lib/weighing.ts'
 import { aHash, aJobId, anAddress } from '../branded.ts'
 import { scoreWith } from '../icl/rules/sample-job.ts'
 
@@ -52,14 +58,56 @@ describe('each answer', () => {
     expect(weightBy([400], [400])).toBe('unlikely')
     expect(weightBy([5], [400])).toBeUndefined()
     expect(weightBy([5], [5, 900])).toBeUndefined()
-    expect(
-      weightOfAnswer(
-        answerOf(0),
-        numbersOf(3, () => undefined),
-      ),
-    ).toBe('other-text')
     const [first] = numbersOf(3, (_, __, answer) => scoreWith(answer, 5)).slice(1)
     expect(weightOfAnswer(answerOf(0), [first!])).toBeUndefined()
+  })
+})
+
+describe('another text', () => {
+  const weightBy = (scored: Parameters<typeof numbersOf>[1]) =>
+    weightOfAnswer(answerOf(0), numbersOf(3, scored))
+  const ofOthers = (_: number, of: number, answer: Hash32) =>
+    of === 0 ? undefined : scoreWith(answer, 5)
+
+  it('is found by two nodes that scored other answers', () => {
+    expect(weightBy(ofOthers)).toBe('other-text')
+    expect(weightBy((by, of, answer) => (by === 0 ? undefined : ofOthers(by, of, answer)))).toBe(
+      'other-text',
+    )
+  })
+
+  it('is not found by nodes that score nothing, or whose scores another node contradicts', () => {
+    expect(weightBy(() => undefined)).toBeUndefined()
+    const invented = (by: number, of: number, answer: Hash32) =>
+      of === 0 ? undefined : scoreWith(answer, 5, 40, by === 0 ? 0 : 900)
+    expect(weightBy(invented)).toBeUndefined()
+  })
+})
+
+describe('a node leaves the weighing to others', () => {
+  const idleBy = (answers: number, scored: Parameters<typeof numbersOf>[1]) => {
+    const numbers = numbersOf(answers, scored)
+    return numbers.map(({ address }) => isIdleWeigher(address, numbers))
+  }
+
+  it('that scores nothing, that others contradict, or that splits the text otherwise', () => {
+    for (const lazy of [
+      () => undefined,
+      (answer: Hash32) => scoreWith(answer, 5, 40, 900),
+      (answer: Hash32) => scoreWith(answer, 5, 30),
+    ]) {
+      const idle = idleBy(3, (by, _, answer) => (by === 1 ? lazy(answer) : scoreWith(answer, 5)))
+      expect(idle).toEqual([false, true, false])
+    }
+  })
+
+  it('not where no two scores bear each other out, or those beside it are silent', () => {
+    expect(idleBy(3, (by, _, answer) => (by === 1 ? scoreWith(answer, 5) : undefined))).toEqual([
+      ...[false, false, false],
+    ])
+    const silent = (by: number, _: number, answer: Hash32) =>
+      by === 0 || by === 2 ? undefined : scoreWith(answer, 5)
+    expect(idleBy(7, silent)[3]).toBe(false)
   })
 })
 

@@ -159,17 +159,21 @@ const leftToOthers = ({ agreement }: Job, fence: number, scores: readonly string
       (turn.fence === fence && turn.failed && turn.failed.reason !== 'never-checked'),
   ) === true
 
-/** Whether a node showed no answer in time. */
-const isUnshown = ({ weighing }: Job, fence: number): boolean =>
+/** Whether a node showed no answer in time although another did, and did not deliver it. */
+const isUnshown = ({ weighing }: Job, fence: number, isDeliverer: boolean): boolean =>
   weighing !== undefined &&
   weighing.step !== 'show' &&
+  weighing.shown.length > 0 &&
+  !isDeliverer &&
   !weighing.shown.some((one) => one.fence === fence)
 
-/** Whether a node had answers to weigh, and opened no numbers although another node did. */
+/** Whether a node had answers to weigh, and opened no numbers although two others opened theirs of one answer. */
 function leftToWeigh(job: Job, fence: number): boolean {
   const { step, opened = [] } = job.weighing ?? {}
   const isOpened = opened.some(({ body }) => body.fence === fence)
-  return step === 'over' && opened.length > 0 && !isOpened && toWeigh(job, fence).length > 0
+  const answers = opened.flatMap(({ body }) => body.weighed.map(({ answer }) => answer))
+  const isBorneOut = new Set(answers).size < answers.length
+  return step === 'over' && isBorneOut && !isOpened && toWeigh(job, fence).length > 0
 }
 
 /** A settled job scores each answer once, by the agreement that its answers make, and no other assignment for an answer. */
@@ -186,7 +190,7 @@ function checkScores(job: Job): void {
     const member = isIdle ? 'answer-undecided' : agreed
     const outside = typeof decision === 'string' ? 'answer-undecided' : 'answer-differed'
     const isMember = typeof decision !== 'string' && decision.includes(fence)
-    const wanted = isUnshown(job, fence) ? 'never-shown' : isMember ? member : outside
+    const wanted = isUnshown(job, fence, isDeliverer) ? 'never-shown' : isMember ? member : outside
     promise(code === wanted, `it is scored ${wanted}, not ${code}`, job)
   }
 }

@@ -273,7 +273,9 @@ export const weighBy = (job: Job, node: Address, isAble = true): NodeCommand => 
 export function scoreWith(answer: Hash32, mean: number, n = 40, shift = 0): TeacherScore {
   const each = [0, 1, 2, 3].map((at) => Math.floor(((at + 1) * n) / 4) - Math.floor((at * n) / 4))
   const quarters = each.map((tokens) => tokens * mean)
-  const top = placesOf(answer, n).map((): [number, number][] => [[7, 100 + shift]])
+  const top = placesOf(answer, n).map(() =>
+    [0, 1, 2, 3, 4].map((at): [number, number] => [at, 100 + shift + 300 * at]),
+  )
   return {
     ...{ check: 'teacher/1', n, agree: 0, far: 0, gap: n * mean, trimmed: n * mean, quarters },
     ...{ transcript: hashOf('transcript'), top },

@@ -126,7 +126,7 @@ describe('the weighing of answers', () => {
     const over = take(alone, numbersBy(alone, nodeA), 91_000)
     expect(over.phase).toBe('accepted')
     expect(scoresOf(over)).toEqual({
-      ...{ a: 'answer-delivered', b: 'answer-undecided never-weighed' },
+      ...{ a: 'answer-delivered', b: 'answer-agreed never-weighed' },
       c: 'never-shown never-weighed',
     })
   })

@@ -6,21 +6,24 @@ import { statementHash } from '../../../lib/statements.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { wrongNumbers } from '../../../lib/weighing.ts'
 import type { InferenceProvider } from '../../../node/inference/provider.ts'
+import type { Own } from '../../../node/jobs/own.ts'
 import { runJob } from '../../../node/jobs/run-job.ts'
+import { showAnswer } from '../../../node/jobs/weigh.ts'
 import { jobId, modelId } from '../fakes.ts'
-import { createJobWorld } from '../job-world.ts'
+import { createJobWorld, type Turn } from '../job-world.ts'
 
 type Weigh = NonNullable<InferenceProvider['weigh']>
 
 const told = [0, 0, 1].map((short) => ({
   logprob: -0.1 - short,
-  top: [{ token: 'Four', logprob: -0.1 }],
+  top: ['Four', 'Five', 'Six', 'A', 'The'].map((token, at) => ({ token, logprob: -0.1 - 2 * at })),
 }))
 
 /** A node of a job whose answers are weighed, with the answer `Four.` of another node, which shows the text `shown`. */
 async function weighing({ weigh, shown = 'Four.' }: { weigh?: Weigh; shown?: string } = {}) {
   const world = await createJobWorld('verifier')
   const { answer } = await world.delivered('Four.')
+  Object.assign(world.claim, { check: 'teacher/1' })
   const of = { jobId, fence: answer.body.fence, secret: world.secret }
   const cid = await world.blobs.put(await sealShown(shown, of, world.deps.random))
   const deadline = world.view.server_time + 60
@@ -40,6 +43,15 @@ async function weighing({ weigh, shown = 'Four.' }: { weigh?: Weigh; shown?: str
 }
 
 describe('a node of a job whose answers are weighed', () => {
+  it('shows nothing before it has revealed its answer', async () => {
+    const { world } = await weighing()
+    const { deps, claim } = world
+    const own = { committed: { sealed: 'AAAA' } } as Own
+    const part = { deps, claim, own, signal: new AbortController().signal }
+    await expect(showAnswer(part)).rejects.toThrow(/not revealed/)
+    expect(world.api.putBlob).not.toHaveBeenCalled()
+  })
+
   it('shows its own answer under the secret of the job', async () => {
     const { world, run } = await weighing()
     await run()
@@ -82,6 +94,42 @@ describe('a node of a job whose answers are weighed', () => {
     const { hash, run, opened } = await weighing({ weigh, shown: 'Five.' })
     await run()
     expect(opened()[0]?.weighed).toEqual([{ answer: hash }])
+    expect(weigh).not.toHaveBeenCalled()
+  })
+
+  it('checks a delivery while its model reads', async () => {
+    const order: string[] = []
+    const weigh: Weigh = async ({ signal }) => {
+      await world.clock.sleep(20_000, signal)
+      order.push('read')
+      return told
+    }
+    const { world, run, opened } = await weighing({ weigh })
+    const to_check = await world.delivered('Four.', 'Four.')
+    const [, weighs, open] = world.turns.splice(0) as [Turn, Turn, Turn]
+    world.turns.push(weighs, open)
+    world.api.getAssignment.mockImplementation(async () => {
+      if (world.api.postVerdict.mock.calls.length === 0 && world.clock.now() > startedAt + 5_000) {
+        return { ...world.look(), step: 'check', to_check }
+      }
+      return world.look()
+    })
+    world.api.postVerdict.mockImplementation(async ({ body }) => {
+      order.push('verdict')
+      return { jobId: body.jobId, status: 'revealed', phase: 'running' }
+    })
+    const startedAt = world.clock.now()
+    await run()
+    expect(order).toEqual(['verdict', 'read'])
+    expect(opened()).toHaveLength(1)
+  })
+
+  it('does not pay for a text that is longer than its tokens can be', async () => {
+    const weigh = vi.fn<Weigh>(async () => told)
+    const { world, run, committed } = await weighing({ weigh })
+    Object.assign(world.claim, { parameters: { max_output_tokens: 0.05 } })
+    await run()
+    expect(committed()).toEqual([undefined])
     expect(weigh).not.toHaveBeenCalled()
   })
 
