@@ -2,15 +2,16 @@
  * Problem: two free runs of an honest model diverge. So a difference of answers says little, and likeness does not show which model gave
  * them.
  *
- * Idea: a model is given the delivered text and returns how likely each token is. In a text of its own nearly every token is the likeliest,
+ * Idea: a model is given a text and returns how likely each token is. In a text of its own nearly every token is the likeliest,
  * and the others are close. A text of another model has tokens that it finds unlikely. That is one call for about a third of the price of
  * an answer, and it does not matter where two runs would have diverged.
  *
  * Invariants:
  * - All numbers are integers, in thousandths of a nat, so what is signed has one spelling.
- * - The numbers decide nothing. They are attested: nobody can compute them again without the provider.
- * - The deliverer's answer determines the places at which nodes show their likeliest tokens, and the deliverer committed to it before it
- *   saw any other. So nobody chooses them, and all nodes show the same places.
+ * - The numbers are attested: nobody can compute them again without the provider. They decide on scores of nodes (weighing.ts), never on
+ *   which answers agree.
+ * - An answer determines the places at which nodes show their likeliest tokens, and its node committed to it before it saw any other. So
+ *   no node chooses them, and all show the same places.
  * - A token's name is keyed with the job's evidence key. The ICL and readers of a receipt learn no token.
  *
  * Failure cases: a node that asks no model invents numbers. It committed to them before it saw others', and its likeliest tokens are far

@@ -16,7 +16,7 @@
  * - A session key signs for one node of a job.
  * - A command that changes nothing returns the same job object, so that nothing is saved.
  * - A job that has not settled has a tickAt: the earliest of its deadline, the deadlines of its assignments and of
- *   the turn to deliver, and the time to fill empty seats.
+ *   the turn to deliver and of the weighing, and the time to fill empty seats.
  *
  * Failure cases: a repeated message has one effect and gets the same answer, also once its assignment is over. After the
  * job's deadline, commands of nodes are refused unless they are repeats, whether or not the tick has come. A refusal may
