@@ -61,7 +61,7 @@ const trimmedOf = (n: number): number => Math.ceil(n / tokensForOneTrimmed)
 const boundsOf = (n: number): readonly number[] =>
   [0, 1, 2, 3, 4].map((quarter) => Math.floor((quarter * n) / 4))
 
-/** Computes a text's numbers. `answer` is the hash of the deliverer's statement, `key` the evidence key. Throws RangeError without tokens, or with fewer than five likeliest ones where they are shown. */
+/** Computes a text's numbers. `answer` is the hash of the deliverer's statement, `key` the evidence key. Throws RangeError without (likeliest) tokens. */
 export async function scoreOf(
   tokens: readonly TokenTold[],
   answer: Hash32,
@@ -74,10 +74,6 @@ export async function scoreOf(
   const bounds = boundsOf(tokens.length)
   const transcript = canonicalJson(rows.map(({ own, top }) => [own, ...top]))
   const shown = placesOf(answer, tokens.length).flatMap((place) => rows[place] ?? [])
-  // With fewer, a node without a model could show the text's own tokens alone.
-  if (shown.some(({ top }) => top.length < tokensShown)) {
-    throw new RangeError(`A place without ${tokensShown} likeliest tokens has no score`)
-  }
   return {
     check: 'teacher/1',
     n: tokens.length,
@@ -146,7 +142,8 @@ export function contradictionIn(
 
 /**
  * How far apart two nodes' likeliest tokens are, in thousandths of a nat: the mean over all tokens that either shows. A token that one node
- * does not show is at least as unlikely to it as the last one that it shows. Undefined when their texts have different numbers of tokens,
+ * does not show is at least as unlikely to it as the last one that it shows. Rows of unlike length are as far apart as can be: a node
+ * without a model could show a text's own tokens alone. Undefined when their texts have different numbers of tokens,
  * so that they show different places.
  */
 export function distanceOf(one: TeacherScore, other: TeacherScore): number | undefined {
@@ -156,6 +153,7 @@ export function distanceOf(one: TeacherScore, other: TeacherScore): number | und
 }
 
 function rowDistances(one: TopTokens, other: TopTokens): readonly number[] {
+  if (one.length !== other.length) return [mostGap]
   const [first, second] = [new Map(one), new Map(other)]
   return [...new Set([...first.keys(), ...second.keys()])].map((token) => {
     const [a, b] = [first.get(token), second.get(token)]

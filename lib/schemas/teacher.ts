@@ -8,7 +8,10 @@ export const mostGap = 2_000
 const Millinats = z.int().min(0).max(100_000)
 
 /** The likeliest tokens at a place, likeliest first: a name keyed with the job's evidence key, and minus the log of the probability. */
-const TopTokens = z.array(z.tuple([z.int().min(0).max(0xffffffff), Millinats])).length(5)
+const TopTokens = z
+  .array(z.tuple([z.int().min(0).max(0xffffffff), Millinats]))
+  .min(1)
+  .max(5)
 export type TopTokens = z.output<typeof TopTokens>
 
 const Gap = z

@@ -107,9 +107,15 @@ describe('likeliest tokens', () => {
     expect(apartOf(one)).toEqual([undefined])
   })
 
-  it('does not take for far what the other only did not show', async () => {
+  it('are as far apart as can be where one node shows fewer', async () => {
     const one = await score(shorts)
-    const without = one.top.map((row) => row.slice(0, 4))
-    expect(distanceOf(one, { ...one, top: without })).toBe(0)
+    const own = one.top.map((row) => row.slice(0, 1))
+    expect(distanceOf(one, { ...one, top: own })).toBe(2_000)
+  })
+
+  it('do not count a token as far that the other node only did not show', async () => {
+    const one = await score(shorts)
+    const swapped = one.top.map((row): [number, number][] => [...row.slice(0, 4), [1, 5_500]])
+    expect(distanceOf(one, { ...one, top: swapped })).toBe(0)
   })
 })

@@ -1,8 +1,9 @@
 import { cidOf } from '../../lib/cid.ts'
 import type { Address, JobId } from '../../lib/codecs.ts'
-import { toBase64Url, utf8 } from '../../lib/digest.ts'
+import { concatBytes, toBase64Url, utf8 } from '../../lib/digest.ts'
 import type { AnswerToWeigh } from '../../lib/schemas/assignments.ts'
 import type { NumbersPost } from '../../lib/schemas/statements.ts'
+import { sealBytes } from '../../lib/sealing.ts'
 import { signed, statementHash } from '../../lib/statements.ts'
 import { scoreOf, type TokenTold } from '../../lib/teacher.ts'
 import { verdictOf } from '../icl/node-steps.ts'
@@ -47,6 +48,10 @@ export const colluding =
 
 const evidenceKey = new Uint8Array(32).fill(3)
 
+/** A text in the form of a seal. */
+const blobOf = (text: string) =>
+  concatBytes(Uint8Array.of(1), new Uint8Array(sealBytes - 1), utf8(text))
+
 /** A node that shows its answer and weighs those of others in its way. */
 export function weighing(book: AnswerBook, kind: Kind, way: Way): Conduct {
   const given = new Map<JobId, NumbersPost>()
@@ -63,7 +68,7 @@ export function weighing(book: AnswerBook, kind: Kind, way: Way): Conduct {
       answers.map(async ({ answer: { body: of }, cid }) => {
         const answer = await statementHash(of)
         const written = book.writtenBy(jobId, of.address)
-        if (!written || cid !== (await cidOf(utf8(written.text)))) return { answer }
+        if (!written || cid !== (await cidOf(blobOf(written.text)))) return { answer }
         const told = way(written, { name: node.name, kind }, of.address)
         return { answer, score: await scoreOf(told, answer, evidenceKey) }
       }),
@@ -86,7 +91,8 @@ export function weighing(book: AnswerBook, kind: Kind, way: Way): Conduct {
       if (body) await node.api.postVerdict({ body }, { ...patient, signal }).catch(() => {})
     },
     show: async ({ node, claimed: { jobId, fence }, answer, signal }) => {
-      const body = { jobId, fence, cid: await cidOf(utf8(answer)) }
+      const { cid } = await node.api.putBlob({ query: { jobId, fence }, body: blobOf(answer) })
+      const body = { jobId, fence, cid }
       await node.api.showAnswer({ body }, { ...patient, signal })
     },
     weigh: (work, { to_weigh = [] }) => commitTo(work, to_weigh),

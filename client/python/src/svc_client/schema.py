@@ -244,7 +244,7 @@ _score = record(
     far=integer(0, 8_192),
     quarters=array(_gap, 4, 4),
     transcript=hash32,
-    top=array(array(_pair, 5, 5), 1, 8),
+    top=array(array(_pair, 1, 5), 1, 8),
 )
 numbers_statement = record(
     **_about("svc-numbers-v1"),
