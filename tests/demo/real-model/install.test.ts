@@ -38,7 +38,9 @@ describe('installing the real model', () => {
   })
 
   it('begins anew after an install that was not finished', async () => {
-    const failing = { npm: shell('echo half > half; echo "npm error no network" >&2; exit 1') }
+    const log = 'npm error A complete log of this run can be found in: /root/x.log'
+    const said = ['npm error no network', 'npm error', log].join('\\n')
+    const failing = { npm: shell(`echo half > half; printf '${said}\\n' >&2; exit 1`) }
     await expect(install(failing)).rejects.toMatchObject({
       code: 'real-model-unavailable',
       message: expect.stringContaining('npm error no network'),

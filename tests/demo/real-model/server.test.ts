@@ -48,6 +48,25 @@ const requestOf = (body: object, signal?: AbortSignal) =>
 const said = (content: string) => ({ messages: [{ role: 'user', content }] })
 
 describe('the server of the real model', () => {
+  it('asks the model once for the weights of a text that several nodes want', async () => {
+    let calls = 0
+    const counting: RealModel = {
+      ...model,
+      weigh: (...of) => {
+        calls++
+        return model.weigh(...of)
+      },
+    }
+    const serve = createServer(counting, 'small')
+    const weigh = (content: string) => {
+      const messages = [...said('Who?').messages, { role: 'assistant', content }]
+      return serve(requestOf({ messages, prompt_logprobs: 5 }))
+    }
+    const answers = await Promise.all(['Me', 'Me', 'You'].map(weigh))
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+    expect(calls).toBe(2)
+  })
+
   it('gives a node its answer, its usage and the log-probabilities of a text', async () => {
     const serve = createServer(model, 'small')
     server = await startServer(async (response, { method, path, body }) => {
