@@ -7,6 +7,10 @@ import { ProviderReport } from '../../node/inference/provider-report.ts'
 import type { Log } from '../../node/log.ts'
 import type { Dice } from './dice.ts'
 
+/** Says half of a text, and another end: under `similar/2` neither the same nor a contradiction. */
+const otherThan = (text: string): string =>
+  `${text.slice(0, Math.ceil(text.length / 2))} and sailors rely on its beam whenever clouds hide every star`
+
 /** How a provider treats one node. */
 export type ProviderHabits = {
   readonly thinkMs: readonly [number, number]
@@ -43,7 +47,7 @@ export function createSimulatedProvider(marks: Dice): SimulatedProvider {
     const known =
       usual.get(prompt) ?? `The answer is output-${marks.fork(prompt).between(1e9, 2e9)}.`
     usual.set(prompt, known)
-    const text = isOther ? `${known} Or perhaps not.` : known
+    const text = isOther ? otherThan(known) : known
     answers.set(prompt, (answers.get(prompt) ?? new Set()).add(text))
     return text
   }
