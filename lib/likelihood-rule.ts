@@ -26,7 +26,7 @@ const leastTokens = 25
  * percentile of honest texts hardly grows with their length, because more tokens are left out too. The second part is a margin for servers
  * with more noise than those that were measured.
  */
-const mostGap = { text: 400, token: 3 }
+const mostGap = { text: 400, token: 1 }
 
 export type Likelihood = 'likely' | 'unlikely'
 

@@ -18,7 +18,7 @@ const score = (n: number, short: number, reread = 0) =>
 
 it('a text is likely or unlikely where two scores say the same', async () => {
   for (const n of [25, 64, 500]) {
-    const [honest, false_] = [await score(n, 3), await score(n, 40)]
+    const [honest, false_] = [await score(n, 1), await score(n, 40)]
     expect(likelihoodOf([honest, honest])).toBe('likely')
     expect(likelihoodOf([false_, false_])).toBe('unlikely')
   }
