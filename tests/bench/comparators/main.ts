@@ -5,13 +5,21 @@ import { SvcError } from '../../../lib/svc-error.ts'
 import { readAnswers } from './answers-file.ts'
 import { figuresOf } from './figures.ts'
 import { readOptions } from './options.ts'
+import { realText } from './real.ts'
 import { costOf, prepareRecording, record } from './record.ts'
+import { recordReal } from './record-real.ts'
 import { textOf } from './tables.ts'
-import { measureTeacher, recordedTeacher, teacherText } from './teacher.ts'
+import { recordedTeacher } from './teacher.ts'
 
 const legend = `Shares in %, with 95 % intervals in brackets (bootstrap over questions; Wilson where nothing or everything matched), on all questions.
 Runs that were not recorded count as copies of recorded ones (docs/comparators.md); in parentheses, as matching nothing and as matching everything.
 `
+
+const realParts = [
+  ['Each other question:', { step: 2 }],
+  ['The other half:', { from: 1, step: 2 }],
+  ['All questions:', {}],
+] as const
 
 try {
   await bench()
@@ -39,9 +47,22 @@ async function bench(): Promise<void> {
     process.stdout.write(`${questions} questions written to ${options.record}\n`)
     return
   }
-  if ('teacher' in options) {
-    const rows = await measureTeacher(options.teacher, [25, 50, 200, 800], onProgress)
-    process.stdout.write(`${teacherText(rows, options.teacher)}\n`)
+  if ('record-real' in options) {
+    await recordReal(options['record-real'], options, (line) => process.stderr.write(`${line}\n`))
+    return
+  }
+  if ('real' in options) {
+    const sets = await readAnswers(options.real)
+    if (options.seats) {
+      const { seats } = options
+      const { askUnlike } = await import('./unlike.ts')
+      const told = (line: string) => process.stderr.write(`${line}\n`)
+      process.stdout.write(await askUnlike(sets, { ...options, seats }, told))
+      process.exit()
+    }
+    for (const [which, part] of realParts) {
+      process.stdout.write(`${which}\n${await realText(sets, part)}\n`)
+    }
     return
   }
   const comparator = comparators[options.comparator]

@@ -131,7 +131,8 @@ async function askAll(
   }
 }
 
-const rowOf = ({ logprob, top }: TokenTold) => ({
+/** Returns the form in which a token is recorded. */
+export const rowOf = ({ logprob, top }: TokenTold) => ({
   logprob,
   top: top.map(({ token, logprob }): [string, number] => [token, logprob]),
 })
