@@ -32,7 +32,7 @@ export async function tellAnswer(
   const { output: answer, agreed, attested, jobId, receiptHash, commitTx, model } = inference
   if (!quiet) tellAgreed(agreed, model, progress)
   if (!quiet && attested)
-    progress.say(`attested by checkers, and deciding nothing: ${describeAttested(attested)}`)
+    progress.say(`attested by nodes that weighed it: ${describeAttested(attested)}`)
   if (!quiet) progress.say(`job ${jobId}, receipt ${receiptHash}, on chain in ${commitTx}`)
   if (json) await print(`${JSON.stringify(jsonResult(inference))}\n`, streams)
   else await printAnswer(answer, streams)
