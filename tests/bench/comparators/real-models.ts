@@ -58,15 +58,19 @@ async function run(command: readonly [string, ...string[]]): Promise<void> {
   )
 }
 
-/** Starts a server of the model at a processor level; resolves with its address and what ends it. */
+/** Starts a server of the model at a processor level; resolves with its address and what ends it. `name` is of no other process: its log has it. */
 export async function startModel(
   processes: Processes,
   files: RealModelFiles,
-  { level, weights }: { readonly level: string; readonly weights: Weights },
+  {
+    level,
+    weights,
+    name,
+  }: { readonly level: string; readonly weights: Weights; readonly name: string },
 ): Promise<{ readonly url: string; readonly stop: () => Promise<void> }> {
   const server = join(import.meta.dirname, '..', '..', '..', 'demo', 'real-model', 'server.ts')
   const running = processes.start({
-    name: `${level}-${weights}`,
+    name,
     args: [
       ...[server, '--folder', files.folder, '--weights', await weightsOf(files, weights)],
       ...['--cpu', level, '--name', realName],

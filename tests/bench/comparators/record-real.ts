@@ -72,7 +72,9 @@ export async function recordReal(
     todo: string,
     body: (provider: InferenceProvider, q: string, at: number) => Promise<void>,
   ) => {
-    const { url, stop } = await startModel(processes, files, { level, weights })
+    const { url, stop } = await startModel(processes, files, {
+      ...{ level, weights, name: `${level}-${weights}-${todo}` },
+    })
     const setting = { providers: { vllm: { base_url: `${url}/v1`, allow_http: true } } }
     const provider = createOpenAi({
       ...findProvider('vllm', setting),
