@@ -130,9 +130,14 @@ export const clientRequests: Requests = {
   putBlob: async (world, operation) => {
     const { dice, model } = world
     const delivering = dice.chance(0.3) ? model.delivering.at(-1) : undefined
-    const { query, sender } = delivering ? forSeat(delivering) : forNewKey(world)
-    const body = Uint8Array.of(1, ...dice.bytes(dice.between(10, 200)))
-    const learn = (answer: { cid: string }) => remember(model.cids, answer.cid)
+    const showing = model.showing.findIndex(({ shown }) => shown === undefined)
+    const seat = (dice.chance(0.9) ? model.showing[showing] : undefined) ?? delivering
+    const { query, sender } = seat ? forSeat(seat) : forNewKey(world)
+    const body = Uint8Array.of(1, ...dice.bytes(dice.between(28, 200)))
+    const learn = ({ cid }: { cid: string }) => {
+      remember(model.cids, cid)
+      if (seat && seat === model.showing[showing]) model.showing[showing] = { ...seat, shown: cid }
+    }
     return { operation, params: {}, query, body, sender, learn }
   },
   getBlob: async ({ dice, model }, operation) =>

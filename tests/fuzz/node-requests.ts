@@ -170,8 +170,8 @@ export const nodeRequests: Requests = {
     const claimed = model.showing.pop()
     if (!claimed) return undefined
     const { node, claim } = claimed
-    const cid = dice.chance(0.95) ? { cid: anyCid(model) } : {}
-    const body = { jobId: claim.jobId, fence: claim.fence, ...cid }
+    const cid = dice.chance(0.9) ? claimed.shown : anyCid(model)
+    const body = { jobId: claim.jobId, fence: claim.fence, ...(cid && { cid }) }
     const learn = () => remember(model.committed, claimed, 20)
     const giveBack = () => remember(model.showing, claimed, 20)
     return { operation, params: {}, query: {}, body, sender: node.signer, learn, giveBack }

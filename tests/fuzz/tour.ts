@@ -9,6 +9,7 @@ const lifeOfAJob = [
   'commitAssignment',
   'getAssignment',
   'revealAnswer',
+  'putBlob',
   'showAnswer',
   'abortTurn',
   'postResult',

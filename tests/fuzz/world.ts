@@ -48,6 +48,8 @@ export type ClaimedAssignment = {
   readonly answer: string
   readonly told?: OwnAssignment
   readonly seen?: OwnAssignment['commitments']
+  /** The CID of the sealed answer that it has uploaded to show. */
+  readonly shown?: string
   /** The numbers that it has committed to. */
   readonly numbers?: NumbersStatement
 }
