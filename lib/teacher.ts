@@ -142,8 +142,8 @@ export function contradictionIn(
 
 /**
  * How far apart two nodes' likeliest tokens are, in thousandths of a nat: the mean over all tokens that either shows. A token that one node
- * does not show is at least as unlikely to it as the last one that it shows. Rows of unlike length are as far apart as can be: a node
- * without a model could show a text's own tokens alone. Undefined when their texts have different numbers of tokens,
+ * does not show is at least as unlikely to it as the last one that it shows. Rows with unlike numbers of tokens are as far apart as can
+ * be: a node without a model could show a text's own tokens alone. Undefined when their texts have different numbers of tokens,
  * so that they show different places.
  */
 export function distanceOf(one: TeacherScore, other: TeacherScore): number | undefined {
@@ -153,8 +153,8 @@ export function distanceOf(one: TeacherScore, other: TeacherScore): number | und
 }
 
 function rowDistances(one: TopTokens, other: TopTokens): readonly number[] {
-  if (one.length !== other.length) return [mostGap]
   const [first, second] = [new Map(one), new Map(other)]
+  if (first.size !== second.size) return [mostGap]
   return [...new Set([...first.keys(), ...second.keys()])].map((token) => {
     const [a, b] = [first.get(token), second.get(token)]
     const by =

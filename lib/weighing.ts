@@ -16,7 +16,7 @@
  *
  * Failure cases: two nodes that weigh one answer may belong to one owner, who then decides on it. Two of three nodes decide on everything
  * (docs/reputation.md bounds it). A node that asks no model invents numbers: these are apart from those of the others. Nodes whose
- * providers tokenise a text differently cannot be compared, and decide nothing.
+ * providers tokenise a text differently decide nothing, and one that does so alone gains nothing.
  */
 
 import type { Address, Hash32 } from './codecs.ts'
@@ -30,8 +30,11 @@ export const weighersOfAnswer = 2
 /** How far the likeliest tokens of two honest nodes are apart at most, in thousandths of a nat. */
 const mostApart = 150
 
-/** What two nodes find of an answer. `other-text`: the text that its node showed does not open, or has other evidence. */
-export type Weight = 'likely' | 'unlikely' | 'other-text'
+/**
+ * What two nodes find of an answer. `other-text`: the text that its node showed does not open, or has other evidence. `unclear`: they say
+ * so, and are not believed.
+ */
+export type Weight = 'likely' | 'unlikely' | 'other-text' | 'unclear'
 
 /** The numbers that one node gives of an answer. Without a score the node found another text. */
 type Said = { readonly by: Address; readonly score?: TeacherScore | undefined }
@@ -95,8 +98,8 @@ export function weightOfAnswer(
   if (pair?.stand === 'near') {
     return likelihoodOf(saidOf(answer, numbers).flatMap(({ score }) => score ?? []))
   }
-  const areTrusted = pair?.nodes.every((node) => isTrusted(node, numbers, pairs))
-  return pair?.stand === 'other-text' && areTrusted ? 'other-text' : undefined
+  if (pair?.stand !== 'other-text') return undefined
+  return pair.nodes.every((node) => isTrusted(node, numbers, pairs)) ? 'other-text' : 'unclear'
 }
 
 /** True for a node that scored an answer, and no other node contradicts its scores. It asked a model, so its word counts that it could not. */
@@ -107,11 +110,23 @@ function isTrusted(
 ): boolean {
   const own = numbers.find(({ address }) => address === node)
   const hasScored = own?.weighed.some(({ score }) => score !== undefined) === true
-  const isContradicted = pairs.some(
-    ({ nodes, stand }) => nodes.includes(node) && (stand === 'apart' || stand === 'unlike'),
-  )
-  return hasScored && !isContradicted
+  const against = contradictors(node, pairs)
+  const known = pairs.some(({ stand }) => stand === 'near')
+    ? against.filter((other) => isNearAnother(other, pairs))
+    : against
+  return hasScored && known.length === 0
 }
+
+const isNearAnother = (node: Address, pairs: readonly Pair[]): boolean =>
+  pairs.some(({ nodes, stand }) => stand === 'near' && nodes.includes(node))
+
+/** The nodes whose scores differ from those of a node. */
+const contradictors = (node: Address, pairs: readonly Pair[]): readonly Address[] =>
+  pairs.flatMap(({ nodes, stand }) =>
+    nodes.includes(node) && (stand === 'apart' || stand === 'unlike')
+      ? nodes.filter((other) => other !== node)
+      : [],
+  )
 
 /** Returns the nodes whose numbers are odd: apart from those of two others, each of which is near another node. */
 export function oddNodes(numbers: readonly NumbersStatement[]): readonly Address[] {
@@ -123,19 +138,19 @@ export function oddNodes(numbers: readonly NumbersStatement[]): readonly Address
       const own = ofNode(node)
       const others = own.flatMap(({ nodes }) => nodes.filter((other) => other !== node))
       const isApart = new Set(others).size >= 2 && own.every(({ stand }) => stand === 'apart')
-      return isApart && others.every((other) => ofNode(other).some(({ stand }) => stand === 'near'))
+      return isApart && others.every((other) => isNearAnother(other, pairs))
     })
 }
 
 /**
- * True for a node that left the weighing to others: it scored nothing, or another node contradicts it and none bears it out. False for all
- * nodes of a job in which no two scores are near each other, since its answers may have none.
+ * True for a node that left the weighing to others: it scored nothing, or no node bears it out and one contradicts it that another bears
+ * out. False for all nodes of a job in which no two scores are near each other, since its answers may have none.
  */
 export function isIdleWeigher(node: Address, numbers: readonly NumbersStatement[]): boolean {
   const pairs = pairsOf(numbers)
   if (!pairs.some(({ stand }) => stand === 'near')) return false
   const own = numbers.find(({ address }) => address === node)
   if (!own?.weighed.some(({ score }) => score !== undefined)) return true
-  const stands = pairs.flatMap(({ nodes, stand }) => (nodes.includes(node) ? [stand] : []))
-  return !stands.includes('near') && (stands.includes('apart') || stands.includes('unlike'))
+  const against = contradictors(node, pairs).filter((other) => isNearAnother(other, pairs))
+  return against.length > 0 && !isNearAnother(node, pairs)
 }

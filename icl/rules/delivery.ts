@@ -35,6 +35,7 @@ import {
 } from './job.ts'
 import type { PostedDelivery, PostedTurnAbort, PostedVerdict } from './posted.ts'
 import { acceptedWhenDone, settle } from './settle.ts'
+import { withTimeToWeigh } from './weighing.ts'
 
 /** Starts the turn of the next member. Returns the same job when all members have had a turn. */
 export function withTurn(job: Job, { now, limits }: Moment): Job {
@@ -72,7 +73,8 @@ export function deliver(
     return refuse('statement-mismatch', 'The delivery names another answer')
   }
   const change = { delivery, deliveredAt: now, deadline: now + limits.checkMs }
-  return changeTo(recorded(withTurnChanged(job, change), now, 'delivered', { assignment }))
+  const delivered = withTimeToWeigh(withTurnChanged(job, change))
+  return changeTo(recorded(delivered, now, 'delivered', { assignment }))
 }
 
 /** Stores another node's verdict on the delivery. Verdicts from outside the agreement are kept, but do not count. */

@@ -7,8 +7,8 @@
  * Invariants: a lease ends in time for these steps. A node that names a wrong speed holds its seat for `longestLeaseMs` at most, and
  * that only when long answers are allowed.
  */
-import { checkOf } from '../../lib/prompt-needs.ts'
 import { type Assignment, type Job, type JobLimits, type Moment, maxOutputTokensOf } from './job.ts'
+import { isWeighed } from './weighed.ts'
 
 /** Of a node that has not measured its speed: slower than most hosted models, and about a small one on a CPU. */
 const usualMsPerToken = 60
@@ -18,12 +18,12 @@ const slowestMsPerToken = 4 * usualMsPerToken
 const besidesTokensMs = 60_000
 
 /** How long an answer may still take: as long as the later steps have their time, or late in a job half of what is left. */
-function roomMs({ deadline, list }: Job, { now, limits }: Moment): number {
+function roomMs(job: Job, { now, limits }: Moment): number {
   const { revealMs, deliverMs, checkMs, weighMs } = limits
-  const left = deadline - now
+  const left = job.deadline - now
   const deliveryMs = deliverMs + checkMs
-  const isWeighed = checkOf(list.terms.needs) !== undefined
-  const laterMs = isWeighed ? Math.max(deliveryMs, revealMs + weighMs + revealMs) : deliveryMs
+  const weighingMs = Math.max(revealMs + weighMs, deliveryMs) + revealMs
+  const laterMs = isWeighed(job) ? weighingMs : deliveryMs
   return Math.max(left - revealMs - laterMs, left / 2)
 }
 

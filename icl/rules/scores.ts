@@ -34,7 +34,9 @@ export const scoresOf = (job: Job): readonly Effect[] => {
     const weight = codeByWeight(job, answered)
     // A text that no model wrote can be likely, too, such as a repetition. It contradicts the others, which no honest answer does.
     const isExcused = outside === 'answer-dissented'
-    if (weight && (weight !== 'answer-likely' || isExcused)) return scoring(answered, weight)
+    const isDecided = weight !== 'answer-undecided' || outside === undefined
+    if (weight && isDecided && (weight !== 'answer-likely' || isExcused))
+      return scoring(answered, weight)
     if (outside) return scoring(answered, outside)
     if (idle.has(answered.fence)) return scoring(answered, 'answer-undecided')
     const partners = members.filter((member) => member !== answered).map(({ node }) => node)

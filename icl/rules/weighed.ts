@@ -1,3 +1,4 @@
+import { checkOf } from '../../lib/prompt-needs.ts'
 import type { ReputationCode } from '../../lib/reputation.ts'
 import {
   isIdleWeigher,
@@ -27,23 +28,29 @@ const codes: Readonly<Record<Weight, ReputationCode>> = {
   likely: 'answer-likely',
   unlikely: 'answer-unlikely',
   'other-text': 'never-shown',
+  unclear: 'answer-undecided',
 }
 
 const numbersOf = ({ weighing }: Job) => (weighing?.opened ?? []).map(({ body }) => body)
 
+/** True for a job whose answers are weighed. Documents of tool calls and JSON have no weight. */
+export const isWeighed = ({ list, comparator }: Pick<Job, 'list' | 'comparator'>): boolean =>
+  checkOf(list.terms.needs) !== undefined && comparator !== 'structured/1'
+
 /**
  * The code of an answer by its weight; undefined where it has none. An answer is not called unshown where no node has shown one, since the
- * ICL may have had no room, and none that was delivered: others have read it.
+ * ICL may have had no room. One that was delivered is not called another text, since others have read it, but gains nothing.
  */
 export function codeByWeight(job: Job, { fence, answer }: Answered): ReputationCode | undefined {
   const { weighing, phase } = job
   if (!weighing || weighing.step === 'show') return undefined
   const shown = weighing.shown.filter(({ cid }) => cid !== undefined)
-  const isShown = shown.some((one) => one.fence === fence)
-  const weight = isShown ? weightOfAnswer(answer.hash, numbersOf(job)) : 'other-text'
+  if (!shown.some((one) => one.fence === fence)) {
+    return shown.length === 0 ? undefined : 'never-shown'
+  }
+  const weight = weightOfAnswer(answer.hash, numbersOf(job))
   const isDelivered = phase === 'accepted' && currentTurn(job)?.fence === fence
-  const isExcused = weight === 'other-text' && (shown.length === 0 || isDelivered)
-  return weight && !isExcused ? codes[weight] : undefined
+  return weight && codes[weight === 'other-text' && isDelivered ? 'unclear' : weight]
 }
 
 /** What nodes are scored for as weighers: odd numbers, or silence. */

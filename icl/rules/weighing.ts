@@ -12,9 +12,8 @@
  */
 
 import type { Hash32 } from '../../lib/codecs.ts'
-import { checkOf } from '../../lib/prompt-needs.ts'
 import { wrongNumbers } from '../../lib/weighing.ts'
-import { answersOf } from './agreed.ts'
+import { answersOf, currentTurn } from './agreed.ts'
 import {
   type Assignment,
   type Change,
@@ -28,11 +27,11 @@ import {
 } from './job.ts'
 import type { PostedNumbers } from './posted.ts'
 import { acceptedWhenDone } from './settle.ts'
-import { toWeigh } from './weighed.ts'
+import { isWeighed, toWeigh } from './weighed.ts'
 
-/** The job with the weighing of its answers begun, if its terms ask for that. Documents of tool calls and JSON have no weight. */
+/** The job with the weighing of its answers begun, if its terms ask for that. */
 export const withWeighing = (job: Job, { now, limits }: Moment): Job =>
-  checkOf(job.list.terms.needs) === undefined || job.comparator === 'structured/1'
+  !isWeighed(job)
     ? job
     : {
         ...job,
@@ -122,11 +121,25 @@ export function openNumbers(
   return advanced(job, { opened: [...weighing.opened, numbers] }, moment)
 }
 
-/** Ends a step whose deadline has passed. */
-export const lapseWeighing = (job: Job, moment: Moment): Change =>
-  job.weighing && job.weighing.step !== 'over' && moment.now >= job.weighing.deadline
-    ? advanced(job, {}, moment)
-    : changeTo(job)
+/** How long after its part in a turn a node may still commit to its numbers. */
+const afterTurnMs = 20_000
+
+/** The job with time to weigh until a while after the current turn, in which nodes have something else to do. */
+export function withTimeToWeigh(job: Job): Job {
+  const { weighing } = job
+  const turn = currentTurn(job)
+  if (weighing?.step !== 'weigh' || !turn || turn.settled) return job
+  const deadline = Math.max(weighing.deadline, turn.deadline + afterTurnMs)
+  return { ...job, weighing: { ...weighing, deadline } }
+}
+
+/** Ends a step whose deadline has passed, unless a turn has begun since. */
+export function lapseWeighing(job: Job, moment: Moment): Change {
+  const { weighing } = job
+  if (!weighing || weighing.step === 'over' || moment.now < weighing.deadline) return changeTo(job)
+  const next = withTimeToWeigh(job)
+  return moment.now < (next.weighing?.deadline ?? 0) ? changeTo(next) : advanced(job, {}, moment)
+}
 
 /** The job after a change of its weighing: in the next step if no node owes this one, and accepted if nothing else is outstanding. */
 function advanced(job: Job, change: Partial<Weighing>, moment: Moment): Change {

@@ -60,7 +60,10 @@ export async function weighAnswers(
   const { deps, claim, own, signal } = part
   const { jobId, fence } = claim
   // A repeated step gets the same numbers.
-  own.weighing ??= numbersOf(part, to_weigh, secondsLeft * 1000 - reserveMs)
+  own.weighing ??= numbersOf(part, to_weigh, secondsLeft * 1000 - reserveMs).catch((error) => {
+    deps.log.warning(`Job ${jobId}: No answer is weighed: ${errorText(error)}`)
+    return undefined
+  })
   const isDone = await Promise.race([
     own.weighing.then(() => true),
     deps.clock.sleep(glanceMs, signal).then(() => false),
@@ -101,8 +104,9 @@ async function numbersOf(
   const leftMs = () => limitMs - elapsedSince(clock, startedAt)
   const weighed: NumbersStatement['weighed'] = []
   // One after the other: the node's slots have work of other jobs.
-  for (const one of answers.slice(0, weighersOfAnswer)) {
-    const found = await withDeadline(clock, Math.max(leftMs(), 0), signal, late, (ended) =>
+  for (const [at, one] of answers.slice(0, weighersOfAnswer).entries()) {
+    const ownMs = leftMs() / (answers.length - at)
+    const found = await withDeadline(clock, Math.max(ownMs, 0), signal, late, (ended) =>
       weighOne({ deps, claim, own, signal: ended }, one, leftMs),
     ).catch((error: unknown) => {
       log.warning(`Job ${jobId}: An answer is not weighed: ${errorText(error)}`)

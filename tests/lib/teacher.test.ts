@@ -107,10 +107,12 @@ describe('likeliest tokens', () => {
     expect(apartOf(one)).toEqual([undefined])
   })
 
-  it('are as far apart as can be where one node shows fewer', async () => {
+  it('are as far apart as can be where one node shows fewer tokens, or one token often', async () => {
     const one = await score(shorts)
     const own = one.top.map((row) => row.slice(0, 1))
     expect(distanceOf(one, { ...one, top: own })).toBe(2_000)
+    const repeated = own.map(([first]) => Array.from({ length: 5 }, () => first!))
+    expect(distanceOf(one, { ...one, top: repeated })).toBe(2_000)
   })
 
   it('do not count a token as far that the other node only did not show', async () => {

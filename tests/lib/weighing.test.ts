@@ -76,11 +76,22 @@ describe('another text', () => {
     )
   })
 
-  it('is not found by nodes that score nothing, or whose scores another node contradicts', () => {
-    expect(weightBy(() => undefined)).toBeUndefined()
+  it('is not believed of nodes that score nothing, or whose scores another node contradicts', () => {
+    expect(weightBy(() => undefined)).toBe('unclear')
     const invented = (by: number, of: number, answer: Hash32) =>
       of === 0 ? undefined : scoreWith(answer, 5, 40, by === 0 ? 0 : 900)
-    expect(weightBy(invented)).toBeUndefined()
+    expect(weightBy(invented)).toBe('unclear')
+  })
+
+  it('is found where its own node contradicts the others, if two of these bear each other out', () => {
+    const liar = (by: number, of: number, answer: Hash32) =>
+      of === 0 ? undefined : scoreWith(answer, 5, 40, by === 0 ? 900 : 0)
+    for (const count of [4, 5, 7]) {
+      const numbers = numbersOf(count, liar)
+      expect(weightOfAnswer(answerOf(0), numbers)).toBe('other-text')
+      const honest = numbers.slice(1).map(({ address }) => isIdleWeigher(address, numbers))
+      expect(honest).not.toContain(true)
+    }
   })
 })
 

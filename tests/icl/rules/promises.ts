@@ -159,12 +159,11 @@ const leftToOthers = ({ agreement }: Job, fence: number, scores: readonly string
       (turn.fence === fence && turn.failed && turn.failed.reason !== 'never-checked'),
   ) === true
 
-/** Whether a node showed no answer in time although another did, and did not deliver it. */
-const isUnshown = ({ weighing }: Job, fence: number, isDeliverer: boolean): boolean =>
+/** Whether a node showed no answer in time although another did. */
+const isUnshown = ({ weighing }: Job, fence: number): boolean =>
   weighing !== undefined &&
   weighing.step !== 'show' &&
   weighing.shown.length > 0 &&
-  !isDeliverer &&
   !weighing.shown.some((one) => one.fence === fence)
 
 /** Whether a node had answers to weigh, and opened no numbers although two others opened theirs of one answer. */
@@ -190,7 +189,7 @@ function checkScores(job: Job): void {
     const member = isIdle ? 'answer-undecided' : agreed
     const outside = typeof decision === 'string' ? 'answer-undecided' : 'answer-differed'
     const isMember = typeof decision !== 'string' && decision.includes(fence)
-    const wanted = isUnshown(job, fence, isDeliverer) ? 'never-shown' : isMember ? member : outside
+    const wanted = isUnshown(job, fence) ? 'never-shown' : isMember ? member : outside
     promise(code === wanted, `it is scored ${wanted}, not ${code}`, job)
   }
 }

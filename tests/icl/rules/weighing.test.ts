@@ -164,6 +164,30 @@ describe('the weighing of answers', () => {
     expect(scoresOf(settledBy(scored)).b).toBe('never-shown')
   })
 
+  it('gives a delivered answer no gain whose node showed nothing, or another text', () => {
+    const others = [nodeB, nodeC].reduce(
+      (next, node) => take(next, showBy(next, node, 'cid'), 20),
+      take(asked(), showBy(asked(), nodeA), 20),
+    )
+    const scored: Scored = (_, of, answer) => (of === nodeA ? undefined : scoreWith(answer, 5))
+    const unshown = accepted(opened(weighed(others), scored), 30)
+    expect(scoresOf(unshown).a).toBe('never-shown')
+    expect(scoresOf(settledBy(scored)).a).toBe('answer-undecided')
+  })
+
+  it('waits for numbers until a while after the turn in which a node had to check', () => {
+    const job = delivered(shown(asked()), 50_000)
+    const late = take(job, { type: 'tick' }, 20 + weighMs + 1)
+    expect(stepsOf(late)).toEqual(['weigh', 'check', 'check'])
+    const said = [nodeB, nodeC].reduce(
+      (next, node) => take(next, verdictBy(next, node, 'match'), 90_000),
+      late,
+    )
+    expect(stepsOf(said)).toEqual(['weigh', 'weigh', 'weigh'])
+    const end = 50_000 + defaultJobLimits.checkMs + 20_000
+    expect(take(said, { type: 'tick' }, end).phase).toBe('accepted')
+  })
+
   it('finds the node whose numbers are apart from those of both others, and lets its word decide nothing', async () => {
     const lazy: Scored = (by, of, answer) =>
       scoreWith(answer, of === nodeC ? 400 : 5, 40, by === nodeB ? 900 : 0)
