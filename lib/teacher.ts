@@ -8,7 +8,7 @@
  *
  * Invariants:
  * - All numbers are integers, in thousandths of a nat, so what is signed has one spelling.
- * - The numbers are attested: nobody can compute them again without the provider. They decide on scores of nodes (weighing.ts), never on
+ * - The numbers are attested: only the provider could compute them again. They decide on scores of nodes (weighing.ts), never on
  *   which answers agree.
  * - An answer determines the places at which nodes show their likeliest tokens, and its node committed to it before it saw any other. So
  *   no node chooses them, and all show the same places.

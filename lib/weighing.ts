@@ -3,13 +3,13 @@
  * weaker model whose answers are often worded alike.
  *
  * Idea: where the terms ask for it, each answer of a job is weighed by two other nodes: how likely is its text under their model? Both say
- * so before they see the other's numbers. An answer that both find likely costs its node nothing, in the agreement or not. One that both
- * find unlikely costs it more than a dissent, also in the agreement.
+ * so before they see the other's numbers. A dissent that both find likely costs its node nothing. An answer that both find unlikely
+ * costs more than a dissent, also in the agreement.
  *
  * Invariants:
  * - The order of the answers determines who weighs which: each answer weighs the two before it, and the first ones the last. So three
  *   answers weigh one another, and no node chooses.
- * - One node alone decides nothing: without two scores that are near each other, an answer counts as if nobody had weighed it.
+ * - One node alone decides nothing: without two scores that are near each other, an answer counts as without a check.
  * - A node is odd if its numbers are apart from those of both nodes that weighed with it, while each of these is near another. So two odd
  *   nodes show neither.
  * - A node that only says that it found another text is not believed, because that takes no model.
@@ -31,7 +31,7 @@ export const weighersOfAnswer = 2
 const mostApart = 150
 
 /**
- * What two nodes find of an answer. `other-text`: the text that its node showed does not open, or has other evidence. `unclear`: they say
+ * The finding of two nodes on an answer. `other-text`: the text that its node showed does not open, or has other evidence. `unclear`: they say
  * so, and are not believed.
  */
 export type Weight = 'likely' | 'unlikely' | 'other-text' | 'unclear'

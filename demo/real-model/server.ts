@@ -1,7 +1,8 @@
 /*
  * Problem: nodes need a server of OpenAI's protocol that runs a real model and tells how likely a given text is.
  * Idea: one model in this process, one request at a time, the others wait in a bounded queue.
- * Invariants: a field that the model cannot honour is refused with status 400, never ignored. Decoding is greedy, so only temperature 0 is taken.
+ * Invariants: a field of an answer that the model cannot honour is refused with status 400. Fields that only say how a given text is read
+ * are taken, since it is always read in one way. Decoding is greedy, so only temperature 0 is taken.
  * Failure cases: a prompt beyond the context gets 400 `context_length_exceeded`, a full queue 503. A client that leaves ends its request.
  */
 

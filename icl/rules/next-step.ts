@@ -33,7 +33,7 @@ function afterReveal(job: Job, assignment: Assignment): Next {
   return inTurn(job, assignment) ?? weighing ?? { step: 'wait' }
 }
 
-/** What a node has to do in the current turn; undefined for nothing. */
+/** The part of a node in the current turn; undefined where it has none left. */
 function inTurn(job: Job, { fence, node }: Assignment): Next | undefined {
   const turn = currentTurn(job)
   if (!turn || !job.agreement || turn.settled) return undefined

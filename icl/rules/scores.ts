@@ -34,6 +34,7 @@ export const scoresOf = (job: Job): readonly Effect[] => {
     const weight = codeByWeight(job, answered)
     // A text that no model wrote can be likely, too, such as a repetition. It contradicts the others, which no honest answer does.
     const isExcused = outside === 'answer-dissented'
+    // A dissent costs no less because its weight is unclear.
     const isDecided = weight !== 'answer-undecided' || outside === undefined
     if (weight && isDecided && (weight !== 'answer-likely' || isExcused))
       return scoring(answered, weight)

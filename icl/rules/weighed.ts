@@ -53,7 +53,7 @@ export function codeByWeight(job: Job, { fence, answer }: Answered): ReputationC
   return weight && codes[weight === 'other-text' && isDelivered ? 'unclear' : weight]
 }
 
-/** What nodes are scored for as weighers: odd numbers, or silence. */
+/** The scores of nodes as weighers: for odd numbers, or silence. */
 export function weigherScores(job: Job) {
   const { weighing } = job
   if (weighing?.step !== 'over') return []

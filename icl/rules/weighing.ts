@@ -5,7 +5,7 @@
  * its numbers of two answers by a hash, and opens them when no other commitment can come (lib/weighing.ts decides by them). Meanwhile the
  * answer is delivered and checked. The job is accepted when both are done.
  *
- * Invariants: no answer is shown before the agreement, so nobody can copy one. Nothing is taken after its step has ended.
+ * Invariants: no answer is shown before the agreement, so no node can copy one. Nothing is taken after its step has ended.
  *
  * Failure cases: a node that shows nothing in time, or says that it has lost its text, is scored for that. Numbers that do not come are left
  * out. Each step has a deadline, and at the job's deadline the job is accepted without further waiting.

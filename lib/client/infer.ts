@@ -31,7 +31,7 @@ import type { QueuePlace, Turns } from './turns.ts'
 /** How to run one inference. */
 export type InferOptions = Omit<TermsOptions, 'needs'> & {
   readonly parameters?: JobWish['parameters']
-  /** What two other nodes say of each answer. It counts for nodes' weights, and not for the agreement. Only nodes that can do it are drawn. */
+  /** Has two other nodes say how likely each answer is. It counts for nodes' weights, and not for the agreement. Only nodes that can do it are drawn. */
   readonly check?: CheckId
   /** A server that the ICL notifies once the job has settled. `onSubmitted` gets the secret of its messages. */
   readonly webhook?: JobWish['webhook']

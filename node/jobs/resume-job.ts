@@ -6,7 +6,8 @@
  * the step that the ICL names next. Without one, it starts again from the claim.
  *
  * Invariants: A statement is signed once, and sent as it is in the journal. Prompt, key and the answer's text are not on disk: a checker
- * fetches and decrypts the first two again, and the node does not deliver any more. A sealed answer that others weigh is there. The node runs at most two inferences for one assignment.
+ * fetches and decrypts the first two again, and the node does not deliver any more. A sealed answer that others weigh is there.
+ * The node runs at most two inferences for one assignment.
  *
  * Failure cases: the ICL does not respond (the node retries); the assignment is gone or the job has settled (the node leaves it); the ICL
  * has a commitment that the journal lacks, or the daemon ended twice while it worked (the node gives the assignment back).

@@ -112,7 +112,7 @@ describe('a node leaves the weighing to others', () => {
     }
   })
 
-  it('not where no two scores bear each other out, or those beside it are silent', () => {
+  it('not where no two scores bear each other out, or its neighbours are silent', () => {
     expect(idleBy(3, (by, _, answer) => (by === 1 ? scoreWith(answer, 5) : undefined))).toEqual([
       ...[false, false, false],
     ])

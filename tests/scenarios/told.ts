@@ -1,5 +1,5 @@
 /*
- * The numbers that simulated models give of texts. The shares are those of SmolLM2-135M-Instruct (docs/comparators.md): how often a text of each kind is
+ * The numbers that simulated models give of texts. The shares are near those of SmolLM2-135M-Instruct (docs/comparators.md): how often a text of each kind is
  * unlikely, and how often it matches a group that honest answers form. All models that score one text find it likely or not alike, which
  * is the worst case for honest nodes: two false alarms of one text are as frequent as one.
  */
@@ -57,7 +57,7 @@ function gapOf(dice: Dice, kind: Kind, isUnlikely: boolean): number {
   return isUnlikely ? dice.between(200, 2_000) : dice.between(1, 300)
 }
 
-/** The greatest gap that each token of a text may have, by one who knows the rule. */
+/** The greatest gap that each token of a text of 192 tokens may have, by one who knows the rule. A shorter text may have more. */
 const tunedGap = await greatestGap()
 
 async function greatestGap(): Promise<number> {

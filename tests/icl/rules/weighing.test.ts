@@ -62,7 +62,7 @@ async function dissenting(): Promise<Job> {
 }
 
 describe('the weighing of answers', () => {
-  it('begins with the agreement, goes beside the delivery, and the job is accepted when both are done', () => {
+  it('begins with the agreement, runs along with the delivery, and the job is accepted when both are done', () => {
     const job = asked()
     expect(stepsOf(job)).toEqual(['show', 'show', 'show'])
     const all = shown(job)
@@ -111,7 +111,7 @@ describe('the weighing of answers', () => {
     expect(refusalOf(open, impossible, 22)).toBe('evidence-invalid')
   })
 
-  it('goes on without nodes that are silent when a step ends', () => {
+  it('continues without nodes that are silent when a step ends', () => {
     const job = delivered(asked(), 20)
     const two = shown(job, [nodeA, nodeB])
     const late = take(two, { type: 'tick' }, 10 + revealMs)
@@ -159,7 +159,7 @@ describe('the weighing of answers', () => {
     })
   })
 
-  it('takes a shown text that is not the answer for none', () => {
+  it('scores a node that shows another text as one that shows nothing', () => {
     const scored: Scored = (_, of, answer) => (of === nodeB ? undefined : scoreWith(answer, 5))
     expect(scoresOf(settledBy(scored)).b).toBe('never-shown')
   })
