@@ -80,8 +80,8 @@ export function errorText(error: unknown): string {
 /** The exit code for a command that failed: 75 when the same command may succeed later, 2 for a wrong command line, else 1. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof SvcError && error.code === 'usage') return exitCodes.usage
-  // The command-line parser does not export its error class.
-  if (error instanceof Error && error.name === 'CACError') return exitCodes.usage
+  if (error instanceof SvcError && error.code === 'output-unwritable')
+    return exitCodes.outputUnwritable
   const known = error instanceof SvcError || error instanceof ProblemError
   return known && error.retryable ? exitCodes.tryAgain : exitCodes.operatorMustAct
 }

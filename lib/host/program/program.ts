@@ -1,0 +1,239 @@
+// Problem: one table of commands has to serve parsing, help, completion and exit codes of every program, and each value has to reach its
+// schema as the user typed it.
+// Idea: cac finds the command and splits the options. It turns digits into numbers, takes a value that begins with a dash for an option,
+// and gives switches a value. So words and values are marked before it sees them, and the mark is removed afterwards.
+// Invariants: a value is the text that was typed. An option that the command does not declare is an error, never ignored.
+import { cac } from 'cac'
+import { z } from 'zod'
+import { SvcError } from '../../svc-error.ts'
+import { nearestName } from '../nearest.ts'
+import { type Field, fieldsOf } from './option.ts'
+
+/** One command of a program whose commands run in a `Context`. */
+export type Command<Context> = {
+  /** One or two words; empty for the only command of a program. */
+  readonly name: string
+  readonly summary: string
+  readonly args?: z.ZodObject | undefined
+  readonly options?: z.ZodObject | undefined
+  /** More paragraphs of its help. */
+  readonly notes?: string | undefined
+  /** Runs it with its arguments and options; returns the exit code, undefined for 0. */
+  readonly run: (given: never, context: Context) => Promise<number | undefined>
+}
+
+type Output<Schema> = Schema extends z.ZodObject ? z.output<Schema> : object
+
+/** Declares a command. `run` gets the arguments and options in one object, by their keys in the schemas. */
+export const command = <
+  Context,
+  Args extends z.ZodObject | undefined = undefined,
+  Options extends z.ZodObject | undefined = undefined,
+>(
+  spec: Omit<Command<Context>, 'args' | 'options' | 'run'> & {
+    readonly args?: Args
+    readonly options?: Options
+    readonly run: (
+      given: Output<Args> & Output<Options>,
+      context: Context,
+    ) => Promise<number | undefined>
+  },
+): Command<Context> => spec
+
+/** A program: its commands, and what its help says of all of them. */
+export type Program<Context> = {
+  /** How the user types it, such as `svc-node` or `npm run infer --`. */
+  readonly typed: string
+  /** The words that complete it in a shell; without them it is no command of a shell. */
+  readonly shellWords?: readonly [string, ...string[]]
+  /** Paragraphs before the options, and after them. */
+  readonly about?: string | undefined
+  readonly notes?: string | undefined
+  readonly commands: readonly Command<Context>[]
+  /** Shows a failure as JSON where --json is given; its code, message and hint when left out. */
+  readonly jsonFailure?: (error: unknown) => unknown
+}
+
+/** What a command line asks for. */
+export type Asked<Context> =
+  | { readonly help: Command<Context> | undefined }
+  | { readonly version: true }
+  | { readonly run: (context: Context) => Promise<number | undefined> }
+
+/** The error for a wrong command line. */
+export const usageError = (message: string, hint: string): SvcError =>
+  new SvcError('usage', message, { hint })
+
+// No argument of a process can contain it.
+const mark = '\0'
+const unmarked = (text: unknown): string => String(text).replace(/^\0/, '')
+
+/** Reads a command line. Throws SvcError `usage` that names every mistake. */
+export function readCommandLine<Context>(
+  program: Program<Context>,
+  args: readonly string[],
+): Asked<Context> {
+  const { commands } = program
+  const tokens = markedTokens(commands, args)
+  const cli = cac(program.typed)
+  cli.option('-h, --help', '').option('-v, --version', '')
+  const declared = commands.map((one) => declare(cli, one))
+  cli.parse(['', '', ...tokens], { run: false })
+  const found = cli.matchedCommand && commands[declared.indexOf(cli.matchedCommand)]
+  if (cli.options.help === true) return { help: found }
+  if (cli.options.version === true) return { version: true }
+  const typed = [...cli.args, ...cli.options['--']].map(unmarked)
+  if (found === undefined) throw noCommand(program, typed)
+  const see = `See \`${[program.typed, found.name].filter(Boolean).join(' ')} --help\`.`
+  const given = {
+    ...argumentsOf(found, typed, see),
+    ...optionsOf(found, tokens, cli.options, see),
+  }
+  const parsed = parse(found, given, see)
+  return { run: (context) => found.run(parsed as never, context) }
+}
+
+const optionFields = ({ options }: Pick<Command<never>, 'options'>): readonly Field[] =>
+  fieldsOf(options)
+
+function declare(cli: ReturnType<typeof cac>, one: Pick<Command<never>, 'name' | 'options'>) {
+  const declared = cli.command(one.name)
+  if (one.name !== '') declared.alias(mark + one.name)
+  for (const { name, letter, isSwitch } of optionFields(one)) {
+    declared.option(`${letter ? `-${letter}, ` : ''}${name}${isSwitch ? '' : ' <value>'}`, '')
+  }
+  return declared
+}
+
+/** Marks words and values, joins a value to its option where it begins with a dash, and joins names of two words. */
+function markedTokens(
+  commands: readonly Pick<Command<never>, 'name' | 'args' | 'options'>[],
+  args: readonly string[],
+): readonly string[] {
+  const options = commands.flatMap(optionFields)
+  const names = new Set([...options.map(({ name }) => name), '--help', '--version', '--'])
+  const valued = new Set(options.flatMap(({ name, isSwitch }) => (isSwitch ? [] : [name])))
+  const dashed = commands.flatMap(({ args }) => fieldsOf(args)).filter(({ isDashed }) => isDashed)
+  const isWord = (text: string) =>
+    !text.startsWith('-') ||
+    text === '-' ||
+    (!names.has(text) && dashed.some(({ schema }) => z.safeParse(schema, text).success))
+  const tokens: string[] = []
+  for (let at = 0; at < args.length; at += 1) {
+    const text = args[at] ?? ''
+    const next = args[at + 1]
+    if (text === '--') return [...tokens, ...args.slice(at)]
+    const pair = `${text} ${next}`
+    if (valued.has(text) && next?.startsWith('-') && !names.has(next)) {
+      tokens.push(`${text}=${mark}${next}`)
+      at += 1
+    } else if (commands.some(({ name }) => name === pair)) {
+      tokens.push(mark + pair)
+      at += 1
+    } else if (isWord(text)) tokens.push(mark + text)
+    else tokens.push(text.replace('=', `=${mark}`))
+  }
+  return tokens
+}
+
+function noCommand<Context>(
+  { typed: program, commands }: Program<Context>,
+  [first, second]: readonly string[],
+): SvcError {
+  const see = `See \`${program} --help\`.`
+  if (first === undefined) return usageError('no command given', see)
+  const names = commands.map(({ name }) => name)
+  // Names have one or two words, and either may be meant.
+  const near = nearestName(`${first} ${second}`, names) ?? nearestName(first, names)
+  const hint =
+    near === undefined ? see : `Did you mean \`${program} ${near}\`? Else s${see.slice(1)}`
+  const isPart = second !== undefined && names.some((name) => name.startsWith(`${first} `))
+  return usageError(`there is no command ${isPart ? `${first} ${second}` : first}`, hint)
+}
+
+function argumentsOf<Context>(
+  { name, args }: Command<Context>,
+  typed: readonly string[],
+  see: string,
+): Readonly<Record<string, unknown>> {
+  const fields = fieldsOf(args)
+  const last = fields.at(-1)
+  const missing = fields.find(({ isNeeded }, at) => isNeeded && at >= typed.length)
+  if (missing) throw usageError(`${name || 'the command'} needs ${missing.value}`, see)
+  if (typed.length > fields.length && !last?.isList) {
+    throw usageError(`${typed[fields.length]} is one argument too many`, see)
+  }
+  return Object.fromEntries(
+    fields.flatMap((field, at): (readonly [string, unknown])[] => {
+      if (field.isList) return [[field.key, typed.slice(at)]]
+      return at < typed.length ? [[field.key, typed[at]]] : []
+    }),
+  )
+}
+
+/** Returns the options as typed. Throws SvcError `usage` for unknown and repeated ones, and for missing values. */
+function optionsOf<Context>(
+  found: Command<Context>,
+  tokens: readonly string[],
+  parsed: Readonly<Record<string, unknown>>,
+  see: string,
+): Readonly<Record<string, unknown>> {
+  const fields = optionFields(found)
+  checkNames(fields, tokens, see)
+  return Object.fromEntries(
+    fields.flatMap(
+      ({ key, name, value: shown, isSwitch, isList }): (readonly [string, unknown])[] => {
+        const value = parsed[key]
+        if (value === undefined) return []
+        if (isSwitch) return [[key, true]]
+        const values = [value].flat()
+        if (values.some((one) => typeof one !== 'string')) {
+          throw usageError(`${name} needs a value: ${name} ${shown}`, see)
+        }
+        if (values.length > 1 && !isList) throw usageError(`${name} is given more than once`, see)
+        return [[key, isList ? values.map(unmarked) : unmarked(values[0])]]
+      },
+    ),
+  )
+}
+
+function checkNames(fields: readonly Field[], tokens: readonly string[], see: string): void {
+  const end = tokens.indexOf('--')
+  for (const token of end < 0 ? tokens : tokens.slice(0, end)) {
+    if (token.startsWith(mark)) continue
+    const [typed = '', value] = token.split(`=${mark}`)
+    const field = fields.find(({ name, letter }) => typed === name || typed === `-${letter}`)
+    if (field === undefined) {
+      const near = nearestName(
+        typed,
+        fields.map(({ name }) => name),
+      )
+      const hint = near === undefined ? see : `Did you mean ${near}? Else s${see.slice(1)}`
+      throw usageError(`there is no option ${typed}`, hint)
+    }
+    if (field.isSwitch && value !== undefined) throw usageError(`${typed} takes no value`, see)
+  }
+}
+
+function parse<Context>(
+  { args, options }: Command<Context>,
+  given: Readonly<Record<string, unknown>>,
+  see: string,
+): object {
+  const results = [args, options].flatMap((schema) => (schema ? [schema.safeParse(given)] : []))
+  const issues = results.flatMap(({ error }) => error?.issues ?? [])
+  if (issues.length === 0) return Object.assign({}, ...results.map(({ data }) => data))
+  const labels = new Map([
+    ...fieldsOf(args).map(({ key, value }) => [key, value] as const),
+    ...fieldsOf(options).map(({ key, name }) => [key, name] as const),
+  ])
+  const mistakes = issues.map(({ path: [key], message }) => {
+    const label = labels.get(String(key))
+    if (key === undefined || label === undefined) return message
+    // The schema library's own messages begin with a capital and do not say what was typed.
+    const text = given[String(key)]
+    if (text === undefined) return `${label} is missing`
+    return `${label} ${/^[A-Z]/.test(message) ? `cannot be ${JSON.stringify(text)}` : message}`
+  })
+  throw usageError([...new Set(mistakes)].join('; '), see)
+}

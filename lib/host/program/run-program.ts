@@ -1,0 +1,112 @@
+// How each program of this project begins and ends: it reads its command line, runs one command, reports a failure with its remedy, and
+// exits only when its output has left it.
+
+import { printableLine } from '../../printable.ts'
+import { SvcError } from '../../svc-error.ts'
+import { exitCodes } from '../exit-code.ts'
+import { withStatusColour } from '../status-colour.ts'
+import { Interrupted, outputFailure } from '../stop-signals.ts'
+import { version } from '../version.ts'
+import { wholeOutput } from '../whole-output.ts'
+import { helpOf } from './help.ts'
+import { type Program, readCommandLine } from './program.ts'
+
+/** Where a program prints, and the context of its commands, which is made when one runs. */
+export type ProgramHost<Context> = {
+  /** Prints one line to standard output. */
+  readonly print: (line: string) => void
+  /** Prints one line to standard error. */
+  readonly warn: (line: string) => void
+  readonly context: (lines: Lines) => Context | Promise<Context>
+}
+
+/** Prints one line each, without control characters. */
+export type Lines = Pick<ProgramHost<never>, 'print' | 'warn'>
+
+/** Runs the command of a command line. Returns the exit code; never throws. */
+export async function runProgram<Context>(
+  program: Program<Context>,
+  args: readonly string[],
+  host: ProgramHost<Context>,
+): Promise<number> {
+  const lines: Lines = {
+    print: (line) => host.print(printableLine(line)),
+    warn: (line) => host.warn(printableLine(line)),
+  }
+  try {
+    const asked = readCommandLine(program, args)
+    if ('help' in asked)
+      for (const line of helpOf(program, asked.help).split('\n')) lines.print(line)
+    else if ('version' in asked) lines.print(version)
+    else return (await asked.run(await host.context(lines))) ?? exitCodes.done
+    return exitCodes.done
+  } catch (error) {
+    return await reportFailure(program, args, lines, error)
+  }
+}
+
+async function reportFailure<Context>(
+  { jsonFailure }: Program<Context>,
+  args: readonly string[],
+  { print, warn }: Lines,
+  error: unknown,
+): Promise<number> {
+  const { errorLines, exitCodeOf, explainError } = await import('../explain-error.ts')
+  for (const line of errorLines(error)) warn(line)
+  if (args.includes('--json')) {
+    const { message, hint = null } = explainError(error)
+    const code = error instanceof SvcError ? error.code : 'failed'
+    print(JSON.stringify(jsonFailure?.(error) ?? { error: { code, message, hint } }))
+  }
+  return error instanceof Interrupted ? error.exitCode : exitCodeOf(error)
+}
+
+/** Runs the command line of this process, and exits. `isService`: output that nothing reads is no reason to end with a failure. */
+export async function runHere<Context>(
+  program: Program<Context>,
+  context: ProgramHost<Context>['context'],
+  { isService = false, args = process.argv.slice(2) } = {},
+): Promise<never> {
+  checkFolder()
+  const [output, errors] = [wholeOutput(process.stdout), wholeOutput(process.stderr)]
+  let failure: unknown
+  process.stdout.on('error', (error) => {
+    failure ??= error
+  })
+  process.stderr.on('error', () => {})
+  const inOutput = withStatusColour(process.stdout, process.env)
+  const inErrors = withStatusColour(process.stderr, process.env)
+  const exitCode = await runProgram(program, args, {
+    print: (line) => void output.write(`${inOutput(line)}\n`),
+    warn: (line) => void errors.write(`${inErrors(line)}\n`),
+    context,
+  })
+  await output.written().catch((error: unknown) => {
+    failure ??= error
+  })
+  if (failure !== undefined && !isService) await endUnwritten(failure)
+  await errors.written().catch(() => {})
+  // Something abandoned may still be waiting. It must not keep the process alive.
+  process.exit(exitCode)
+}
+
+/** Ends a process whose standard output was not written: quietly where its reader has gone. */
+async function endUnwritten(error: unknown): Promise<never> {
+  const { errorLines, exitCodeOf } = await import('../explain-error.ts')
+  const failure = outputFailure(error)
+  if (failure instanceof Interrupted) process.exit(failure.exitCode)
+  for (const line of errorLines(failure)) process.stderr.write(`${line}\n`)
+  process.exit(exitCodeOf(failure))
+}
+
+/** Ends the process with a remedy where the folder that it was started in is gone: each relative path would fail with another error. */
+function checkFolder(): void {
+  try {
+    process.cwd()
+  } catch {
+    process.stderr.write(
+      'error: the working directory is gone\nhint: Go to another one with `cd`.\n',
+    )
+    process.exit(exitCodes.operatorMustAct)
+  }
+}
