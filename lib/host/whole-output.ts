@@ -8,8 +8,16 @@ export type WholeOutput = {
   readonly columns: number
 }
 
-/** Wraps a stream. Callers need not await its writes or handle their errors. */
+const known = new WeakMap<NodeJS.WriteStream, WholeOutput>()
+
+/** Wraps a stream, each in one object. Callers need not await its writes or handle their errors. */
 export function wholeOutput(stream: NodeJS.WriteStream): WholeOutput {
+  const output = known.get(stream) ?? wrapped(stream)
+  known.set(stream, output)
+  return output
+}
+
+function wrapped(stream: NodeJS.WriteStream): WholeOutput {
   let last = Promise.resolve()
   return {
     get isTTY() {

@@ -65,7 +65,10 @@ async function reportFailure<Context>(
 export async function runHere<Context>(
   program: Program<Context>,
   context: ProgramHost<Context>['context'],
-  { isService = false, args = process.argv.slice(2) } = {},
+  {
+    isService = false,
+    args = process.argv.slice(2),
+  }: { readonly isService?: boolean; readonly args?: readonly string[] } = {},
 ): Promise<never> {
   checkFolder()
   const [output, errors] = [wholeOutput(process.stdout), wholeOutput(process.stderr)]
@@ -84,7 +87,10 @@ export async function runHere<Context>(
   await output.written().catch((error: unknown) => {
     failure ??= error
   })
-  if (failure !== undefined && !isService) await endUnwritten(failure)
+  // A failure that the command has reported stays its exit code.
+  if (failure !== undefined && !isService && exitCode === exitCodes.done) {
+    await endUnwritten(failure)
+  }
   await errors.written().catch(() => {})
   // Something abandoned may still be waiting. It must not keep the process alive.
   process.exit(exitCode)
