@@ -1,6 +1,6 @@
 import { abortable } from '../../lib/chain/abortable.ts'
 import { concatBytes } from '../../lib/digest.ts'
-import { wrongUsage } from './options.ts'
+import { noPrompt } from './options.ts'
 
 // More than any ICL takes. The ICL itself tells the exact limit.
 const maxBytes = 4 * 1024 * 1024
@@ -10,7 +10,7 @@ export async function readPrompt(
   input: AsyncIterable<Uint8Array> & { readonly isTTY?: boolean },
   signal: AbortSignal,
 ): Promise<string> {
-  if (input.isTTY) throw wrongUsage('There is no prompt')
+  if (input.isTTY) throw noPrompt('There is no prompt')
   return await abortable(readText(input), signal)
 }
 
@@ -20,12 +20,12 @@ async function readText(input: AsyncIterable<Uint8Array>): Promise<string> {
   for await (const chunk of input) {
     chunks.push(chunk)
     length += chunk.length
-    if (length > maxBytes) throw wrongUsage('The prompt on standard input is too long')
+    if (length > maxBytes) throw noPrompt('The prompt on standard input is too long')
   }
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(concatBytes(...chunks))
     return text.replace(/\r?\n$/, '')
   } catch {
-    throw wrongUsage('The prompt on standard input is not UTF-8 text')
+    throw noPrompt('The prompt on standard input is not UTF-8 text')
   }
 }

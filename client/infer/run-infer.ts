@@ -8,16 +8,18 @@ import type { Prover } from '../../lib/coprocessor/prover.ts'
 import { exitCodes } from '../../lib/host/exit-code.ts'
 import { errorLines, exitCodeOf } from '../../lib/host/explain-error.ts'
 import { tryToWrite } from '../../lib/host/private-files.ts'
+import { command, type Program, usageError } from '../../lib/host/program/program.ts'
+import { runProgram } from '../../lib/host/program/run-program.ts'
 import { Interrupted } from '../../lib/host/stop-signals.ts'
 import type { Random } from '../../lib/random.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { connectClient } from '../connect/connect-client.ts'
 import { type Environment, parseClientSettings } from '../connect/settings.ts'
 import { endOf, type Job, type JobEnd, type Stage, stageAfter, timedOut } from './job-end.ts'
-import { type InferCommand, parseInferCommand, usage, wrongUsage } from './options.ts'
+import { args, completed, type InferCommand, options, texts } from './options.ts'
 import { createProgress, type Progress, quietProgress, type Screen } from './progress.ts'
 import { readPrompt } from './read-prompt.ts'
-import { jsonFailure, keepReceipt, print, tellAnswer, tellUncommitted } from './tell-answer.ts'
+import { jsonFailure, keepReceipt, tellAnswer, tellUncommitted } from './tell-answer.ts'
 
 // A job that no node can do would wait for others until its deadline.
 const giveUpWhenStuckMs = 30_000
@@ -38,28 +40,36 @@ export type InferHost = {
   readonly signal: AbortSignal
 }
 
-/** Runs one prompt as a command: the answer goes to `output`, all else to `errors`. Returns the exit code. */
-export async function runInfer(args: readonly string[], host: InferHost): Promise<number> {
-  let command: InferCommand | undefined
-  try {
-    command = parseInferCommand(args, host.environment)
-    if (command === undefined) {
-      await print(usage, host)
-      return exitCodes.done
-    }
-  } catch (error) {
-    return await tellFailure(
-      error,
-      args.includes('--json'),
-      undefined,
-      quietProgress(host.errors),
-      host,
-    )
-  }
-  const { errors, clock } = host
-  const progress = command.quiet ? quietProgress(errors) : createProgress(errors, () => clock.now())
-  return await runCommand(command, host, progress)
+/** The program that runs one prompt: the answer goes to `output`, all else to `errors`. */
+export const inferProgram: Program<InferHost> = {
+  ...texts,
+  commands: [
+    command({
+      name: '',
+      summary:
+        'Encrypts a prompt on this machine, has a quorum of nodes answer it, checks the answer and prints it.',
+      args,
+      options,
+      run: async (given, host: InferHost) => {
+        const asked = completed(given, host.environment)
+        const { errors, clock } = host
+        const progress = asked.quiet
+          ? quietProgress(errors)
+          : createProgress(errors, () => clock.now())
+        return await runCommand(asked, host, progress)
+      },
+    }),
+  ],
+  jsonFailure: (error) => jsonFailure(error, undefined),
 }
+
+/** Runs one prompt as a command. Returns the exit code. */
+export const runInfer = (args: readonly string[], host: InferHost): Promise<number> =>
+  runProgram(inferProgram, args, {
+    print: (line) => void host.output.write(`${line}\n`),
+    warn: (line) => void host.errors.write(`${line}\n`),
+    context: () => host,
+  })
 
 async function runCommand(
   command: InferCommand,
@@ -80,6 +90,7 @@ async function runCommand(
     () => {},
   )
   const sayCancelling = () => progress.say(stoppingText(host.signal.reason, stage))
+  if (host.signal.aborted) sayCancelling()
   host.signal.addEventListener('abort', sayCancelling, { once: true })
   let client: Client | undefined
   const { open } = command
@@ -87,7 +98,9 @@ async function runCommand(
   try {
     const settings = parseClientSettings(host.environment)
     if (command.receipt !== undefined) await checkReceiptPath(command.receipt)
-    const prompt = open ? '' : (command.prompt ?? (await readPrompt(host.input, signal)))
+    const { prompt: words } = command
+    const typed = open || words.length > 0
+    const prompt = typed ? words.join(' ') : await readPrompt(host.input, signal)
     client = await (host.connect ?? connectClient)(settings, {
       ...{ clock, random: host.random, signal },
       ...(host.prover && { prover: host.prover }),
@@ -117,7 +130,7 @@ async function runCommand(
       },
       giveUpWhenStuckMs,
     })
-    const { 'max-output-tokens': maxOutputTokens } = command
+    const { maxOutputTokens } = command
     const opening = { ...following, ...(maxOutputTokens !== undefined && { maxOutputTokens }) }
     const running = open ? client.open(open, opening) : client.infer(prompt, await asking(client))
     const result = await running.catch(uncommittedOf)
@@ -154,13 +167,13 @@ function uncommittedOf(error: unknown): UncommittedError {
 }
 
 async function wishOf(command: InferCommand, client: Client, signal: AbortSignal) {
-  const { check, comparator, rule, webhook, 'max-output-tokens': tokens } = command
+  const { check, comparator, rule, webhook, maxOutputTokens: tokens } = command
   return {
     model: command.model ?? (await onlyModel(client, signal)),
     rule,
-    minMatches: command['min-matches'],
-    verifierCount: command['verifier-count'],
-    minTier: command['min-tier'],
+    minMatches: command.minMatches,
+    verifierCount: command.verifierCount,
+    minTier: command.minTier,
     ...(comparator && { comparator }),
     ...(check && { check }),
     ...(webhook !== undefined && { webhook: { url: webhook } }),
@@ -174,7 +187,7 @@ async function onlyModel(client: Client, signal: AbortSignal): Promise<string> {
   const [only] = served
   if (only !== undefined && served.length === 1) return only
   if (served.length > 1)
-    throw wrongUsage('Which model?', `Give --model one of ${served.join(', ')}.`)
+    throw usageError('Which model?', `Give --model one of ${served.join(', ')}.`)
   throw new SvcError('not-enough-nodes', 'No node serves a model now', {
     hint: 'Wait until nodes are active, or use another ICL.',
     retryable: true,
@@ -184,7 +197,7 @@ async function onlyModel(client: Client, signal: AbortSignal): Promise<string> {
 /** Checks before the answer is paid for. */
 async function checkReceiptPath(path: string): Promise<void> {
   const found = await stat(path).catch(() => undefined)
-  if (found?.isDirectory()) throw wrongUsage(`--receipt ${path} is a folder`, 'Name a file in it.')
+  if (found?.isDirectory()) throw usageError(`--receipt ${path} is a folder`, 'Name a file in it.')
   await tryToWrite(path)
 }
 

@@ -68,7 +68,7 @@ function printAnswer(answer: string, streams: Streams): Promise<void> {
 }
 
 /** Prints, and waits until it is printed, for as long as nothing stops the command. */
-export async function print(text: string, { output, signal }: Streams): Promise<void> {
+async function print(text: string, { output, signal }: Streams): Promise<void> {
   const written = Promise.resolve(output.write(text)).catch((error: unknown) => {
     throw outputFailure(error)
   })

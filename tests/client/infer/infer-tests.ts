@@ -144,7 +144,7 @@ function testInPipe(): void {
   it('says so when its output has no room', async () => {
     const run = await start('sh', ['-c', 'exec "$@" >/dev/full', 'sh', ...command, '--help']).ended
     expect(run.stderr).toContain('the output cannot be written: ENOSPC')
-    expect(run.code).toBe(1)
+    expect(run.code).toBe(74)
   })
 
   it('cancels the job at the ICL when its process group is interrupted', async () => {
