@@ -1,17 +1,20 @@
 import { type Clock, elapsedSince } from '../../lib/clock.ts'
 import type { Prover } from '../../lib/coprocessor/prover.ts'
 import { errorMessage } from '../../lib/error-message.ts'
-import { exitCodes } from '../../lib/host/exit-code.ts'
-import { errorLines, exitCodeOf, explainError } from '../../lib/host/explain-error.ts'
+import { explainError } from '../../lib/host/explain-error.ts'
+import { command, type Program } from '../../lib/host/program/program.ts'
+import { runHere } from '../../lib/host/program/run-program.ts'
+import { stopSignal } from '../../lib/host/stop-signals.ts'
 import { oneLine } from '../../lib/printable.ts'
 import type { Random } from '../../lib/random.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import { systemClock, systemRandom } from '../../lib/system.ts'
 import { connectClient } from '../connect/connect-client.ts'
 import { type Environment, parseClientSettings } from '../connect/settings.ts'
 import { type CallerKey, readCallerKeys } from './caller-keys.ts'
 import { createGateway } from './gateway.ts'
 import type { Answer, GatewayOptions } from './gateway-options.ts'
-import { bracketed, type GatewayCommand, parseGatewayCommand, usage } from './options.ts'
+import { bracketed, type GatewayCommand, options, texts, withKeys } from './options.ts'
 
 const maxWaiting = 64
 const giveUpWhenStuckMs = 30_000
@@ -44,22 +47,24 @@ export type GatewayHost = {
   ) => GatewayServer | Promise<GatewayServer>
 }
 
-/** Serves the gateway until the signal aborts; returns the exit code. */
-export async function runGateway(args: readonly string[], host: GatewayHost): Promise<number> {
-  const { print } = host
-  try {
-    const command = parseGatewayCommand(args, host.environment)
-    if (!command) {
-      print(usage)
-      return exitCodes.done
-    }
-    await serve(command, host)
-    return exitCodes.done
-  } catch (error) {
-    if (host.signal.aborted) return exitCodes.done
-    for (const line of errorLines(error)) print(line)
-    return exitCodeOf(error)
-  }
+/** The program that serves the gateway until its signal aborts. */
+export const gatewayProgram: Program<GatewayHost> = {
+  ...texts,
+  commands: [
+    command({
+      name: '',
+      summary: "Serves OpenAI's interface on this machine.",
+      options,
+      run: async (given, host: GatewayHost) => {
+        try {
+          await serve(withKeys(given, host.environment), host)
+        } catch (error) {
+          if (!host.signal.aborted) throw error
+        }
+        return undefined
+      },
+    }),
+  ],
 }
 
 async function serve(command: GatewayCommand, host: GatewayHost): Promise<void> {
@@ -81,7 +86,7 @@ async function serve(command: GatewayCommand, host: GatewayHost): Promise<void> 
     },
     client,
     // More at once than the ICL takes would only be refused.
-    atOnce: Math.min(command['at-once'], client.network.limits.jobs_at_once),
+    atOnce: Math.min(command.atOnce, client.network.limits.jobs_at_once),
   })
   const server = await bound(command, () =>
     host.listen({ hostname: command.host, port: command.port }, (request) => {
@@ -128,14 +133,14 @@ const optionsOf = (
   { clock, signal, print }: GatewayHost,
 ): Omit<GatewayOptions, 'client' | 'keys' | 'atOnce' | 'onAnswered'> => ({
   clock,
-  modelMap: command['model-map'],
-  agreement: { rule: command.rule, minMatches: command['min-matches'] },
+  modelMap: command.modelMap,
+  agreement: { rule: command.rule, minMatches: command.minMatches },
   maxWaiting,
   isStrict: command.strict,
   onIgnored: (parameter) =>
     print(logLine([timeOf(clock), 'ignored parameter', parameter, '(logged once)'])),
-  keepAliveMs: command['keep-alive'] === 0 ? undefined : command['keep-alive'] * 1_000,
-  storeAhead: command['store-ahead']
+  keepAliveMs: command.keepAlive === 0 ? undefined : command.keepAlive * 1_000,
+  storeAhead: command.storeAhead
     ? (model, error) => {
         const words = error === undefined ? [] : [explain(error)]
         const what = `${error === undefined ? '' : 'no '}key stored ahead for`
@@ -144,7 +149,7 @@ const optionsOf = (
     : undefined,
   giveUpWhenStuckMs,
   hosts: command.hosts,
-  origins: new Set(command['allow-origin']),
+  origins: new Set(command.allowOrigin),
   stopping: signal,
 })
 
@@ -170,3 +175,17 @@ const timeOf = (clock: Clock): string => new Date(clock.now()).toISOString()
 const explain = (error: unknown): string => `error: ${explainError(error).message}`
 
 const logLine = (words: readonly (string | number)[]): string => oneLine(words.join(' '))
+
+/** Serves the gateway with the streams and settings of this process, and ends it. */
+export const gatewayHere = (
+  args: readonly string[],
+  host: Pick<GatewayHost, 'listen' | 'prover'>,
+): Promise<never> =>
+  runHere(
+    gatewayProgram,
+    ({ print }) => ({
+      ...{ environment: process.env, print, clock: systemClock, random: systemRandom },
+      ...{ signal: stopSignal(), ...host },
+    }),
+    { args, isService: true },
+  )

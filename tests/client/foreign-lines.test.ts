@@ -2,9 +2,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { runGateway } from '../../client/gateway/run-gateway.ts'
+import { gatewayProgram } from '../../client/gateway/run-gateway.ts'
 import { runInfer } from '../../client/infer/run-infer.ts'
 import { errorLines } from '../../lib/host/explain-error.ts'
+import { runProgram } from '../../lib/host/program/run-program.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
@@ -46,7 +47,8 @@ describe('a text of the ICL with line breaks', () => {
     const lines: string[] = []
     const print = (text: string) => lines.push(...text.split('\n'))
     const listen = () => Promise.reject(new Error('not reached'))
-    await runGateway([], { ...host, print, listen })
+    const context = () => ({ ...host, print, listen })
+    await runProgram(gatewayProgram, [], { print, warn: print, context })
     expect(lines).toContain(told)
     expect(lines).not.toContainEqual(expect.stringMatching(/^\[/))
   })

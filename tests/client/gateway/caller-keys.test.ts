@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readCallerKeys } from '../../../client/gateway/caller-keys.ts'
-import { parseGatewayCommand } from '../../../client/gateway/options.ts'
+import { options, withKeys } from '../../../client/gateway/options.ts'
 
 let folder = ''
 beforeAll(async () => {
@@ -88,9 +88,9 @@ describe('a file of keys', () => {
 })
 
 it('an origin is that of a page, an app or an extension', () => {
-  const read = (origin: string) => parseGatewayCommand(['--allow-origin', origin], {})
+  const read = (origin: string) => options.parse({ allowOrigin: [origin] })
   for (const origin of ['http://localhost:3000', 'app://obsidian.md', 'chrome-extension://abc']) {
-    expect(read(origin)).toMatchObject({ 'allow-origin': [origin] })
+    expect(read(origin)).toMatchObject({ allowOrigin: [origin] })
   }
   for (const other of ['http://localhost:3000/', 'app://obsidian.md/', 'localhost', 'null', '*']) {
     expect(() => read(other)).toThrow('takes an origin')
@@ -98,26 +98,26 @@ it('an origin is that of a page, an app or an extension', () => {
 })
 
 it('another host name is one without a port, and counts where only this machine can call', () => {
-  const read = (...args: string[]) => parseGatewayCommand(args, { SVC_GATEWAY_KEY: secret })?.hosts
+  const read = (given: object) => withKeys(options.parse(given), { SVC_GATEWAY_KEY: secret }).hosts
   const own = ['localhost', '127.0.0.1', '[::1]']
-  expect(read()).toEqual(new Set(own))
-  expect(
-    read('--allow-host', 'Host.docker.internal', '--allow-host', 'svc', '--host', '::1'),
-  ).toEqual(new Set([...own, 'host.docker.internal', 'svc']))
-  expect(read('--host', '0.0.0.0', '--allow-host', 'svc')).toBeUndefined()
+  expect(read({})).toEqual(new Set(own))
+  expect(read({ allowHost: ['Host.docker.internal', 'svc'], host: '::1' })).toEqual(
+    new Set([...own, 'host.docker.internal', 'svc']),
+  )
+  expect(read({ host: '0.0.0.0', allowHost: ['svc'] })).toBeUndefined()
   for (const other of ['svc:8787', 'http://svc', '*', '']) {
-    expect(() => read('--allow-host', other)).toThrow('takes a name without a port')
+    expect(() => read({ allowHost: [other] })).toThrow('takes a name without a port')
   }
 })
 
 it('the settings of keys name one key or a file, which other machines need', () => {
-  const host = ['--host', '0.0.0.0']
-  expect(() => parseGatewayCommand(host, {})).toThrow(
-    'set SVC_GATEWAY_KEY or SVC_GATEWAY_KEYS_FILE',
-  )
+  const read = (given: object, environment: object) =>
+    withKeys(options.parse(given), { ...environment })
+  const host = { host: '0.0.0.0' }
+  expect(() => read(host, {})).toThrow('set SVC_GATEWAY_KEY or SVC_GATEWAY_KEYS_FILE')
   const file = { SVC_GATEWAY_KEYS_FILE: '/a/file' }
-  expect(parseGatewayCommand(host, file)).toMatchObject({ keysFile: '/a/file' })
-  expect(parseGatewayCommand(host, { SVC_GATEWAY_KEY: secret })).toMatchObject({ apiKey: secret })
-  expect(() => parseGatewayCommand([], { ...file, SVC_GATEWAY_KEY: secret })).toThrow('contradict')
-  expect(() => parseGatewayCommand([], { SVC_GATEWAY_KEY: 'short' })).toThrow('at least 16')
+  expect(read(host, file)).toMatchObject({ keysFile: '/a/file' })
+  expect(read(host, { SVC_GATEWAY_KEY: secret })).toMatchObject({ apiKey: secret })
+  expect(() => read({}, { ...file, SVC_GATEWAY_KEY: secret })).toThrow('contradict')
+  expect(() => read({}, { SVC_GATEWAY_KEY: 'short' })).toThrow('at least 16')
 })
