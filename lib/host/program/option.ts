@@ -52,6 +52,13 @@ export function WholeNumber(min: number, max: number) {
 export const OneOf = <const Word extends string>(words: readonly Word[]) =>
   z.enum(words, { error: ({ input }) => `takes ${words.join(', ')}, not ${String(input)}` })
 
+/** Some of some words, separated by commas. */
+export const ListOf = <const Word extends string>(words: readonly Word[]) =>
+  z
+    .string()
+    .transform((text) => text.split(','))
+    .pipe(z.array(OneOf(words)))
+
 /** An option or argument as parser, help and completion see it. */
 export type Field = Shown & {
   /** Its key in the schema. */

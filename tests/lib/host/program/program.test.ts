@@ -1,7 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { helpOf } from '../../../../lib/host/program/help.ts'
-import { flag, json, OneOf, option, WholeNumber } from '../../../../lib/host/program/option.ts'
+import {
+  flag,
+  json,
+  ListOf,
+  OneOf,
+  option,
+  WholeNumber,
+} from '../../../../lib/host/program/option.ts'
 import { command, type Program } from '../../../../lib/host/program/program.ts'
 import { runProgram } from '../../../../lib/host/program/run-program.ts'
 
@@ -19,6 +26,7 @@ const look = command({
     nodeId: option(z.string().optional(), 'ID', 'Whose'),
     rule: option(OneOf(['two', 'three']).optional(), 'RULE', 'Which'),
     rpc: option(z.array(z.string()).default([]), 'URL', 'Where'),
+    kinds: option(ListOf(['red', 'blue']).optional(), 'KINDS', 'Which of them'),
     quiet: flag('Print less', { letter: 'q' }),
     json,
   }),
@@ -63,6 +71,15 @@ describe('a command line', () => {
     expect((await run('look', 'here', '--node-id', typed)).given).toMatchObject({ nodeId: kept })
     expect((await run('look', 'here', `--node-id=${typed}`)).given).toMatchObject({ nodeId: kept })
     expect((await run('look', '--', typed)).given).toMatchObject({ place: kept })
+  })
+
+  it('lists words between commas', async () => {
+    expect((await run('look', 'here', '--kinds', 'blue,red')).given).toMatchObject({
+      kinds: ['blue', 'red'],
+    })
+    expect((await run('look', 'here', '--kinds', 'blue,')).err[0]).toBe(
+      'error: --kinds takes red, blue, not ',
+    )
   })
 
   it('takes options before the command, words after `--`, and an id that begins with a dash', async () => {
@@ -130,6 +147,7 @@ describe('the help', () => {
     expect(help).toContain('  --limit N      How many (1 to 20; default: 5)')
     expect(help).toContain('  --rule RULE    Which (two, three)')
     expect(help).toContain('  --rpc URL...   Where (may be repeated)')
+    expect(help).toContain('  --kinds KINDS  Which of them (red, blue)')
     expect(help).toContain('  -q, --quiet    Print less')
   })
 
