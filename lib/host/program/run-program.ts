@@ -35,9 +35,11 @@ export async function runProgram<Context>(
   }
   try {
     const asked = readCommandLine(program, args)
-    if ('help' in asked)
-      for (const line of helpOf(program, asked.help).split('\n')) lines.print(line)
-    else if ('version' in asked) lines.print(version)
+    if ('help' in asked) {
+      // With --json only JSON goes to standard output.
+      const say = args.includes('--json') ? lines.warn : lines.print
+      for (const line of helpOf(program, asked.help).split('\n')) say(line)
+    } else if ('version' in asked) lines.print(version)
     else return (await asked.run(await host.context(lines))) ?? exitCodes.done
     return exitCodes.done
   } catch (error) {

@@ -157,4 +157,9 @@ describe('the help', () => {
     expect(out.join('\n')).toContain('  keys show KEY --reason TEXT\n')
     expect((await run('keys', 'show', '--help')).out.join('\n')).toContain('--reason TEXT')
   })
+
+  it('leaves standard output to JSON where --json is given', async () => {
+    const { out, err } = await run('look', '--json', '--help')
+    expect([out, err[2]]).toEqual([[], 'Usage: svc-try look PLACE [MORE...] [OPTIONS]'])
+  })
 })
