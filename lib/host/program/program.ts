@@ -24,21 +24,27 @@ export type Command<Context> = {
 
 type Output<Schema> = Schema extends z.ZodObject ? z.output<Schema> : object
 
-/** Declares a command. `run` gets the arguments and options in one object, by their keys in the schemas. */
+/** A command as it is declared. `run` gets the arguments and options in one object, by their keys in the schemas. */
+export type Declared<Context, Args, Options> = Omit<
+  Command<Context>,
+  'args' | 'options' | 'run'
+> & {
+  readonly args?: Args
+  readonly options?: Options
+  readonly run: (
+    given: Output<Args> & Output<Options>,
+    context: Context,
+  ) => Promise<number | undefined>
+}
+
+/** Declares a command. */
 export const command = <
   Context,
   Args extends z.ZodObject | undefined = undefined,
   Options extends z.ZodObject | undefined = undefined,
 >(
-  spec: Omit<Command<Context>, 'args' | 'options' | 'run'> & {
-    readonly args?: Args
-    readonly options?: Options
-    readonly run: (
-      given: Output<Args> & Output<Options>,
-      context: Context,
-    ) => Promise<number | undefined>
-  },
-): Command<Context> => spec
+  declared: Declared<Context, Args, Options>,
+): Command<Context> => declared
 
 /** A program: its commands, and what its help says of all of them. */
 export type Program<Context> = {

@@ -1,6 +1,7 @@
 // How each program of this project begins and ends: it reads its command line, runs one command, reports a failure with its remedy, and
 // exits only when its output has left it.
 
+import type { z } from 'zod'
 import { printableLine } from '../../printable.ts'
 import { SvcError } from '../../svc-error.ts'
 import { exitCodes } from '../exit-code.ts'
@@ -9,7 +10,7 @@ import { Interrupted, outputFailure } from '../stop-signals.ts'
 import { version } from '../version.ts'
 import { wholeOutput } from '../whole-output.ts'
 import { helpOf } from './help.ts'
-import { type Program, readCommandLine } from './program.ts'
+import { command, type Declared, type Program, readCommandLine } from './program.ts'
 
 /** Where a program prints, and the context of its commands, which is made when one runs. */
 export type ProgramHost<Context> = {
@@ -97,6 +98,21 @@ export async function runHere<Context>(
   // Something abandoned may still be waiting. It must not keep the process alive.
   process.exit(exitCode)
 }
+
+/** Runs this process as a program of one command, and exits. `typed`: as the user types it, such as `npm run demo --`. */
+export const runOnly = <
+  Args extends z.ZodObject | undefined = undefined,
+  Options extends z.ZodObject | undefined = undefined,
+>(
+  typed: string,
+  only: Omit<Declared<Lines, Args, Options>, 'name'>,
+  { jsonFailure, ...how }: Pick<Program<Lines>, 'jsonFailure'> & Parameters<typeof runHere>[2] = {},
+): Promise<never> =>
+  runHere(
+    { typed, commands: [command({ ...only, name: '' })], ...(jsonFailure && { jsonFailure }) },
+    (lines) => lines,
+    how,
+  )
 
 /** Ends a process whose standard output was not written: quietly where its reader has gone. */
 async function endUnwritten(error: unknown): Promise<never> {
