@@ -66,6 +66,13 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
+it('the command that packs shows its help, and makes no folder of that name', async () => {
+  const script = join(root, 'scripts', 'pack', 'main.ts')
+  const { stdout } = await run(bun(), [script, 'client', '--help'], { cwd: folder })
+  expect(stdout).toContain('Usage: npm run pack:client')
+  expect(await readdir(folder)).not.toContain('--help')
+})
+
 describe('the packed client', () => {
   // In CI the user's is the oldest that counts.
   const nodes = ['node', programOf('node')]
