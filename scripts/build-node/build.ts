@@ -53,3 +53,8 @@ export async function build(options: BuildOptions, target?: Target): Promise<Bui
     clean()
   }
 }
+
+/** Exits at a signal in order, which removes what is half-built. */
+export function exitInOrder(): void {
+  process.once('SIGINT', () => process.exit(130)).once('SIGTERM', () => process.exit(143))
+}

@@ -1,5 +1,3 @@
-import { SvcError } from '../../lib/svc-error.ts'
-
 /** A platform of the executable. */
 export type Target = {
   readonly name: string
@@ -23,11 +21,9 @@ export const targets: readonly Target[] = (
   file: name === 'windows-x64' ? `svc-node-${name}.exe` : `svc-node-${name}`,
 }))
 
-/** Returns the target with this name. Throws SvcError `usage`. */
-export function targetNamed(name: string): Target {
-  const found = targets.find((one) => one.name === name)
-  if (found !== undefined) return found
-  throw new SvcError('usage', `there is no target ${name}`, {
-    hint: `Choose from ${targets.map((one) => one.name).join(', ')}.`,
-  })
-}
+/** Their names, in the same order. */
+export const targetNames: readonly string[] = targets.map(({ name }) => name)
+
+/** Returns the targets with these names. */
+export const targetsNamed = (names: readonly string[]): readonly Target[] =>
+  targets.filter(({ name }) => names.includes(name))

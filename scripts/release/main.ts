@@ -2,20 +2,21 @@ import { createHash } from 'node:crypto'
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join, relative, resolve } from 'node:path'
+import { z } from 'zod'
 import { buildEdge } from '../../icl/start/build-edge.ts'
 import { exitCodes } from '../../lib/host/exit-code.ts'
+import { flag, json, ListOf, option } from '../../lib/host/program/option.ts'
+import { type Lines, runOnly } from '../../lib/host/program/run-program.ts'
 import { version } from '../../lib/host/version.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { build } from '../build-node/build.ts'
+import { build, exitInOrder } from '../build-node/build.ts'
 import { commitOf } from '../build-node/commit.ts'
 import { cacheFolder } from '../build-node/current-binary.ts'
 import { readLock } from '../build-node/lock.ts'
-import { runCommand } from '../build-node/run-command.ts'
 import { hashSources } from '../build-node/source-hash.ts'
-import type { Target } from '../build-node/targets.ts'
+import { type Target, targetNames, targetsNamed } from '../build-node/targets.ts'
 import { compareWithLock, makeBill } from './bill-of-materials.ts'
 import { type CommitFacts, changesOf, objections, readCommit } from './commit-facts.ts'
-import { parseReleaseOptions, type ReleaseCommand, usage } from './options.ts'
 
 const root = resolve(import.meta.dirname, '..', '..')
 const hereTarget = `${process.platform}-${process.arch}`
@@ -26,22 +27,41 @@ const changesFile = 'CHANGES.md'
 type Artefact = { readonly file: string; readonly bytes: number; readonly sha256: string }
 type Say = (line: string) => void
 
-async function release(command: ReleaseCommand): Promise<number> {
-  const { 'dry-run': dryRun, json } = command
-  const say: Say = (line) => void (json ? process.stderr : process.stdout).write(`${line}\n`)
+const options = z.object({
+  dryRun: flag(
+    'Also when the commit is not tagged or files have changed: says so, and keeps nothing',
+  ),
+  targets: option(ListOf(targetNames).default([...targetNames]), 'TARGETS', 'Only these'),
+  out: option(
+    z.string().optional(),
+    'FOLDER',
+    'Where to (default: dist/release; of a dry run: a temporary folder, which is removed)',
+  ),
+  cache: option(
+    z.string().default(cacheFolder),
+    'FOLDER',
+    'Where the Bun runtimes of other platforms are kept. npm downloads missing ones',
+  ),
+  json,
+})
+type Given = z.output<typeof options>
+
+async function release(given: Given, { print, warn }: Lines): Promise<number> {
+  const { dryRun, json } = given
+  const say = json ? warn : print
   const facts = await readCommit(root, `v${version}`)
   const lock = await readLock(root)
   const against = objections(facts, { version, lockVersion: lock.version })
   say(`svc ${version}, commit ${facts.commit}, Bun ${Bun.version}${dryRun ? ' (dry run)' : ''}`)
   if (against.length > 0 && !dryRun) throw notReleasable(against)
   for (const objection of against) say(`  would be refused: ${objection}`)
-  const isPassing = dryRun && command.out === undefined
+  const isPassing = dryRun && given.out === undefined
   const folder = isPassing
     ? await mkdtemp(join(tmpdir(), 'svc-release-'))
-    : resolve(command.out ?? join(root, 'dist', 'release'))
+    : resolve(root, given.out ?? join('dist', 'release'))
   try {
     await makeFolder(folder)
-    await makeAll(command, folder, facts, say)
+    await makeAll(given, folder, facts, say)
     const artefacts = await writeSums(folder)
     for (const { file, bytes, sha256 } of artefacts) {
       say(`  ${file.padEnd(28)} ${String(bytes).padStart(11)}  ${sha256}`)
@@ -50,7 +70,7 @@ async function release(command: ReleaseCommand): Promise<number> {
     if (json) {
       const { commit } = facts
       const line = { version, commit, dry_run: dryRun, objections: against, artefacts }
-      process.stdout.write(`${JSON.stringify(line)}\n`)
+      print(JSON.stringify(line))
     }
     return exitCodes.done
   } finally {
@@ -82,7 +102,7 @@ async function makeFolder(folder: string): Promise<void> {
 }
 
 async function makeAll(
-  { targets, cache }: ReleaseCommand,
+  { targets, cache }: Given,
   folder: string,
   facts: CommitFacts,
   say: Say,
@@ -94,13 +114,13 @@ async function makeAll(
     say(`  ${what.padEnd(28)} ok  ${took}${note === undefined ? '' : `, ${note}`}`)
   }
   const source = { commit: await commitOf(root), sourceHash: await hashSources(root) }
-  const runtimes = resolve(cache ?? join(root, cacheFolder))
+  const runtimes = resolve(root, cache)
   const buildInto = (into: string, target: Target) => {
     const onDownload = (what: string) => say(`  ${target.name}: downloading ${what} ...`)
     const options = { root, folder: into, facts: source, cacheFolder: runtimes, onDownload }
     return build(options, target)
   }
-  for (const target of targets) {
+  for (const target of targetsNamed(targets)) {
     await step(target.file, async () => {
       const { sha256 } = await buildInto(folder, target)
       if (target.name !== hereTarget) return undefined
@@ -176,4 +196,12 @@ function tellNext(say: Say, dryRun: boolean, folder: string, artefacts: readonly
   )
 }
 
-await runCommand(parseReleaseOptions, usage, release)
+exitInOrder()
+await runOnly('npm run release --', {
+  summary: `Make everything that a release publishes: svc-node for every target, the ICL's bundle for edge
+hosts, a bill of materials (CycloneDX), what has changed, and SHA256SUMS. It publishes nothing: at
+its end it prints the commands that do.`,
+  options,
+  notes: 'With --json, progress goes to standard error.',
+  run: release,
+})

@@ -33,15 +33,6 @@ const release = (...args: readonly string[]) =>
   })
 
 describe('npm run release', () => {
-  it('explains itself, names every target, and ends with 2 on what it does not know', async () => {
-    const { code, stdout } = await release('--help')
-    expect(code).toBe(0)
-    for (const { name } of targets) expect(stdout).toContain(name)
-    for (const args of [['--wat'], ['--targets', 'amiga'], ['extra']]) {
-      expect(await release(...args)).toMatchObject({ code: 2, stdout: '' })
-    }
-  })
-
   it('makes in a dry run what a release has, the same bytes twice, and says what it holds', async () => {
     const folder = join(await emptyFolder(), 'release')
     const args = ['--dry-run', '--targets', hereTarget, '--out', folder, '--json']
