@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { clientEnvironment } from './client-environment.ts'
-import type { Provider } from './options.ts'
+import type { Provider } from './provider.ts'
 import { randomHex } from './random-hex.ts'
 import type { Story } from './story.ts'
 import type { World } from './world.ts'

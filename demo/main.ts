@@ -17,14 +17,8 @@ import { checkProvider } from './check-provider.ts'
 import { clientEnvironment } from './client-environment.ts'
 import { tellKeys } from './dev-guide.ts'
 import { kuboPath } from './kubo-process.ts'
-import {
-  chooseProvider,
-  type DemoOptions,
-  ngramModel,
-  parseDemoOptions,
-  realProvider,
-  usage,
-} from './options.ts'
+import { type DemoOptions, parseDemoOptions, usage } from './options.ts'
+import { chooseProvider, ngramModel, realProvider } from './provider.ts'
 import { installRealModel } from './real-model/install.ts'
 import { jsonFailure, jsonResult, tellBlobs, tellError, tellResult } from './result.ts'
 import { demoStopSignal } from './stop-signals.ts'

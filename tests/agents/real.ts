@@ -1,6 +1,6 @@
 import OpenAI from 'openai'
-import { realModel, realProvider } from '../../demo/options.ts'
 import type { Processes } from '../../demo/processes.ts'
+import { realModel, realProvider } from '../../demo/provider.ts'
 import { installRealModel } from '../../demo/real-model/install.ts'
 import { startStandIn } from '../../demo/standin-process.ts'
 import { createStory } from '../../demo/story.ts'

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { chooseProvider } from '../../demo/options.ts'
+import { chooseProvider } from '../../demo/provider.ts'
 import { startWorld, type World } from '../../demo/world.ts'
 import { compileLine } from './empty-program.ts'
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { ask, clientOf } from '../../demo/ask.ts'
 import type { AnswerKind } from '../../demo/ngram-server.ts'
-import { chooseProvider, ngramModel } from '../../demo/options.ts'
+import { chooseProvider, ngramModel } from '../../demo/provider.ts'
 import { startWorld, type World } from '../../demo/world.ts'
 import { verifyReceipt } from '../../lib/receipt.ts'
 import { ConsoleJobDetail } from '../../lib/schemas/console.ts'
