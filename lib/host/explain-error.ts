@@ -77,9 +77,13 @@ export function errorText(error: unknown): string {
   return hint === undefined ? message : `${message}. ${hint}`.replace('.. ', '. ')
 }
 
-/** The exit code for a command that failed: 75 when the same command may succeed later, 2 for a wrong command line, else 1. */
+const mistakes: readonly string[] = [
+  ...['usage', 'prompt-empty', 'prompt-too-long', 'model-unknown', 'quota-refused'],
+]
+
+/** The exit code for a command that failed: 75 when the same command may succeed later, 2 for wrong input, else 1. */
 export function exitCodeOf(error: unknown): number {
-  if (error instanceof SvcError && error.code === 'usage') return exitCodes.usage
+  if (error instanceof SvcError && mistakes.includes(error.code)) return exitCodes.usage
   if (error instanceof SvcError && error.code === 'output-unwritable')
     return exitCodes.outputUnwritable
   const known = error instanceof SvcError || error instanceof ProblemError
