@@ -2,11 +2,13 @@ import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { z } from 'zod'
 import { abortable } from '../lib/chain/abortable.ts'
 import type { Inference } from '../lib/client/inference.ts'
 import { checkPrompt, maxPromptBytes } from '../lib/client/prompt-text.ts'
 import { type StepNews, stepLabels } from '../lib/client/steps.ts'
-import { Interrupted } from '../lib/host/stop-signals.ts'
+import { option } from '../lib/host/program/option.ts'
+import { runOnly } from '../lib/host/program/run-program.ts'
 import { wholeOutput } from '../lib/host/whole-output.ts'
 import { SvcError } from '../lib/svc-error.ts'
 import { currentBinary } from '../scripts/build-node/current-binary.ts'
@@ -17,10 +19,10 @@ import { checkProvider } from './check-provider.ts'
 import { clientEnvironment } from './client-environment.ts'
 import { tellKeys } from './dev-guide.ts'
 import { kuboPath } from './kubo-process.ts'
-import { type DemoOptions, parseDemoOptions, usage } from './options.ts'
-import { chooseProvider, ngramModel, realProvider } from './provider.ts'
+import { type DemoOptions, demoNotes, demoOptions } from './options.ts'
+import { chooseProvider, ngramModel, realModel, realProvider } from './provider.ts'
 import { installRealModel } from './real-model/install.ts'
-import { jsonFailure, jsonResult, tellBlobs, tellError, tellResult } from './result.ts'
+import { jsonFailure, jsonResult, tellBlobs, tellInterrupted, tellResult } from './result.ts'
 import { demoStopSignal } from './stop-signals.ts'
 import { createStory, type Story } from './story.ts'
 import { startWorld, type World } from './world.ts'
@@ -30,41 +32,21 @@ const coprocessorNote =
 
 const realTokens = 128
 
-const args = process.argv.slice(2)
 const signal = demoStopSignal()
-// Decided before the options are parsed, because errors about them are printed, too.
-const stdout = wholeOutput(process.stdout)
-const stderr = wholeOutput(process.stderr)
-const story = createStory(args.includes('--json') ? stderr : stdout)
-const exitCode = await main()
-for (const output of [stdout, stderr]) await output.written().catch(() => {})
-process.exit(exitCode)
+const output = wholeOutput(process.argv.includes('--json') ? process.stderr : process.stdout)
+const story = createStory(output)
+let model = ''
 
-async function main(): Promise<number> {
-  let options: DemoOptions | undefined
-  try {
-    options = parseDemoOptions(args)
-    if (options.help) {
-      // With --json only JSON goes to standard output.
-      const output = options.json ? stderr : stdout
-      void output.write(usage)
-      return 0
-    }
-    return await runDemo(options)
-  } catch (error) {
-    const isJson = options?.json ?? args.includes('--json')
-    if (isJson && !(error instanceof Interrupted))
-      printJson(jsonFailure(options?.model ?? '', error))
-    return tellError(story, error)
-  }
-}
-
-async function runDemo(options: DemoOptions): Promise<number> {
-  const { model, answers, nodes, json, keep, playground } = options
-  // With the playground the user types prompts there.
-  const prompt = options.prompt ?? (playground ? undefined : await readPrompt())
-  if (prompt !== undefined) checkPrompt(prompt, maxPromptBytes)
+async function runDemo(
+  { prompt: words, ...options }: DemoOptions & { readonly prompt: readonly string[] },
+  print: (line: string) => void,
+): Promise<number> {
+  const { answers, nodes, json, keep, playground } = options
   const isReal = answers === 'real'
+  model = options.model ?? (isReal ? realModel : options.check ? ngramModel : 'openai:gpt-4o-mini')
+  // With the playground the user types prompts there.
+  const prompt = words.length > 0 ? words.join(' ') : playground ? undefined : await readPrompt()
+  if (prompt !== undefined) checkPrompt(prompt, maxPromptBytes)
   const provider = isReal ? realProvider : chooseProvider(model, process.env)
   const began = performance.now()
   story.say(`Confidential inference with ${model}, all on this machine`)
@@ -114,7 +96,7 @@ async function runDemo(options: DemoOptions): Promise<number> {
     const code = inference.status === 'accepted' ? 0 : 1
     if (json) {
       const line = { ...jsonResult(inference), ...(blobs && { kubo: blobs }) }
-      printJson({ ...line, timings_ms: { ...line.timings_ms, world: startedMs } })
+      print(JSON.stringify({ ...line, timings_ms: { ...line.timings_ms, world: startedMs } }))
     }
     if (keep || playground) await stayUp(world, options, inference)
     return code
@@ -185,6 +167,18 @@ async function stayUp(
   if (!signal.aborted) await once(signal, 'abort')
 }
 
-function printJson(value: unknown): void {
-  void stdout.write(`${JSON.stringify(value)}\n`)
-}
+await runOnly(
+  'npm run demo --',
+  {
+    summary: `Run the whole service on this machine: a chain, the coordinator, three nodes in processes of their
+own, and one encrypted prompt through them. Without a prompt it reads standard input.`,
+    args: z.object({ prompt: option(z.array(z.string()).default([]), 'PROMPT') }),
+    options: demoOptions,
+    notes: demoNotes,
+    run: (given, { print }) =>
+      runDemo(given, print)
+        .catch((error) => tellInterrupted(story, error))
+        .finally(() => output.written().catch(() => {})),
+  },
+  { jsonFailure: (error) => jsonFailure(model, error) },
+)

@@ -16,16 +16,11 @@ const sentenceOf = (error: unknown): string => {
   return oneLine(`${message}: ${hint.charAt(0).toLowerCase()}${hint.slice(1)}`)
 }
 
-const mistakes: readonly string[] = ['usage', 'model-unknown', 'prompt-empty', 'prompt-too-long']
-
-/** Tells an error. Returns the exit code for it: that of the signal that stopped the command, 2 for wrong input, else 1. */
-export function tellError({ say }: Pick<Story, 'say'>, error: unknown): number {
-  if (error instanceof Interrupted) {
-    say(`${error.message}. Everything that it started has ended.`)
-    return error.exitCode
-  }
-  say(sentenceOf(error))
-  return error instanceof SvcError && mistakes.includes(error.code) ? 2 : 1
+/** Says of an interruption that nothing is left, and returns its exit code. Throws any other error. */
+export function tellInterrupted({ say }: Pick<Story, 'say'>, error: unknown): number {
+  if (!(error instanceof Interrupted)) throw error
+  say(`${error.message}. Everything that it started has ended.`)
+  return error.exitCode
 }
 
 /** Prints the outcome of an inference. */
