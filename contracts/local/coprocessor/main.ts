@@ -1,8 +1,7 @@
 // The process of the local coprocessor: bun contracts/local/coprocessor/main.ts --rpc-url URL --data FOLDER
 
-import { errorMessage } from '../../../lib/error-message.ts'
-import { SvcError } from '../../../lib/svc-error.ts'
-import { parseCoprocessorOptions, usage } from './options.ts'
+import { runOnly } from '../../../lib/host/program/run-program.ts'
+import { coprocessorOptions } from './options.ts'
 import { warning } from './serve.ts'
 import { startLocalCoprocessor } from './start.ts'
 
@@ -11,30 +10,26 @@ const banner = `Local coprocessor, ${warning}.
   Not real: the evaluation key has no security, and one process holds the keys that a network would share.
   Anyone who reads its files, or this machine's memory, can decrypt everything.`
 
-const main = async (): Promise<number | undefined> => {
-  try {
-    const options = parseCoprocessorOptions(process.argv.slice(2), process.env)
-    if (options === undefined) {
-      process.stdout.write(usage)
+await runOnly(
+  'bun contracts/local/coprocessor/main.ts',
+  {
+    summary: 'Run a local coprocessor. FOR DEVELOPMENT ONLY: it protects nothing.',
+    options: coprocessorOptions,
+    run: async (given, { print }) => {
+      const ended = new Promise<undefined>((resolve) => {
+        for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+          process.once(signal, () => resolve(undefined))
+        }
+      })
+      for (const line of banner.split('\n')) print(line)
+      // Making keys takes long. The end of the process leaves nothing of them behind.
+      const started = await Promise.race([ended, startLocalCoprocessor(given, print)])
+      if (started === undefined) return 0
+      print(`Local coprocessor (${warning}) of chain ${given.chainId} at ${started.url}`)
+      await ended
+      await started.stop()
       return 0
-    }
-    let stop = async () => {}
-    // Making keys takes long. An interruption leaves nothing behind.
-    const end = () => void stop().then(() => process.exit(0))
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, end)
-    const tell = (line: string) => void process.stdout.write(`${line}\n`)
-    tell(banner)
-    const started = await startLocalCoprocessor(options, tell)
-    stop = started.stop
-    tell(`Local coprocessor (${warning}) of chain ${options.chainId} at ${started.url}`)
-    return undefined
-  } catch (error) {
-    process.stderr.write(`Local coprocessor: ${errorMessage(error)}\n`)
-    const isWrongUsage = error instanceof SvcError && error.code === 'usage'
-    if (isWrongUsage) process.stderr.write(`${error.hint}\n`)
-    return isWrongUsage ? 2 : 1
-  }
-}
-
-const code = await main()
-if (code !== undefined) process.exit(code)
+    },
+  },
+  { isService: true },
+)

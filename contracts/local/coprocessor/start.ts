@@ -5,6 +5,7 @@ import { openCiphertexts } from './ciphertexts.ts'
 import { readKey } from './key-files.ts'
 import { tellKeyProgress } from './key-progress.ts'
 import type { CoprocessorOptions } from './options.ts'
+import { defaultKeysFolder } from './parameters.ts'
 import { serveCoprocessor } from './serve.ts'
 import { startTfheProcess } from './tfhe-process.ts'
 import { createVerifier } from './verifier.ts'
@@ -28,7 +29,8 @@ export const startLocalCoprocessor = async (
   options: CoprocessorOptions,
   tell: (line: string) => void,
 ): Promise<{ readonly url: string; readonly stop: () => Promise<void> }> => {
-  const { keysFolder, dataFolder, chainId, rpcUrl, host, port } = options
+  const { data: dataFolder, chainId, rpcUrl, host, port } = options
+  const keysFolder = options.keys ?? defaultKeysFolder(process.env)
   await checkChainId(options)
   let endProgress = () => {}
   const tfhe = await startTfheProcess({

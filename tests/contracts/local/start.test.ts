@@ -6,7 +6,8 @@ import { startAnvil } from '../../../contracts/local/anvil.ts'
 import { placeLocalTaskManager } from '../../../contracts/local/cofhe.ts'
 import { openCiphertexts } from '../../../contracts/local/coprocessor/ciphertexts.ts'
 import { hasKeys, readKey, writeKeys } from '../../../contracts/local/coprocessor/key-files.ts'
-import { parseCoprocessorOptions } from '../../../contracts/local/coprocessor/options.ts'
+import { coprocessorOptions } from '../../../contracts/local/coprocessor/options.ts'
+import { defaultKeysFolder } from '../../../contracts/local/coprocessor/parameters.ts'
 import { runCommand } from '../../../lib/host/run-command.ts'
 import { until } from '../../eventually.ts'
 import { isRunning } from '../../lib/host/coprocessor/processes.ts'
@@ -19,7 +20,7 @@ beforeEach(async () => {
 })
 
 const main = join(import.meta.dirname, '../../../contracts/local/coprocessor/main.ts')
-const needed = ['--rpc-url', 'http://127.0.0.1:8545', '--data', 'somewhere']
+const needed = { rpcUrl: 'http://127.0.0.1:8545', data: 'somewhere' }
 
 const run = (...args: readonly string[]) =>
   runCommand([process.execPath, '--no-env-file', main, ...args], {
@@ -30,35 +31,27 @@ const run = (...args: readonly string[]) =>
 
 describe('the command line of the local coprocessor', () => {
   it('listens for this machine only, on any free port, for the known chain id', () => {
-    expect(parseCoprocessorOptions(needed, { SVC_TOOLS_DIR: '/tools' })).toMatchObject({
-      host: '127.0.0.1',
-      port: 0,
-      chainId: 420_105,
-      dataFolder: 'somewhere',
-      keysFolder: expect.stringMatching(/[\\/]tools[\\/]cofhe-keys-/),
+    expect(coprocessorOptions.parse(needed)).toMatchObject({
+      ...{ host: '127.0.0.1', port: 0, chainId: 420_105 },
     })
+    expect(defaultKeysFolder({ SVC_TOOLS_DIR: '/tools' })).toMatch(/[\\/]tools[\\/]cofhe-keys-/)
   })
 
   it('refuses an address that others reach, unless told that it protects nothing', () => {
     for (const host of ['0.0.0.0', '::', '192.168.1.2', 'example.org', '127.0.0.1.example.org']) {
-      const args = [...needed, '--host', host]
-      expect(() => parseCoprocessorOptions(args, {})).toThrow('--i-know-it-protects-nothing')
-      args.push('--i-know-it-protects-nothing')
-      expect(parseCoprocessorOptions(args, {})).toMatchObject({ host })
+      const given = { ...needed, host }
+      expect(() => coprocessorOptions.parse(given)).toThrow('--i-know-it-protects-nothing')
+      const knowing = { ...given, iKnowItProtectsNothing: true }
+      expect(coprocessorOptions.parse(knowing)).toMatchObject({ host })
     }
   })
 
-  for (const [args, why] of [
-    [['--chain-id', '31337'], 'mock mode'],
-    [['--chain-id', 'x'], '--chain-id takes'],
-    [['--port', '70000'], '--port takes'],
-    [['--rpc-url', 'ftp://x'], 'http or https'],
-    [['--wat'], '--wat'],
-  ] as const) {
-    it(`refuses ${args.join(' ')}`, () => {
-      expect(() => parseCoprocessorOptions([...needed, ...args], {})).toThrow(why)
-    })
-  }
+  it.each([
+    [{ chainId: '31337' }, 'mock mode'],
+    [{ rpcUrl: 'ftp://x' }, 'http or https'],
+  ])('refuses %j', (given, why) => {
+    expect(() => coprocessorOptions.parse({ ...needed, ...given })).toThrow(why)
+  })
 
   it('ends with 2 for a mistake, and says that it is for development when asked', async () => {
     expect(await run()).toMatchObject({ code: 2, stderr: expect.stringContaining('--data') })
