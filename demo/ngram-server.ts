@@ -1,4 +1,6 @@
-import { parseArgs } from 'node:util'
+import { z } from 'zod'
+import { OneOf, option, WholeNumber } from '../lib/host/program/option.ts'
+import { runOnly } from '../lib/host/program/run-program.ts'
 import type { TokenTold } from '../lib/teacher.ts'
 import {
   answerOf,
@@ -188,19 +190,17 @@ function promptLogprobs(tokens: readonly Told[]) {
 }
 
 if (import.meta.main) {
-  const { values } = parseArgs({
-    options: {
-      port: { type: 'string', default: '0' },
-      answers: { type: 'string', default: 'honest' },
+  await runOnly('bun demo/ngram-server.ts', {
+    summary: 'Serve answers of a small n-gram model.',
+    options: z.object({
+      port: option(WholeNumber(0, 65_535).default(0), 'N', 'Where to listen. 0: any free port'),
+      answers: option(OneOf(answerKinds).default('honest'), 'KIND', 'Their source'),
+    }),
+    run: async ({ port, answers }, { print }) => {
+      const fetch = createNgrams({ models: await trainModels(), kind: answers, noise: 0.02 })
+      const server = Bun.serve({ hostname: '127.0.0.1', port, fetch })
+      print(`A small n-gram model (${answers} answers) at ${server.url.origin}`)
+      return await new Promise(() => {})
     },
   })
-  const kind = answerKinds.find((known) => known === values.answers)
-  if (kind === undefined) throw new Error(`--answers takes ${answerKinds.join(', ')}`)
-  const models = await trainModels()
-  const server = Bun.serve({
-    hostname: '127.0.0.1',
-    port: Number(values.port),
-    fetch: createNgrams({ models, kind, noise: 0.02 }),
-  })
-  console.log(`A small n-gram model (${kind} answers) at ${server.url.origin} `)
 }

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
-import { parseArgs } from 'node:util'
+import { z } from 'zod'
+import { option, WholeNumber } from '../lib/host/program/option.ts'
+import { runOnly } from '../lib/host/program/run-program.ts'
 import { builtIn, type ProviderApi } from '../lib/providers.ts'
 import {
   type Message,
@@ -166,15 +168,18 @@ async function serveStandIn(request: Request, script: Script): Promise<Response>
 }
 
 if (import.meta.main) {
-  const { values } = parseArgs({
-    options: { port: { type: 'string', default: '0' }, script: { type: 'string' } },
+  await runOnly('bun demo/provider-standin.ts', {
+    summary: 'Serve scripted answers in the protocols of OpenAI and Anthropic.',
+    options: z.object({
+      port: option(WholeNumber(0, 65_535).default(0), 'N', 'Where to listen. 0: any free port'),
+      script: option(z.string().optional(), 'FILE', 'The answers, such as demo/agent-script.json'),
+    }),
+    run: async ({ port, script: file }, { print }) => {
+      const script = file === undefined ? { conversations: [] } : await readScript(file)
+      const fetch = (request: Request) => serveStandIn(request, script)
+      const server = Bun.serve({ hostname: '127.0.0.1', port, fetch })
+      print(`Stand-in for OpenAI and Anthropic (${standInLabel}) at ${server.url.origin}`)
+      return await new Promise(() => {})
+    },
   })
-  const script =
-    values.script === undefined ? { conversations: [] } : await readScript(values.script)
-  const server = Bun.serve({
-    hostname: '127.0.0.1',
-    port: Number(values.port),
-    fetch: (request) => serveStandIn(request, script),
-  })
-  console.log(`Stand-in for OpenAI and Anthropic (${standInLabel}) at ${server.url.origin}`)
 }

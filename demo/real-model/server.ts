@@ -9,7 +9,8 @@
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { errorMessage } from '../../lib/error-message.ts'
-import { readOptions, WholeNumber } from '../../lib/host/command-line.ts'
+import { option, WholeNumber } from '../../lib/host/program/option.ts'
+import { runOnly } from '../../lib/host/program/run-program.ts'
 import { type Answered, ContextExceeded, loadModel, type RealModel } from './model.ts'
 
 const Message = z.strictObject({
@@ -235,24 +236,27 @@ async function weighed(model: RealModel, ask: Ask, signal: AbortSignal) {
 }
 
 if (import.meta.main) {
-  const wrong = (mistakes: string) => new Error(mistakes)
-  const flags = z.object({
-    port: WholeNumber(0, 65_535).default(0),
-    /** The folder with the library. */
-    folder: z.string(),
-    /** The GGUF file. */
-    weights: z.string(),
-    name: z.string().default('smollm2-135m-instruct'),
-    /** The processor level of the library, by default the best. */
-    cpu: z.string().optional(),
-    threads: WholeNumber(1, 64).default(1),
+  await runOnly('bun demo/real-model/server.ts', {
+    summary: 'Serve a real model in the protocol of OpenAI.',
+    options: z.object({
+      port: option(WholeNumber(0, 65_535).default(0), 'N', 'Where to listen. 0: any free port'),
+      folder: option(z.string(), 'FOLDER', 'Its node_modules has the library'),
+      weights: option(z.string(), 'FILE', 'The model, in GGUF'),
+      name: option(z.string().default('smollm2-135m-instruct'), 'NAME', "The model's name"),
+      cpu: option(
+        z.string().optional(),
+        'LEVEL',
+        'The processor level of the library, such as haswell (default: the best)',
+      ),
+      threads: option(WholeNumber(1, 64).default(1), 'N', 'How many threads compute'),
+    }),
+    run: async ({ port, name, ...chosen }, { print }) => {
+      const server = Bun.serve({
+        ...{ hostname: '127.0.0.1', port, idleTimeout: 0, maxRequestBodySize: maxBodyBytes },
+        fetch: createServer(await loadModel(chosen), name),
+      })
+      print(`The model ${name} at ${server.url.origin}`)
+      return await new Promise(() => {})
+    },
   })
-  const { port, name, ...chosen } =
-    readOptions(process.argv.slice(2), flags, wrong) ?? process.exit(2)
-  const model = await loadModel(chosen)
-  const server = Bun.serve({
-    ...{ hostname: '127.0.0.1', port, idleTimeout: 0, maxRequestBodySize: maxBodyBytes },
-    fetch: createServer(model, name),
-  })
-  console.log(`The model ${name} at ${server.url.origin} `)
 }
