@@ -1,10 +1,18 @@
-// npm run bench:comparators -- OPTIONS: records answers of a provider, and measures how often agreement accepts honest ones, a weaker model's and a ring's lies.
 import { writeFile } from 'node:fs/promises'
 import { comparators } from '../../../lib/comparators/all.ts'
-import { SvcError } from '../../../lib/svc-error.ts'
+import { command } from '../../../lib/host/program/program.ts'
+import { runHere } from '../../../lib/host/program/run-program.ts'
 import { readAnswers } from './answers-file.ts'
 import { figuresOf } from './figures.ts'
-import { readOptions } from './options.ts'
+import {
+  answersArgs,
+  measuringOptions,
+  realOptions,
+  recordingArgs,
+  recordingOptions,
+  recordingRealArgs,
+  recordingRealOptions,
+} from './options.ts'
 import { realText } from './real.ts'
 import { costOf, prepareRecording, record } from './record.ts'
 import { recordReal } from './record-real.ts'
@@ -21,62 +29,94 @@ const realParts = [
   ['All questions:', {}],
 ] as const
 
-try {
-  await bench()
-} catch (error) {
-  if (!(error instanceof SvcError)) throw error
-  process.stderr.write(`${error.message}\n${error.hint}\n`)
-  process.exitCode = error.code === 'usage' ? 2 : 1
+const onProgress = (share: number) => {
+  if (process.stderr.isTTY) process.stderr.write(`\r${(100 * share).toFixed(0)} % `)
 }
+const write = (text: string) => process.stdout.write(`${text}\n`)
 
-async function bench(): Promise<void> {
-  const options = readOptions(process.argv.slice(2))
-  const onProgress = (share: number) => {
-    if (process.stderr.isTTY) process.stderr.write(`\r${(100 * share).toFixed(0)} % `)
-  }
-  if ('record' in options) {
+const measure = command({
+  name: 'measure',
+  summary: 'Measure recorded answers',
+  args: answersArgs,
+  options: measuringOptions,
+  run: async ({ answers, comparator: id, keys, figures: file }) => {
+    const comparator = comparators[id]
+    const sets = await readAnswers(answers)
+    write(`${comparator.id}, ${keys} keys a question\n${legend}`)
+    const all = []
+    for (const [name, questions] of Object.entries(sets)) {
+      const figures = await figuresOf(name, questions, comparator, keys, onProgress)
+      write(textOf(figures))
+      const told = await recordedTeacher(questions)
+      if (told !== undefined) write(told)
+      all.push(figures)
+    }
+    if (file !== undefined) {
+      await writeFile(file, `${JSON.stringify({ comparator: comparator.id, sets: all })}\n`)
+    }
+    return 0
+  },
+})
+
+const real = command({
+  name: 'real',
+  summary:
+    'Print how often the rule of likelihood is right about a recording of the real model, by number of tokens',
+  args: answersArgs,
+  options: realOptions,
+  run: async ({ answers, seats, ...options }, { warn }) => {
+    const sets = await readAnswers(answers)
+    if (seats) {
+      const { askUnlike } = await import('./unlike.ts')
+      process.stdout.write(await askUnlike(sets, { ...options, seats }, warn))
+      return 0
+    }
+    for (const [which, part] of realParts) write(`${which}\n${await realText(sets, part)}`)
+    return 0
+  },
+})
+
+const realRecord = command({
+  name: 'record-real',
+  summary:
+    "Install the demo's real model and record what it writes on unlike processors, what its requantized copies write, and how likely each text is",
+  args: recordingRealArgs,
+  options: recordingRealOptions,
+  notes: 'A second start continues.',
+  run: async ({ file, ...options }, { warn }) => {
+    await recordReal(file, options, warn)
+    return 0
+  },
+})
+
+const providerRecord = command({
+  name: 'record',
+  summary:
+    'Say what a recording of a provider costs, and with --yes make it: every run of every question, with log-probabilities where it has them (fireworks, vllm)',
+  args: recordingArgs,
+  options: recordingOptions,
+  notes: 'A second start continues.',
+  run: async (given, { print }) => {
     const ended = new AbortController()
     process.once('SIGINT', () => ended.abort(new Error('ended by the user')))
-    const recording = await prepareRecording(options, process.env)
-    process.stdout.write(`${costOf(options, recording)}\n`)
-    if (!options.yes) {
-      process.stdout.write('Nothing was asked: add --yes to start.\n')
-      return
+    const recording = await prepareRecording(given, process.env)
+    print(costOf(given, recording))
+    if (!given.yes) {
+      print('The provider was not asked: add --yes to start.')
+      return 0
     }
-    const questions = await record(options, recording, { signal: ended.signal, onProgress })
-    process.stdout.write(`${questions} questions written to ${options.record}\n`)
-    return
-  }
-  if ('record-real' in options) {
-    await recordReal(options['record-real'], options, (line) => process.stderr.write(`${line}\n`))
-    return
-  }
-  if ('real' in options) {
-    const sets = await readAnswers(options.real)
-    if (options.seats) {
-      const { seats } = options
-      const { askUnlike } = await import('./unlike.ts')
-      const told = (line: string) => process.stderr.write(`${line}\n`)
-      process.stdout.write(await askUnlike(sets, { ...options, seats }, told))
-      process.exit()
-    }
-    for (const [which, part] of realParts) {
-      process.stdout.write(`${which}\n${await realText(sets, part)}\n`)
-    }
-    return
-  }
-  const comparator = comparators[options.comparator]
-  const sets = await readAnswers(options.answers)
-  process.stdout.write(`${comparator.id}, ${options.keys} keys a question\n${legend}`)
-  const all = []
-  for (const [name, questions] of Object.entries(sets)) {
-    const figures = await figuresOf(name, questions, comparator, options.keys, onProgress)
-    process.stdout.write(`\n${textOf(figures)}`)
-    const told = await recordedTeacher(questions)
-    if (told !== undefined) process.stdout.write(`${told}\n`)
-    all.push(figures)
-  }
-  if (options.json !== undefined) {
-    await writeFile(options.json, `${JSON.stringify({ comparator: comparator.id, sets: all })}\n`)
-  }
-}
+    const questions = await record(given, recording, { signal: ended.signal, onProgress })
+    print(`${questions} questions written to ${given.record}`)
+    return 0
+  },
+})
+
+await runHere(
+  {
+    typed: 'npm run bench:comparators --',
+    about:
+      'Record answers of a provider, and measure how often agreement accepts honest ones, those of a weaker model and the lies of a ring.',
+    commands: [measure, real, realRecord, providerRecord],
+  },
+  (lines) => lines,
+)

@@ -1,113 +1,71 @@
-import { parseArgs } from 'node:util'
 import { z } from 'zod'
 import { ComparatorId, defaultComparator } from '../../../lib/codecs.ts'
+import { flag, option, WholeNumber } from '../../../lib/host/program/option.ts'
 import { AgreementRule } from '../../../lib/schemas/terms.ts'
-import { SvcError } from '../../../lib/svc-error.ts'
-
-/** How the bench is called. */
-const usage = `npm run bench:comparators -- OPTIONS
-  --answers FILE         measures recorded answers: JSON, .gz too
-  --comparator NAME      ${ComparatorId.options.join(' or ')} (${defaultComparator})
-  --keys N               keys under which each recorded question is measured (2)
-  --json FILE            writes all figures
-or
-  --record-real FILE     installs the demo's real model and records in a FILE.gz what it writes on unlike processors, what
-                         its requantized copies write, and how likely each text is; a second start continues
-           [--questions N] [--tokens N] [--levels LEVEL,LEVEL,...]
-                         of real-prompts.txt the first N (96), answers of up to N tokens (192), processor levels
-                         (haswell,icelake,sandybridge: AVX2, AVX-512, AVX; sapphirerapids has AMX)
-  --real FILE            how often the rule of likelihood is right about such a recording, by number of tokens
-           [--seats SEAT,SEAT,SEAT [--prompts N] [--rule NAME]]
-                         asks N (40) of them through the whole service, with a node for each seat, a level or a copy such as
-                         Q4_0, which replays the recording, and prints what came of the nodes
-or
-  --record FILE --model NAME --prompts FILE [--provider NAME] [--weaker-model NAME] [--questions N] [--runs N]
-           [--price-in P --price-out P] [--yes]
-                         says what it costs, and with --yes asks a provider (openai: OPENAI_API_KEY,
-                         SVC_OPENAI_BASE_URL) and writes such a file: every run of every question, with log-probabilities
-                         where it has them (fireworks, vllm). A second start goes on. --prompts has one prompt a line, of
-                         which the first N are asked (50, 7 times)
-`
 
 const File = z.string().min(1).max(4_096)
 const Name = z.string().min(1).max(200)
+const Price = z
+  .string()
+  .regex(/^\d{1,6}(\.\d{1,6})?$/, 'takes a price of a million tokens')
+  .transform(Number)
+  .optional()
 
-const Price = z.coerce.number().min(0).max(1_000_000)
+/** The file of recorded answers that a command reads. */
+export const answersArgs = z.object({ answers: option(File, 'FILE', 'JSON, .gz too') })
 
-const Measuring = z.strictObject({
-  answers: File,
-  comparator: ComparatorId.default(defaultComparator),
-  keys: z.coerce.number().int().min(1).max(100).default(2),
-  json: File.optional(),
+export const measuringOptions = z.object({
+  comparator: option(ComparatorId.default(defaultComparator), 'NAME', 'The rule of likeness'),
+  keys: option(WholeNumber(1, 100).default(2), 'N', 'Keys under which each question is measured'),
+  figures: option(File.optional(), 'FILE', 'Also write all figures there, as JSON'),
 })
-const Real = z.strictObject({
-  real: File,
-  seats: z
-    .string()
-    .max(500)
-    .transform((names) => names.split(','))
-    .optional(),
-  prompts: z.coerce.number().int().min(1).max(1_000).default(40),
-  rule: AgreementRule.default('three'),
+
+export const realOptions = z.object({
+  seats: option(
+    z
+      .string()
+      .max(500)
+      .transform((names) => names.split(','))
+      .optional(),
+    'SEATS',
+    'Ask through the whole service, with a node for each seat, a level or a copy such as Q4_0, which replays the recording, and print what came of the nodes',
+  ),
+  prompts: option(WholeNumber(1, 1_000).default(40), 'N', 'How many prompts those nodes get'),
+  rule: option(AgreementRule.default('three'), 'RULE', 'The rule of agreement'),
 })
-const RecordingReal = z.strictObject({
-  'record-real': File.endsWith('.gz'),
-  questions: z.coerce.number().int().min(1).max(1_000).default(96),
-  tokens: z.coerce.number().int().min(1).max(1_024).default(192),
-  levels: z
-    .string()
-    .max(200)
-    .default('haswell,icelake,sandybridge')
-    .transform((names) => names.split(','))
-    .pipe(z.tuple([Name, Name], Name)),
+
+export const recordingRealArgs = z.object({ file: option(File.endsWith('.gz'), 'FILE.gz') })
+export const recordingRealOptions = z.object({
+  questions: option(WholeNumber(1, 1_000).default(96), 'N', 'The first N of real-prompts.txt'),
+  tokens: option(WholeNumber(1, 1_024).default(192), 'N', 'Tokens of an answer, at most'),
+  levels: option(
+    z
+      .string()
+      .max(200)
+      .default('haswell,icelake,sandybridge')
+      .transform((names) => names.split(','))
+      .pipe(z.tuple([Name, Name], Name)),
+    'LEVELS',
+    'Processor levels: AVX2, AVX-512, AVX; sapphirerapids has AMX',
+  ),
 })
-const Recording = z.strictObject({
-  record: File,
-  model: Name,
-  provider: Name.default('openai'),
-  'price-in': Price.optional(),
-  'price-out': Price.optional(),
-  yes: z.boolean().default(false),
-  'weaker-model': Name.optional(),
-  prompts: File,
-  questions: z.coerce.number().int().min(1).max(10_000).default(50),
-  runs: z.coerce.number().int().min(2).max(100).default(7),
+
+export const recordingArgs = z.object({ record: option(File, 'FILE', 'The file to write') })
+export const recordingOptions = z.object({
+  model: option(Name, 'MODEL', 'The model, as the provider names it'),
+  prompts: option(File, 'FILE', 'One prompt a line'),
+  provider: option(
+    Name.default('openai'),
+    'NAME',
+    'By its key and address in the environment, such as OPENAI_API_KEY, SVC_OPENAI_BASE_URL',
+  ),
+  weakerModel: option(Name.optional(), 'MODEL', 'Also ask this one, once a question'),
+  questions: option(WholeNumber(1, 10_000).default(50), 'N', 'How many of the prompts'),
+  runs: option(WholeNumber(2, 100).default(7), 'N', 'How often each'),
+  priceIn: option(Price, 'PRICE', 'Of a million input tokens'),
+  priceOut: option(Price, 'PRICE', 'Of a million output tokens'),
+  yes: flag('Ask the provider; else only say what it costs'),
 })
 
 /** What the bench is asked to record. */
-export type RecordingOptions = z.output<typeof Recording>
-
-const text = { type: 'string' } as const
-
-/** Reads the arguments; throws SvcError `usage`. */
-export function readOptions(
-  args: readonly string[],
-):
-  | z.output<typeof Measuring>
-  | z.output<typeof Real>
-  | z.output<typeof RecordingReal>
-  | RecordingOptions {
-  try {
-    const names = [Measuring, Recording, Real, RecordingReal].flatMap(({ shape }) =>
-      Object.keys(shape),
-    )
-    const { values } = parseArgs({
-      args: [...args],
-      options: Object.fromEntries(
-        names.map((name) => [name, name === 'yes' ? ({ type: 'boolean' } as const) : text]),
-      ),
-    })
-    if ('real' in values) return Real.parse(values)
-    if ('record-real' in values) return RecordingReal.parse(values)
-    return 'record' in values ? Recording.parse(values) : Measuring.parse(values)
-  } catch (error) {
-    throw new SvcError('usage', wordsOf(error), { hint: usage })
-  }
-}
-
-function wordsOf(error: unknown): string {
-  if (error instanceof z.ZodError) {
-    return error.issues.map(({ path, message }) => `--${path.join('.')}: ${message}`).join('; ')
-  }
-  return error instanceof Error ? error.message : String(error)
-}
+export type RecordingOptions = z.output<typeof recordingArgs> & z.output<typeof recordingOptions>

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { createNgrams, trainModels } from '../../../demo/ngram-server.ts'
 import { answerJson, type LocalServer, startServer } from '../../local-server.ts'
 import { readAnswers } from './answers-file.ts'
-import { readOptions } from './options.ts'
+import { recordingOptions } from './options.ts'
 import { costOf, prepareRecording, record } from './record.ts'
 
 let folder: string
@@ -28,20 +28,17 @@ afterEach(async () => {
 })
 
 /** A recording of three prompts, twice each. */
-async function prepared(...more: readonly string[]) {
+async function prepared(more: Readonly<Record<string, string>> = {}) {
   const [file, prompts] = [join(folder, 'answers.json'), join(folder, 'prompts.txt')]
   await writeFile(prompts, 'What is a receipt?\nWhat is a node?\nWhat is a list?\n')
-  const options = readOptions([
-    ...['--record', file, '--prompts', prompts, '--provider', 'vllm', '--model', 'ngram'],
-    ...['--runs', '2', ...more],
-  ])
-  if (!('record' in options)) throw new TypeError()
+  const given = { prompts, provider: 'vllm', model: 'ngram', runs: '2', ...more }
+  const options = { record: file, ...recordingOptions.parse(given) }
   const recording = await prepareRecording(options, { SVC_VLLM_BASE_URL: server.url })
   return { options, recording, file }
 }
 
 it('a recording names its cost, keeps every run with log-probabilities, and goes on where it was ended', async () => {
-  const { options, recording, file } = await prepared('--price-in', '1', '--price-out', '4')
+  const { options, recording, file } = await prepared({ priceIn: '1', priceOut: '4' })
   const cost = costOf(options, recording)
   expect(cost).toMatch(/^3 of 3 questions are left: 12 calls, .* at 1 and 4 a million/)
   expect(server.seen).toEqual([])

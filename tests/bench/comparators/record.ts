@@ -61,13 +61,13 @@ const linesOf = ({ record }: RecordingOptions): string => `${record}.lines`
 /** What a recording will take, in words, before anything is asked. */
 export function costOf(options: RecordingOptions, { provider, prompts, known }: Recording): string {
   const left = prompts.filter((prompt) => !known.has(prompt))
-  const answers = options.runs + (options['weaker-model'] === undefined ? 0 : 1)
+  const answers = options.runs + (options.weakerModel === undefined ? 0 : 1)
   const asked = left.reduce((sum, prompt) => sum + Math.ceil(prompt.length / charactersOfToken), 0)
   const weighs = provider.weigh ? 1 : 0
   const calls = left.length * answers * (1 + weighs)
   const output = left.length * answers * (usualAnswerTokens + weighs)
   const input = asked * answers * (1 + weighs) + left.length * answers * usualAnswerTokens * weighs
-  const { 'price-in': priceIn, 'price-out': priceOut } = options
+  const { priceIn, priceOut } = options
   const money =
     priceIn === undefined || priceOut === undefined
       ? 'give --price-in and --price-out (of a million tokens) to see it in money'
@@ -106,7 +106,7 @@ export async function record(
 
 async function askAll(
   provider: InferenceProvider,
-  { model, 'weaker-model': weakerModel, runs }: RecordingOptions,
+  { model, weakerModel, runs }: RecordingOptions,
   prompt: string,
   signal: AbortSignal | undefined,
 ): Promise<RecordedQuestion> {

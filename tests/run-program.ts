@@ -1,0 +1,13 @@
+import { runOnly as run } from '../lib/host/program/run-program.ts'
+import { SvcError } from '../lib/svc-error.ts'
+
+/** Runs this process as a program of one command, and shows where an unexpected error was thrown. */
+export const runOnly: typeof run = (typed, only, how) =>
+  run(typed, { ...only, run: (given, lines) => only.run(given, lines).catch(tellStack) }, how)
+
+function tellStack(error: unknown): never {
+  if (error instanceof Error && !(error instanceof SvcError)) {
+    process.stderr.write(`${error.stack}\n`)
+  }
+  throw error
+}
