@@ -1,27 +1,28 @@
 import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { z } from 'zod'
+import { flag, json, ListOf, option } from '../../lib/host/program/option.ts'
 import { commitOf } from '../../scripts/build-node/commit.ts'
-import { benchmarks } from './all.ts'
-import { type BenchOptions, readBenchOptions } from './options.ts'
+import { runOnly } from '../run-program.ts'
+import { type BenchmarkName, benchmarkNames, benchmarks, everydayNames } from './all.ts'
+import type { Form } from './benchmark.ts'
 import { type Circumstances, describeMachine, goalRow, writePage } from './page.ts'
 import { type Outcome, runAlone } from './run-alone.ts'
 import { table } from './table.ts'
 
 const root = resolve(import.meta.dirname, '..', '..')
-const options = readBenchOptions()
-process.exit(await (options.isAlone ? alone(options) : all(options)))
-
-async function alone({ names: [name], form }: BenchOptions): Promise<number> {
-  if (name === undefined) return 2
+async function alone(name: BenchmarkName, form: Form): Promise<void> {
   const findings = await benchmarks[name].run(form, (progress) =>
     process.stderr.write(`> ${progress}\n`),
   )
   await Bun.write(Bun.stdout, JSON.stringify(findings))
-  return 0
 }
 
-async function all({ names, form, json, writes }: BenchOptions): Promise<number> {
+async function all(
+  names: readonly BenchmarkName[],
+  { form, json, writes }: { readonly form: Form; readonly json: boolean; readonly writes: boolean },
+): Promise<number> {
   const outcomes: Outcome[] = []
   for (const [index, name] of names.entries()) {
     const place = `[${index + 1}/${names.length}] ${name}`
@@ -82,3 +83,25 @@ async function write(circumstances: Circumstances, outcomes: readonly Outcome[])
   await writeFile(join(root, 'docs', 'benchmarks.md'), writePage(circumstances, outcomes))
   process.stderr.write('Written: docs/benchmarks.md\n')
 }
+
+await runOnly('npm run bench --', {
+  summary: 'Measure, print tables, and write docs/benchmarks.md unless --only is given.',
+  options: z.object({
+    only: option(
+      ListOf(benchmarkNames).optional(),
+      'NAMES',
+      'Separated by commas (default: all but million)',
+    ),
+    long: flag('Takes longer and finds steadier numbers'),
+    json,
+    // The program starts itself so for each benchmark.
+    alone: flag('Measure in this process, and print the findings as JSON', { isHidden: true }),
+  }),
+  run: async ({ only, long, json, alone: isAlone }) => {
+    const form = long ? 'long' : 'short'
+    // A page of a part would pass for the whole.
+    if (!isAlone) return await all(only ?? everydayNames, { form, json, writes: !only })
+    for (const name of only ?? []) await alone(name, form)
+    return 0
+  },
+})

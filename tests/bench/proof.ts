@@ -1,26 +1,17 @@
 import { cpus } from 'node:os'
+import { z } from 'zod'
 import { storeKey } from '../../lib/chain/prompt-key-store.ts'
 import { Hash32 } from '../../lib/codecs.ts'
 import { createCofheCoprocessor } from '../../lib/coprocessor/cofhe.ts'
 import type { EncryptNews } from '../../lib/coprocessor/coprocessor.ts'
 import { createProcessProver } from '../../lib/host/coprocessor/process-prover.ts'
+import { option, WholeNumber } from '../../lib/host/program/option.ts'
 import { CoprocessorSetting } from '../../lib/schemas/coprocessor-urls.ts'
 import { systemClock } from '../../lib/system.ts'
-import { readCommandLine, wholeNumber } from '../command-line.ts'
 import { startCoprocessorWorld } from '../contracts/local/coprocessor-world.ts'
+import { runOnly } from '../run-program.ts'
 import { peakBytes, watchEventLoop, watchPeak } from './proof-measures.ts'
 import { table } from './table.ts'
-
-const usage = `npm run bench:proof -- [--runs N]
-
-Encrypts a key with a real proof, stores it and decrypts it again.
-
-  --runs N  how often (1)
-`
-const values = readCommandLine(usage, {
-  runs: { type: 'string', default: '1' },
-})
-const runs = wholeNumber('runs', values.runs)
 
 type Run = {
   readonly prepare_ms: number
@@ -35,24 +26,28 @@ type Run = {
   readonly gap_proving_ms: number
 }
 
+type World = Awaited<ReturnType<typeof startCoprocessorWorld>>
+
 const idleMs = 10_000
 let handedOver = () => {}
-
-// A local chain and a real local coprocessor, each in its process; the first start makes its keys (minutes).
-const world = await startCoprocessorWorld()
-const writer = world.wallet(1)
-try {
-  await bench()
-} finally {
-  await world.stop()
-}
 
 async function timed<T>(work: () => Promise<T>): Promise<readonly [T, number]> {
   const began = performance.now()
   return [await work(), performance.now() - began]
 }
 
-async function bench(): Promise<void> {
+async function bench(runs: number): Promise<void> {
+  // A local chain and a real local coprocessor, each in its process; the first start makes its keys (minutes).
+  const world = await startCoprocessorWorld()
+  try {
+    await benchIn(world, runs)
+  } finally {
+    await world.stop()
+  }
+}
+
+async function benchIn(world: World, runs: number): Promise<void> {
+  const writer = world.wallet(1)
   const child = watchPeak()
   const { rpcUrl, chainId } = world.anvil
   const deaths: string[] = []
@@ -77,7 +72,7 @@ async function bench(): Promise<void> {
   await systemClock.sleep(idleMs)
   const gap_idle_ms = idle.stop()
   const done: Run[] = []
-  for (let run = 0; run < runs; run++) done.push(await once(coprocessor))
+  for (let run = 0; run < runs; run++) done.push(await once(world, writer, coprocessor))
   if (deaths.length > 0) throw new Error(`Proof processes died: ${deaths.join('; ')}`)
   const peaks = {
     gap_idle_ms,
@@ -87,7 +82,11 @@ async function bench(): Promise<void> {
   tell(done, peaks)
 }
 
-async function once(coprocessor: ReturnType<typeof createCofheCoprocessor>): Promise<Run> {
+async function once(
+  world: World,
+  writer: ReturnType<World['wallet']>,
+  coprocessor: ReturnType<typeof createCofheCoprocessor>,
+): Promise<Run> {
   const high = BigInt(`0x${crypto.randomUUID().replaceAll('-', '')}`)
   const news: EncryptNews[] = []
   const loop = watchEventLoop()
@@ -129,3 +128,12 @@ function tell(done: readonly Run[], peaks: Record<string, number | undefined>): 
   )
   process.stdout.write(`Bun ${Bun.version}; ${cpus()[0]?.model}\n`)
 }
+
+await runOnly('npm run bench:proof --', {
+  summary: 'Encrypt a key with a real proof, store it and decrypt it again.',
+  options: z.object({ runs: option(WholeNumber(1, 1_000).default(1), 'N', 'How often') }),
+  run: async ({ runs }) => {
+    await bench(runs)
+    return 0
+  },
+})

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { comparators } from '../../../lib/comparators/all.ts'
 import { command } from '../../../lib/host/program/program.ts'
-import { runHere } from '../../../lib/host/program/run-program.ts'
+import { type Lines, runHere } from '../../../lib/host/program/run-program.ts'
 import { readAnswers } from './answers-file.ts'
 import { figuresOf } from './figures.ts'
 import {
@@ -64,7 +64,7 @@ const real = command({
     'Print how often the rule of likelihood is right about a recording of the real model, by number of tokens',
   args: answersArgs,
   options: realOptions,
-  run: async ({ answers, seats, ...options }, { warn }) => {
+  run: async ({ answers, seats, ...options }, { warn }: Lines) => {
     const sets = await readAnswers(answers)
     if (seats) {
       const { askUnlike } = await import('./unlike.ts')
@@ -83,7 +83,7 @@ const realRecord = command({
   args: recordingRealArgs,
   options: recordingRealOptions,
   notes: 'A second start continues.',
-  run: async ({ file, ...options }, { warn }) => {
+  run: async ({ file, ...options }, { warn }: Lines) => {
     await recordReal(file, options, warn)
     return 0
   },
@@ -96,7 +96,7 @@ const providerRecord = command({
   args: recordingArgs,
   options: recordingOptions,
   notes: 'A second start continues.',
-  run: async (given, { print }) => {
+  run: async (given, { print }: Lines) => {
     const ended = new AbortController()
     process.once('SIGINT', () => ended.abort(new Error('ended by the user')))
     const recording = await prepareRecording(given, process.env)
