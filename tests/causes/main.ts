@@ -1,22 +1,17 @@
-import { readCommandLine } from '../command-line.ts'
+import { runOnly } from '../run-program.ts'
 import { observeAll } from './observe.ts'
 
-const usage = `npm run causes
-
-Injects faults at the provider, the chain RPC, the coprocessor and the node. Prints what node,
-client and console say of each.
-`
-readCommandLine(usage, {})
-for (const { fault, code, node, client, console } of await observeAll()) {
-  process.stdout.write(
-    [
-      fault,
-      `  ${code}`,
-      `  node     ${node}`,
-      `  client   ${client}`,
-      `  console  ${console}`,
-      '',
-    ].join('\n'),
-  )
-}
-process.exit()
+await runOnly('npm run causes --', {
+  summary:
+    'Inject faults at the provider, the chain RPC, the coprocessor and the node. Print what node, client and console say of each.',
+  run: async (_, { print }) => {
+    for (const { fault, code, node, client, console } of await observeAll()) {
+      print(fault)
+      print(`  ${code}`)
+      print(`  node     ${node}`)
+      print(`  client   ${client}`)
+      print(`  console  ${console}`)
+    }
+    return 0
+  },
+})

@@ -1,18 +1,8 @@
-import { readCommandLine, refuseOptions, wholeNumber } from '../command-line.ts'
+import { z } from 'zod'
+import { OneOf, option, WholeNumber } from '../../lib/host/program/option.ts'
+import { runOnly } from '../run-program.ts'
 import { runContention } from './run.ts'
 import type { Counts } from './tally.ts'
-
-const usage = `npm run contention -- [--claims N] [--store NAME]
-
-Has nodes claim the same jobs at the same time. Ends with 1 when two hold a lease or a fence falls.
-
-  --claims N    how many claims (100000)
-  --store NAME  mongodb (default, 3 ICL processes) or sqlite (1)
-`
-const values = readCommandLine(usage, {
-  claims: { type: 'string', default: '100000' },
-  store: { type: 'string', default: 'mongodb' },
-})
 
 const lineOf = ({
   claims,
@@ -32,19 +22,27 @@ const lineOf = ({
     `${fenceRegressions} fence regressions`,
   ].join(', ')
 
-const { store } = values
-if (store !== 'sqlite' && store !== 'mongodb') {
-  refuseOptions(`--store takes mongodb or sqlite, not ${store}`)
-}
-const replicas = store === 'sqlite' ? 1 : 3
-const startedAt = performance.now()
-const seconds = () => `${((performance.now() - startedAt) / 1000).toFixed(0)} s`
-const counts = await runContention(
-  { store, replicas, claims: wholeNumber('claims', values.claims), jobs: 12, nodes: 12 },
-  (soFar) => process.stderr.write(`${seconds()}: ${lineOf(soFar)}\n`),
-)
-process.stdout.write(
-  `${store}, ${replicas} ICL process${replicas === 1 ? '' : 'es'}, ${seconds()}: ${lineOf(counts)}\n`,
-)
-const isSound = counts.doubleGrants + counts.fenceRegressions === 0
-process.exit(isSound && counts.refused >= 0.3 * counts.claims ? 0 : 1)
+await runOnly('npm run contention --', {
+  summary:
+    'Have nodes claim the same jobs at the same time. Ends with 1 when two hold a lease or a fence falls.',
+  options: z.object({
+    claims: option(WholeNumber(1, 1_000_000_000).default(100_000), 'N', 'How many claims'),
+    store: option(
+      OneOf(['mongodb', 'sqlite']).default('mongodb'),
+      'NAME',
+      'Of 3 ICL processes; of 1 with sqlite',
+    ),
+  }),
+  run: async ({ claims, store }, { print, warn }) => {
+    const replicas = store === 'sqlite' ? 1 : 3
+    const startedAt = performance.now()
+    const seconds = () => `${((performance.now() - startedAt) / 1000).toFixed(0)} s`
+    const counts = await runContention({ store, replicas, claims, jobs: 12, nodes: 12 }, (soFar) =>
+      warn(`${seconds()}: ${lineOf(soFar)}`),
+    )
+    const processes = `${replicas} ICL process${replicas === 1 ? '' : 'es'}`
+    print(`${store}, ${processes}, ${seconds()}: ${lineOf(counts)}`)
+    const isSound = counts.doubleGrants + counts.fenceRegressions === 0
+    return isSound && counts.refused >= 0.3 * counts.claims ? 0 : 1
+  },
+})

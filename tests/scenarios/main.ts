@@ -1,5 +1,7 @@
+import { z } from 'zod'
+import { option, WholeNumber } from '../../lib/host/program/option.ts'
 import { table } from '../bench/table.ts'
-import { readCommandLine, refuseOptions, wholeNumber } from '../command-line.ts'
+import { runOnly } from '../run-program.ts'
 import { attackHeadings, attackRow, brokenPromises } from './attack-table.ts'
 import { attacks } from './attacks.ts'
 import { facesOf, faultyTenth } from './faulty-tenth.ts'
@@ -7,36 +9,15 @@ import { playAttack } from './play-attack.ts'
 import { weighedAttacks } from './weighed.ts'
 import { weighedHeadings, weighedRow } from './weighed-table.ts'
 
-const usage = `npm run scenarios -- [--only NAME] [--days N] [--seed N]
-npm run scenarios -- --tenth N [--seed N]
-
-Plays attacks over days of virtual time and prints what they come to. Ends with 1 when a promise
-does not hold.
-
-  --seed N     (1)
-  --only NAME  the attacks whose name holds this
-  --days N     (2)
-  --tenth N    N jobs among nodes of which a tenth is at fault at random
-`
-const values = readCommandLine(usage, {
-  seed: { type: 'string', default: '1' },
-  only: { type: 'string', default: '' },
-  days: { type: 'string', default: '2' },
-  tenth: { type: 'string' },
-})
-const seed = wholeNumber('seed', values.seed, 0)
+const all = [...attacks, ...weighedAttacks]
 const print = (text: string) => process.stdout.write(`${text}\n`)
 
-async function playAll(): Promise<readonly string[]> {
+async function playAll(only: string, days: number, seed: number): Promise<readonly string[]> {
   const length = {
-    days: wholeNumber('days', values.days),
+    days,
     ...{ honestNodes: 9, clients: 12, jobsPerDay: 24, ownJobsPerDay: 100 },
   }
-  const all = [...attacks, ...weighedAttacks]
-  const chosen = all.filter(({ name }) => name.includes(values.only))
-  if (chosen.length === 0) {
-    refuseOptions(`--only takes a part of ${all.map(({ name }) => name).join(', ')}`)
-  }
+  const chosen = all.filter(({ name }) => name.includes(only))
   const rows: (readonly string[])[] = [attackHeadings]
   const weighedRows: (readonly string[])[] = [weighedHeadings]
   const broken: string[] = []
@@ -52,19 +33,42 @@ async function playAll(): Promise<readonly string[]> {
   return broken
 }
 
-if (values.tenth === undefined) {
-  const broken = await playAll()
-  print(
-    broken.length === 0
-      ? 'No lie of one or two nodes was accepted in a job of others, and no owner without nodes took more than a tenth of its victim’s weight in a day.'
-      : broken.join('\n'),
-  )
-  process.exitCode = broken.length === 0 ? 0 : 1
-} else {
-  const startedAt = performance.now()
-  const report = await faultyTenth({ seed, jobs: wholeNumber('tenth', values.tenth), nodes: 70 })
-  print(facesOf(report))
-  print(`${((performance.now() - startedAt) / 1000).toFixed(0)} s`)
-  process.exitCode = report.problems.length === 0 && report.wrong === 0 ? 0 : 1
-}
-process.exit()
+await runOnly('npm run scenarios --', {
+  summary:
+    'Play attacks over days of virtual time and print what they come to. Ends with 1 when a promise does not hold.',
+  options: z.object({
+    seed: option(WholeNumber(0, 999_999_999).default(1), 'N', 'What decides all chances'),
+    only: option(
+      z
+        .string()
+        .refine((part) => all.some(({ name }) => name.includes(part)), {
+          error: `takes a part of ${all.map(({ name }) => name).join(', ')}`,
+        })
+        .optional(),
+      'NAME',
+      'The attacks whose name holds this',
+    ),
+    days: option(WholeNumber(1, 1_000).default(2), 'N', 'How long they last'),
+    tenth: option(
+      WholeNumber(1, 1_000_000).optional(),
+      'N',
+      'Instead: N jobs among nodes of which a tenth is at fault at random',
+    ),
+  }),
+  run: async ({ seed, only = '', days, tenth }) => {
+    if (tenth === undefined) {
+      const broken = await playAll(only, days, seed)
+      print(
+        broken.length === 0
+          ? 'No lie of one or two nodes was accepted in a job of others, and no owner without nodes took more than a tenth of its victim’s weight in a day.'
+          : broken.join('\n'),
+      )
+      return broken.length === 0 ? 0 : 1
+    }
+    const startedAt = performance.now()
+    const report = await faultyTenth({ seed, jobs: tenth, nodes: 70 })
+    print(facesOf(report))
+    print(`${((performance.now() - startedAt) / 1000).toFixed(0)} s`)
+    return report.problems.length === 0 && report.wrong === 0 ? 0 : 1
+  },
+})

@@ -1,41 +1,16 @@
-import { readCommandLine, refuseOptions, wholeNumber } from '../command-line.ts'
+import { z } from 'zod'
+import { json, OneOf, option, WholeNumber } from '../../lib/host/program/option.ts'
+import { runOnly } from '../run-program.ts'
 import type { StoreKind } from './parameters.ts'
 import { type Outcome, simulate, storeOf } from './simulate.ts'
 import { lineOf, type StoryEvent } from './story.ts'
 import { describeTotals, noTotals, withOutcome } from './totals.ts'
 
-const usage = `npm run simulate -- [--seed N | --seeds N | --minutes N]
-
-Plays the service in virtual time, with faults drawn from a seed. Ends with 1 when a promise is
-broken.
-
-  --seed N      tells the story of one seed (1)
-  --seeds N     runs so many seeds
-  --minutes N   runs seeds until the time is over
-  --from N      the first of many seeds (1)
-  --store NAME  memory, sqlite or mirror (the seed decides)
-  --json        one line at the end, for machines
-`
-const values = readCommandLine(usage, {
-  seed: { type: 'string', default: '1' },
-  seeds: { type: 'string' },
-  from: { type: 'string', default: '1' },
-  minutes: { type: 'string' },
-  store: { type: 'string' },
-  json: { type: 'boolean', default: false },
-})
 const shownEvents = 50
-const json = values.json
+/** How seeds are played, and whether only the last line is printed, as JSON. */
+type How = { readonly store?: StoreKind | undefined; readonly json: boolean }
+
 const print = (text: string) => void process.stdout.write(`${text}\n`)
-const tell = (text: string) => {
-  if (!json) print(text)
-}
-const storeFor = (seed: number): StoreKind => {
-  if (values.store === undefined) return storeOf(seed)
-  const { store } = values
-  if (store === 'memory' || store === 'sqlite' || store === 'mirror') return store
-  return refuseOptions(`--store takes memory, sqlite or mirror, not ${store}`)
-}
 
 function tellFailure(outcome: Outcome): void {
   const { seed, store, violations, events } = outcome
@@ -74,8 +49,11 @@ function watchWork(end: (why: string) => void): { readonly stop: () => void } {
 }
 
 /** Simulates one seed; when it does not end, or something fails that nobody waits for, the process ends and says in which seed. */
-async function simulateOr(seed: number, onEvent?: (event: StoryEvent) => void): Promise<Outcome> {
-  const store = storeFor(seed)
+async function simulateOr(
+  seed: number,
+  { store = storeOf(seed) }: How,
+  onEvent?: (event: StoryEvent) => void,
+): Promise<Outcome> {
   const end = (why: unknown) => {
     process.stderr.write(`\nseed ${seed} (${store}): ${why instanceof Error ? why.stack : why}\n`)
     process.stderr.write(`again: npm run simulate -- --seed ${seed} --store ${store}\n`)
@@ -91,11 +69,12 @@ async function simulateOr(seed: number, onEvent?: (event: StoryEvent) => void): 
   }
 }
 
-async function one(seed: number): Promise<boolean> {
+async function one(seed: number, how: How): Promise<boolean> {
+  const tell = how.json ? () => {} : print
   const onEvent = (event: StoryEvent) => tell(lineOf(event))
-  const outcome = await simulateOr(seed, onEvent)
+  const outcome = await simulateOr(seed, how, onEvent)
   const { events: _, ...rest } = outcome
-  if (json) print(JSON.stringify(rest))
+  if (how.json) print(JSON.stringify(rest))
   tell(`\n${JSON.stringify(outcome.parameters)}`)
   tell(describeTotals(withOutcome(noTotals, outcome)))
   tell(`hash ${outcome.hash}, ${outcome.violations.length} violations`)
@@ -103,14 +82,15 @@ async function one(seed: number): Promise<boolean> {
   return outcome.violations.length === 0
 }
 
-async function many(from: number, isEnough: (done: number) => boolean): Promise<boolean> {
+async function many(from: number, how: How, isEnough: (done: number) => boolean): Promise<boolean> {
+  const tell = how.json ? () => {} : print
   let totals = noTotals
   const startedAt = performance.now()
   const seconds = () => (performance.now() - startedAt) / 1000
   let toldAt = 0
   while (!isEnough(totals.seeds)) {
     const seed = from + totals.seeds
-    const outcome = await simulateOr(seed)
+    const outcome = await simulateOr(seed, how)
     totals = withOutcome(totals, outcome)
     if (outcome.violations.length > 0) tellFailure(outcome)
     if (seconds() - toldAt < 5) continue
@@ -118,21 +98,37 @@ async function many(from: number, isEnough: (done: number) => boolean): Promise<
     const { virtualHours, violations, seeds } = totals
     tell(`${seeds} seeds, ${virtualHours.toFixed(1)} virtual hours, ${violations} violations`)
   }
-  if (json) print(JSON.stringify({ from, ...totals, seconds: Math.round(seconds()) }))
+  if (how.json) print(JSON.stringify({ from, ...totals, seconds: Math.round(seconds()) }))
   tell(`${describeTotals(totals)}\n${Math.round(seconds())} s`)
   tell(`${totals.seeds} seeds, ${totals.violations} violations`)
   return totals.violations === 0
 }
 
-async function runAll(): Promise<boolean> {
-  const from = wholeNumber('from', values.from)
-  if (values.minutes !== undefined) {
-    const endsAt = performance.now() + wholeNumber('minutes', values.minutes) * 60_000
-    return await many(from, () => performance.now() > endsAt)
-  }
-  if (values.seeds === undefined) return await one(wholeNumber('seed', values.seed))
-  const seeds = wholeNumber('seeds', values.seeds)
-  return await many(from, (done) => done >= seeds)
-}
+const Seed = WholeNumber(1, 999_999_999)
 
-process.exit((await runAll()) ? 0 : 1)
+await runOnly('npm run simulate --', {
+  summary:
+    'Play the service in virtual time, with faults drawn from a seed. Ends with 1 when a promise is broken.',
+  options: z.object({
+    seed: option(Seed.default(1), 'N', 'Tell the story of one seed'),
+    seeds: option(WholeNumber(1, 999_999_999).optional(), 'N', 'Run so many seeds'),
+    minutes: option(WholeNumber(1, 100_000).optional(), 'N', 'Run seeds until the time is over'),
+    from: option(Seed.default(1), 'N', 'The first of many seeds'),
+    store: option(
+      OneOf(['memory', 'sqlite', 'mirror']).optional(),
+      'NAME',
+      'Where the ICL keeps its state (default: the seed decides)',
+    ),
+    json,
+  }),
+  run: async ({ seed, seeds, minutes, from, ...how }) => {
+    const endsAt = performance.now() + (minutes ?? 0) * 60_000
+    const isSound =
+      minutes !== undefined
+        ? await many(from, how, () => performance.now() > endsAt)
+        : seeds !== undefined
+          ? await many(from, how, (done) => done >= seeds)
+          : await one(seed, how)
+    return isSound ? 0 : 1
+  },
+})

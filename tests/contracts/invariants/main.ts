@@ -1,21 +1,10 @@
-import { readCommandLine, wholeNumber } from '../../command-line.ts'
+import { z } from 'zod'
+import { option, WholeNumber } from '../../../lib/host/program/option.ts'
+import { runOnly } from '../../../lib/host/program/run-program.ts'
 import { type RunReport, runInvariants } from './run.ts'
 
 const tellEvery = 10_000
 
-const usage = `npm run contracts:fuzz -- [--calls N] [--seed N]
-
-Calls the contracts at random and checks after each call that their invariants hold.
-
-  --calls N  (10000)
-  --seed N   (of the clock)
-`
-const values = readCommandLine(usage, {
-  calls: { type: 'string', default: '10000' },
-  seed: { type: 'string', default: String(Date.now() % 1_000_000) },
-})
-const calls = wholeNumber('calls', values.calls)
-const seed = wholeNumber('seed', values.seed, 0)
 const say = (line: string) => process.stdout.write(`${line}\n`)
 
 const secondsSince = (started: number) => ((performance.now() - started) / 1_000).toFixed(1)
@@ -34,17 +23,26 @@ const tell = (report: RunReport, seconds: string) => {
   )
 }
 
-try {
-  say(`seed ${seed}, ${calls} calls`)
-  const started = performance.now()
-  let told = 0
-  const onProgress = (made: number) => {
-    if (made - told < tellEvery) return
-    told = made
-    say(`${made} calls, ${secondsSince(started)} s`)
-  }
-  tell(await runInvariants({ seed, calls, onProgress }), secondsSince(started))
-} catch (error) {
-  process.stderr.write(`${error instanceof Error ? error.message : error}\n`)
-  process.exitCode = 1
-}
+await runOnly('npm run contracts:fuzz --', {
+  summary: 'Call the contracts at random and check after each call that their invariants hold.',
+  options: z.object({
+    calls: option(WholeNumber(1, 1_000_000_000).default(10_000), 'N', 'How many'),
+    seed: option(
+      WholeNumber(0, 999_999_999).optional(),
+      'N',
+      'What decides them (default: of the clock)',
+    ),
+  }),
+  run: async ({ calls, seed = Date.now() % 1_000_000 }) => {
+    say(`seed ${seed}, ${calls} calls`)
+    const started = performance.now()
+    let told = 0
+    const onProgress = (made: number) => {
+      if (made - told < tellEvery) return
+      told = made
+      say(`${made} calls, ${secondsSince(started)} s`)
+    }
+    tell(await runInvariants({ seed, calls, onProgress }), secondsSince(started))
+    return 0
+  },
+})
