@@ -1,15 +1,15 @@
-// npm run test:agents: clients of OpenAI's protocol, each of its own package, at a gateway with default settings. Prints a table; ends
-// with 1 when a cell fails. They are installed into a temporary folder, by npm and pip as these are set up. With --real one client sends
-// prompts to a real model.
 import { type ExecFileOptions, execFile } from 'node:child_process'
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
+import { z } from 'zod'
 import { createProcesses } from '../../demo/processes.ts'
 import { programOf } from '../../demo/runtime-programs.ts'
 import { startWorld } from '../../demo/world.ts'
+import { flag } from '../../lib/host/program/option.ts'
 import { startGateway } from '../gateway-process.ts'
+import { runOnly } from '../run-program.ts'
 import { curlCells } from './curl.ts'
 import { startProvider } from './provider.ts'
 import { askReal } from './real.ts'
@@ -28,18 +28,10 @@ const pipPackages = ['openai', 'langchain-openai', 'litellm[mcp]', 'pydantic-ai-
 type Cell = { readonly column: string; readonly result: string }
 type Row = { readonly client: string; readonly cells: readonly Cell[] }
 
-const folder = await mkdtemp(join(tmpdir(), 'svc-agents-'))
-const processes = createProcesses(folder)
-const stops: (() => Promise<void>)[] = [() => rm(folder, { recursive: true, force: true })]
+let folder = ''
+let processes: ReturnType<typeof createProcesses>
+const stops: (() => Promise<void>)[] = []
 const tell = (line: string) => process.stderr.write(`${line}\n`)
-let failures = 0
-try {
-  failures = process.argv.includes('--real') ? await askReal(processes, stops) : await askAll()
-} finally {
-  await processes.close()
-  for (const stop of stops.toReversed()) await stop()
-}
-process.exit(failures === 0 ? 0 : 1)
 
 /** Asks with all clients; gives how many cells failed. */
 async function askAll(): Promise<number> {
@@ -172,3 +164,22 @@ function tellTable(rows: readonly Row[]): number {
   process.stdout.write(`${all.length - failed.length} ok, ${failed.length} failed\n`)
   return failed.length
 }
+
+await runOnly('npm run test:agents --', {
+  summary:
+    "Try clients of OpenAI's protocol, each of its own package, at a gateway with default settings. Print a table; ends with 1 when a cell fails.",
+  options: z.object({ real: flag('One client sends prompts to a real model instead') }),
+  notes: 'The clients are installed into a temporary folder, by npm and pip as these are set up.',
+  run: async ({ real }) => {
+    folder = await mkdtemp(join(tmpdir(), 'svc-agents-'))
+    processes = createProcesses(folder)
+    stops.push(() => rm(folder, { recursive: true, force: true }))
+    try {
+      const failures = real ? await askReal(processes, stops) : await askAll()
+      return failures === 0 ? 0 : 1
+    } finally {
+      await processes.close()
+      for (const stop of stops.toReversed()) await stop()
+    }
+  },
+})

@@ -1,5 +1,3 @@
-// npm run test:packages: the packed client asks a whole service on each runtime and in pages that bundlers built, and the packed command
-// does; prints a line each and ends with 1 when one fails.
 import { execFile, spawn } from 'node:child_process'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -9,6 +7,7 @@ import { freePort } from '../../demo/free-port.ts'
 import { programOf } from '../../demo/runtime-programs.ts'
 import { packageNames } from '../../scripts/pack/packages.ts'
 import { startClientWorld } from '../client/client-world.ts'
+import { runOnly } from '../run-program.ts'
 import {
   askedOf,
   askInPage,
@@ -39,54 +38,58 @@ export default {
 }
 `
 
-const folder = await mkdtemp(join(tmpdir(), 'svc-whole-'))
+let folder = ''
 const at = (name: string) => join(folder, name)
-const place = await startClientWorld()
-let failures = 0
-try {
-  await writeFile(at('package.json'), '{"type":"module"}')
-  await writeFile(at('ask.js'), asking)
-  await writeFile(at('print.js'), printing)
-  await writeFile(at('serve.js'), serving)
-  const client = await installPackage('client', folder)
-  const command = await installPackage('command', folder)
-  const asked = await askedOf(place)
-  const environment = { PATH: userPath, ...place.environment }
-  const printed = async (program: string, args: readonly string[]): Promise<string> => {
-    const how = { cwd: folder, timeout: limitMs, env: environment }
-    return (await run(program, [...args], how)).stdout.trim()
+
+async function tryAll(): Promise<number> {
+  folder = await mkdtemp(join(tmpdir(), 'svc-whole-'))
+  const place = await startClientWorld()
+  let failures = 0
+  try {
+    await writeFile(at('package.json'), '{"type":"module"}')
+    await writeFile(at('ask.js'), asking)
+    await writeFile(at('print.js'), printing)
+    await writeFile(at('serve.js'), serving)
+    const client = await installPackage('client', folder)
+    const command = await installPackage('command', folder)
+    const asked = await askedOf(place)
+    const environment = { PATH: userPath, ...place.environment }
+    const printed = async (program: string, args: readonly string[]): Promise<string> => {
+      const how = { cwd: folder, timeout: limitMs, env: environment }
+      return (await run(program, [...args], how)).stdout.trim()
+    }
+    const script = ['print.js', asked]
+    const deno = ['run', '--no-prompt', '--allow-net', '--allow-env', '--node-modules-dir=manual']
+    const svc = join(command, 'bin', `${packageNames.command}.js`)
+    const rows: [string, () => Promise<string>][] = [
+      ...nodeVersions.map((version): [string, () => Promise<string>] => [
+        `node ${version}`,
+        async () => printed(await nodeOf(version), script),
+      ]),
+      ['bun', () => printed(programOf('bun') ?? '', script)],
+      ['deno', () => printed(programOf('deno') ?? '', [...deno, ...script])],
+      ['workerd', () => onWorkerd(asked)],
+      ...(Object.keys(bundlers) as Bundler[]).map((name): [string, () => Promise<string>] => [
+        `${name}, in Chromium`,
+        () => inPage(name, client, asked),
+      ]),
+      ['svc gateway', () => throughGateway(svc, environment)],
+      ['svc infer', () => printed('node', [svc, 'infer', '--quiet', prompt])],
+    ]
+    for (const [name, ask] of rows) {
+      const answer = await ask().catch((error: Error) => error.message)
+      const isAnswered = answer === rightAnswer
+      if (!isAnswered) failures += 1
+      process.stdout.write(
+        `${isAnswered ? 'pass' : 'FAIL'}  ${name}${isAnswered ? '' : `: ${answer}`}\n`,
+      )
+    }
+  } finally {
+    await place.stop()
+    await rm(folder, { recursive: true, force: true })
   }
-  const script = ['print.js', asked]
-  const deno = ['run', '--no-prompt', '--allow-net', '--allow-env', '--node-modules-dir=manual']
-  const svc = join(command, 'bin', `${packageNames.command}.js`)
-  const rows: [string, () => Promise<string>][] = [
-    ...nodeVersions.map((version): [string, () => Promise<string>] => [
-      `node ${version}`,
-      async () => printed(await nodeOf(version), script),
-    ]),
-    ['bun', () => printed(programOf('bun') ?? '', script)],
-    ['deno', () => printed(programOf('deno') ?? '', [...deno, ...script])],
-    ['workerd', () => onWorkerd(asked)],
-    ...(Object.keys(bundlers) as Bundler[]).map((name): [string, () => Promise<string>] => [
-      `${name}, in Chromium`,
-      () => inPage(name, client, asked),
-    ]),
-    ['svc gateway', () => throughGateway(svc, environment)],
-    ['svc infer', () => printed('node', [svc, 'infer', '--quiet', prompt])],
-  ]
-  for (const [name, ask] of rows) {
-    const answer = await ask().catch((error: Error) => error.message)
-    const isAnswered = answer === rightAnswer
-    if (!isAnswered) failures += 1
-    process.stdout.write(
-      `${isAnswered ? 'pass' : 'FAIL'}  ${name}${isAnswered ? '' : `: ${answer}`}\n`,
-    )
-  }
-} finally {
-  await place.stop()
-  await rm(folder, { recursive: true, force: true })
+  return failures === 0 ? 0 : 1
 }
-process.exit(failures === 0 ? 0 : 1)
 
 /** One module of another, as a user bundles for a place without npm. */
 async function bundled(entry: string): Promise<string> {
@@ -183,3 +186,9 @@ async function nodeOf(version: string): Promise<string> {
   await run('npm', ['install', '--prefix', place, '--no-audit', '--no-fund', `${name}@${version}`])
   return join(place, 'node_modules', name, 'bin', 'node')
 }
+
+await runOnly('npm run test:packages --', {
+  summary:
+    'Have the packed client ask a whole service on each runtime and in pages that bundlers built, and the packed command on Node. Print a line each; ends with 1 when one fails.',
+  run: tryAll,
+})

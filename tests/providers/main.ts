@@ -1,25 +1,16 @@
-// npm run test:providers [-- --only TEXT | --slow | --server URL --model NAME]: through a whole service and its gateway, with three nodes,
-// either forms of answers and failures of a scripted provider (and one good job next to six that fail), or 30 prompts to a real server.
-// Prints a line each: the result at the client, the requests to providers, the seconds. Ends with 1 when one fails.
-import { parseArgs } from 'node:util'
+import { z } from 'zod'
 import { createProcesses } from '../../demo/processes.ts'
 import { startWorld } from '../../demo/world.ts'
+import { flag, option } from '../../lib/host/program/option.ts'
 import { baseUrlVariable } from '../../lib/providers.ts'
 import { systemClock } from '../../lib/system.ts'
 import { startGateway } from '../gateway-process.ts'
+import { runOnly } from '../run-program.ts'
 import { ask, type Got } from './ask.ts'
 import { realPrompts } from './prompts.ts'
 import { type Expected, isStreamed, type Row, rows, slowRow } from './rows.ts'
 import { startScripted } from './scripted.ts'
 
-const { values } = parseArgs({
-  options: {
-    only: { type: 'string', default: '' },
-    slow: { type: 'boolean', default: false },
-    server: { type: 'string' },
-    model: { type: 'string', default: 'm' },
-  },
-})
 const usual = 'own'
 const mostRequests = 9
 const atOnce = 3
@@ -56,20 +47,20 @@ async function each<T>(all: readonly T[], one: (item: T) => Promise<void>): Prom
   await Promise.all(Array.from({ length: atOnce }, worker))
 }
 
-async function scripted(): Promise<void> {
+async function scripted(only: string, slow: boolean): Promise<void> {
   const provider = await startScripted()
   const names = [...new Set(rows.map((row) => row.provider ?? usual))]
   const urls = Object.fromEntries(names.map((name) => [name, `${provider.url}/${name}/v1`]))
   const asStream = (row: Row): Row => ({ ...row, name: `${row.name}, streamed` })
   const tried = rows.flatMap((row) => (isStreamed(row) ? [row, asStream(row)] : [row]))
-  const chosen = values.slow ? [slowRow] : tried.filter(({ name }) => name.includes(values.only))
+  const chosen = slow ? [slowRow] : tried.filter(({ name }) => name.includes(only))
   await withGateway(urls, 'm', async (gateway) => {
     await each(chosen, async (row) => {
       const got = await asked(gateway, row)
       const requests = provider.askedFor(row.name)
       tell(row.name, got, isAs(row.expected, got) && requests <= mostRequests, requests)
     })
-    if (!values.slow && 'next to six'.includes(values.only)) await tryBeside(gateway)
+    if (!slow && 'next to six'.includes(only)) await tryBeside(gateway)
   })
   await provider.close()
 }
@@ -110,8 +101,7 @@ async function tryBeside(gateway: string): Promise<void> {
   print(`a good job next to six that fail: ${late.status}, ${seconds}: x${ratio.toFixed(2)}`)
 }
 
-async function real(url: string): Promise<void> {
-  const { model } = values
+async function real(url: string, model: string): Promise<void> {
   const tally = new Map<string, number>()
   await withGateway({ real: url }, model, (gateway) =>
     each(realPrompts, async ({ user, more }) => {
@@ -127,6 +117,18 @@ async function real(url: string): Promise<void> {
   for (const [kind, count] of tally) print(`${count} of ${realPrompts.length}: ${kind}`)
 }
 
-await (values.server === undefined ? scripted() : real(values.server))
-print(`${failures} failed`)
-process.exit(failures === 0 ? 0 : 1)
+await runOnly('npm run test:providers --', {
+  summary:
+    'Try forms of answers and failures of a scripted provider through a whole service and its gateway, with three nodes, and one good job next to six that fail. Print a line each: the result at the client, the requests to providers, the seconds. Ends with 1 when one fails.',
+  options: z.object({
+    only: option(z.string().optional(), 'TEXT', 'Those whose name holds this'),
+    slow: flag('Only a provider that is slow'),
+    server: option(z.url().optional(), 'URL', 'Instead: 30 prompts to a real server'),
+    model: option(z.string().default('m'), 'NAME', 'The model of that server'),
+  }),
+  run: async ({ only = '', slow, server, model }) => {
+    await (server === undefined ? scripted(only, slow) : real(server, model))
+    print(`${failures} failed`)
+    return failures === 0 ? 0 : 1
+  },
+})

@@ -1,6 +1,6 @@
-// npm run test:runtimes: what the ICL does on each runtime, as a table; ends with 1 when anything differs.
 import { iclRuntimes, programOf } from '../../demo/runtime-programs.ts'
 import { startPackedServer } from '../packed-server.ts'
+import { runOnly } from '../run-program.ts'
 import { checks, objectChecks } from './checks.ts'
 import { outgoingCases } from './inside/outgoing.ts'
 import { cases } from './inside/run-cases.ts'
@@ -23,48 +23,55 @@ async function cell(name: string, run: () => Promise<string | undefined>): Promi
   }
 }
 
-const rows: string[][] = []
-const world = await startRuntimesWorld()
-const packed = await startPackedServer()
-try {
-  for (const runtime of iclRuntimes) {
-    const program = programOf(runtime)
-    if (program === undefined) {
-      failures.push(`${runtime} is not installed`)
-      continue
+await runOnly('npm run test:runtimes --', {
+  summary:
+    'Print as a table which checks the ICL passes on each runtime. Ends with 1 when one fails.',
+  run: async () => {
+    const rows: string[][] = []
+    const world = await startRuntimesWorld()
+    const packed = await startPackedServer()
+    try {
+      for (const runtime of iclRuntimes) {
+        const program = programOf(runtime)
+        if (program === undefined) {
+          failures.push(`${runtime} is not installed`)
+          continue
+        }
+        const row: string[] = [runtime]
+        const process = await world.start(runtime)
+        const icl = dealWith(world, runtime, process)
+        for (const { name, run } of checks)
+          row.push(await cell(`${runtime}, ${name}`, () => run(icl)))
+        for (const { name, run } of objectChecks) {
+          row.push(runtime === 'workerd' ? await cell(`${runtime}, ${name}`, () => run(icl)) : '')
+        }
+        await world.processes.stop([process.process])
+        const inside = await cell(`${runtime}, shared code`, async () => {
+          const results = await runInside(runtime, program, packed.url)
+          const failed = results.filter(({ error }) => error !== undefined)
+          if (failed.length > 0)
+            throw new Error(failed.map(({ name, error }) => `${name}: ${error}`).join('; '))
+          if (results.length !== cases.length + outgoingCases('').length)
+            throw new Error(`${results.length} cases were run`)
+          return `${results.length} cases`
+        })
+        rows.push([...row, inside])
+      }
+    } finally {
+      await packed.close()
+      await world.stop()
     }
-    const row: string[] = [runtime]
-    const process = await world.start(runtime)
-    const icl = dealWith(world, runtime, process)
-    for (const { name, run } of checks) row.push(await cell(`${runtime}, ${name}`, () => run(icl)))
-    for (const { name, run } of objectChecks) {
-      row.push(runtime === 'workerd' ? await cell(`${runtime}, ${name}`, () => run(icl)) : '')
-    }
-    await world.processes.stop([process.process])
-    const inside = await cell(`${runtime}, shared code`, async () => {
-      const results = await runInside(runtime, program, packed.url)
-      const failed = results.filter(({ error }) => error !== undefined)
-      if (failed.length > 0)
-        throw new Error(failed.map(({ name, error }) => `${name}: ${error}`).join('; '))
-      if (results.length !== cases.length + outgoingCases('').length)
-        throw new Error(`${results.length} cases were run`)
-      return `${results.length} cases`
-    })
-    rows.push([...row, inside])
-  }
-} finally {
-  await packed.close()
-  await world.stop()
-}
 
-const table = [['', ...columns], ...rows]
-const widths = ['', ...columns].map((_, column) =>
-  Math.max(...table.map((row) => row[column]?.length ?? 0)),
-)
-const line = (row: readonly string[]) =>
-  `| ${row.map((text, column) => text.padEnd(widths[column] ?? 0)).join(' | ')} |`
-say(line(table[0] ?? []))
-say(`|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`)
-for (const row of rows) say(line(row))
-for (const failure of failures) say(`\nFAIL ${failure}`)
-process.exitCode = failures.length === 0 ? 0 : 1
+    const table = [['', ...columns], ...rows]
+    const widths = ['', ...columns].map((_, column) =>
+      Math.max(...table.map((row) => row[column]?.length ?? 0)),
+    )
+    const line = (row: readonly string[]) =>
+      `| ${row.map((text, column) => text.padEnd(widths[column] ?? 0)).join(' | ')} |`
+    say(line(table[0] ?? []))
+    say(`|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`)
+    for (const row of rows) say(line(row))
+    for (const failure of failures) say(`\nFAIL ${failure}`)
+    return failures.length === 0 ? 0 : 1
+  },
+})
