@@ -72,18 +72,27 @@ export type Field = Shown & {
   readonly isNeeded: boolean
 }
 
+const known = new WeakMap<z.ZodObject, readonly Field[]>()
+
 /** Returns the fields of a command's options or arguments, in their order. */
-export const fieldsOf = (schema: z.ZodObject | undefined): readonly Field[] =>
-  Object.entries(schema?.shape ?? {}).map(([key, field]) => {
-    const { value = key.toUpperCase(), help = '', ...more } = shown.get(field as z.ZodType) ?? {}
-    return {
-      ...{ key, value, help, ...more, schema: field },
-      name: `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`,
-      isSwitch: z.safeParse(field, true).success,
-      isList: z.safeParse(field, []).success,
-      isNeeded: !z.safeParse(field, undefined).success,
-    }
-  })
+export function fieldsOf(schema: z.ZodObject | undefined): readonly Field[] {
+  if (schema === undefined) return []
+  const fields = known.get(schema) ?? Object.entries(schema.shape).map(fieldOf)
+  known.set(schema, fields)
+  return fields
+}
+
+function fieldOf([key, field]: readonly [string, z.core.$ZodType]): Field {
+  const { value = key.toUpperCase(), help = '', ...more } = shown.get(field as z.ZodType) ?? {}
+  const inner = layersOf(field).find(({ _zod: { def } }) => !('innerType' in def))
+  return {
+    ...{ key, value, help, ...more, schema: field },
+    name: `--${key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`,
+    isSwitch: inner instanceof z.ZodBoolean,
+    isList: inner instanceof z.ZodArray,
+    isNeeded: field._zod.optin === undefined,
+  }
+}
 
 /** Returns the schemas of which one is made, the outermost first. */
 function layersOf(schema: z.core.$ZodType): readonly z.core.$ZodType[] {
