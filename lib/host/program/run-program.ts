@@ -9,8 +9,7 @@ import { withStatusColour } from '../status-colour.ts'
 import { Interrupted, outputFailure } from '../stop-signals.ts'
 import { version } from '../version.ts'
 import { wholeOutput } from '../whole-output.ts'
-import { helpOf } from './help.ts'
-import { command, type Declared, type Program, readCommandLine } from './program.ts'
+import type { Declared, Program } from './program.ts'
 
 /** Where a program prints, and the context of its commands, which is made when one runs. */
 export type ProgramHost<Context> = {
@@ -35,8 +34,10 @@ export async function runProgram<Context>(
     warn: (line) => host.warn(printableLine(line)),
   }
   try {
+    const { readCommandLine } = await import('./program.ts')
     const asked = readCommandLine(program, args)
     if ('help' in asked) {
+      const { helpOf } = await import('./help.ts')
       // With --json only JSON goes to standard output.
       const say = args.includes('--json') ? lines.warn : lines.print
       for (const line of helpOf(program, asked.help).split('\n')) say(line)
@@ -64,9 +65,12 @@ async function reportFailure<Context>(
   return error instanceof Interrupted ? error.exitCode : exitCodeOf(error)
 }
 
-/** Runs the command line of this process, and exits. `isService`: output that nothing reads is no reason to end with a failure. */
+/**
+ * Runs the command line of this process, and exits. `isService`: output that nothing reads is no reason to end with a failure. A program
+ * that is a function is loaded unless only the version is asked for.
+ */
 export async function runHere<Context>(
-  program: Program<Context>,
+  program: Program<Context> | (() => Promise<Program<Context>>),
   context: ProgramHost<Context>['context'],
   {
     isService = false,
@@ -82,11 +86,19 @@ export async function runHere<Context>(
   process.stderr.on('error', () => {})
   const inOutput = withStatusColour(process.stdout, process.env)
   const inErrors = withStatusColour(process.stderr, process.env)
-  const exitCode = await runProgram(program, args, {
+  const host: ProgramHost<Context> = {
     print: (line) => void output.write(`${inOutput(line)}\n`),
     warn: (line) => void errors.write(`${inErrors(line)}\n`),
     context,
-  })
+  }
+  let exitCode: number = exitCodes.done
+  if (args.length === 1 && /^(-v|--version)$/.test(args[0] ?? '')) host.print(version)
+  else
+    exitCode = await runProgram(
+      typeof program === 'function' ? await program() : program,
+      args,
+      host,
+    )
   await output.written().catch((error: unknown) => {
     failure ??= error
   })
@@ -109,7 +121,7 @@ export const runOnly = <
   { jsonFailure, ...how }: Pick<Program<Lines>, 'jsonFailure'> & Parameters<typeof runHere>[2] = {},
 ): Promise<never> =>
   runHere(
-    { typed, commands: [command({ ...only, name: '' })], ...(jsonFailure && { jsonFailure }) },
+    { typed, commands: [{ ...only, name: '' }], ...(jsonFailure && { jsonFailure }) },
     (lines) => lines,
     how,
   )

@@ -84,7 +84,7 @@ describe('completion', () => {
     ],
     [['look', 'keys', 'list', '--quiet', '--rule', 'tw'], ['two']],
     [['look', 'keys', 'list', '--log-file', 'completion.t'], ['completion.test.ts']],
-    // The value is the user's, and is none of the options.
+    // The value is the user's own.
     [['look', 'keys', 'list', '--stake', '-'], []],
     [['look', 'keys', 'verify', 'completion.t'], ['completion.test.ts']],
     [['look', 'keys', 'verify', '--h'], ['--help']],
