@@ -1,6 +1,8 @@
 import { endBySignals } from '../lib/host/end-by-signals.ts'
-import { runCommandLine } from './command-line.ts'
-import { commands } from './command-table.ts'
+import { runHere } from '../lib/host/program/run-program.ts'
+import { contextHere } from './commands/context.ts'
 
 endBySignals()
-await runCommandLine('svc-node', commands)
+await runHere(async () => (await import('./command-table.ts')).svcNode, contextHere, {
+  isService: process.argv[2] === 'run',
+})

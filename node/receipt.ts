@@ -1,7 +1,8 @@
 // The command that only checks receipts, packed for users who run no node.
-import { runCommandLine } from './command-line.ts'
+import { runHere } from '../lib/host/program/run-program.ts'
+import { contextHere } from './commands/context.ts'
 import { receiptCommand } from './commands/receipt-command.ts'
 
 declare const SVC_PACKAGE: string
 
-await runCommandLine(SVC_PACKAGE, [receiptCommand])
+await runHere({ typed: SVC_PACKAGE, commands: [receiptCommand] }, contextHere)

@@ -51,9 +51,9 @@ export function explainError(error: unknown): Explanation {
   return { message: lines.join('\n'), hint: hint && oneLine(hint) }
 }
 
-/** An error with its hint as lines for people. `otherHint` is for an error without one. */
-export function errorLines(error: unknown, otherHint?: string): readonly string[] {
-  const { message, hint = otherHint } = explainError(error)
+/** An error with its hint as lines for people. */
+export function errorLines(error: unknown): readonly string[] {
+  const { message, hint } = explainError(error)
   return [...`error: ${message}`.split('\n'), ...(hint === undefined ? [] : [`hint: ${hint}`])]
 }
 

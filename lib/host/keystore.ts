@@ -16,8 +16,6 @@ import {
   writePrivateJson,
 } from './private-files.ts'
 
-/** The usual cost of a keystore's scrypt: about a second and 256 MiB. */
-export const defaultScryptN = 262_144
 /** The lowest accepted cost, for tests only. */
 export const minScryptN = 4_096
 

@@ -1,4 +1,4 @@
-import { Hash32 } from '../../lib/codecs.ts'
+import type { Hash32 } from '../../lib/codecs.ts'
 import { sha256Hex, utf8 } from '../../lib/digest.ts'
 import { readLimitedFile } from '../../lib/host/private-files.ts'
 import { SvcError } from '../../lib/svc-error.ts'
@@ -6,7 +6,7 @@ import { type Accusation, createRegistryReader } from '../chain/registry.ts'
 import { etherText, timeText } from './amounts.ts'
 import { type AtRegistry, atRegistry } from './at-registry.ts'
 import type { CommandContext } from './context.ts'
-import { type Flags, usageError } from './flags.ts'
+import type { Given } from './options.ts'
 import { confirmed } from './prompts.ts'
 import { rpcName, withTimeout } from './reach.ts'
 import { stepText } from './register.ts'
@@ -15,22 +15,14 @@ const maxFileBytes = 16 * 1024 * 1024
 
 /** Puts the hash of the answer to an accusation on chain, once. The answer itself goes to the arbiter. Throws SvcErrors. */
 export async function answerFault(
-  flags: Flags,
+  { fault, ...flags }: Given<'answer'> & { readonly fault: Hash32 },
   context: CommandContext,
-  [fault]: readonly string[],
 ): Promise<undefined> {
-  const faultId = Hash32.safeParse(fault)
-  if (!faultId.success) {
-    throw usageError('the fault has to be 0x and 64 hex digits', 'See `svc-node status`.')
-  }
   const answerHash = await sha256Hex(await answerOf(flags))
-  await atRegistry(context, (at) => send(at, faultId.data, answerHash, flags, context))
+  await atRegistry(context, (at) => send(at, fault, answerHash, flags, context))
 }
 
-async function answerOf({ file, text }: Flags): Promise<Uint8Array> {
-  if ((file === undefined) === (text === undefined)) {
-    throw usageError('the answer is a --file or a --text', 'Give one of them.')
-  }
+async function answerOf({ file, text }: Given<'answer'>): Promise<Uint8Array> {
   if (text !== undefined) return utf8(text)
   const path = file ?? ''
   const answer = await readLimitedFile(path, maxFileBytes, 'Name the file that holds the answer.')
@@ -44,7 +36,7 @@ async function send(
   { address, place, send: sendStep }: AtRegistry,
   faultId: Hash32,
   answerHash: Hash32,
-  flags: Flags,
+  flags: Given<'answer'>,
   context: CommandContext,
 ): Promise<void> {
   const reader = createRegistryReader(place)

@@ -1,7 +1,6 @@
 import { unixSeconds } from '../../lib/clock.ts'
 import { fileExists, writePrivateJson } from '../../lib/host/private-files.ts'
-import { AttestationBackend } from '../../lib/schemas/nodes.ts'
-import { SvcError } from '../../lib/svc-error.ts'
+import type { AttestationBackend } from '../../lib/schemas/nodes.ts'
 import { type AttestOptions, attest } from '../attestation/attest.ts'
 import { createAttestor, tpmOptionsOf } from '../attestation/attestor.ts'
 import type { AttestationStep, Attestor } from '../attestation/proof.ts'
@@ -15,7 +14,7 @@ import { openWallet, type Wallet, walletApi } from '../wallet.ts'
 import { durationText } from './amounts.ts'
 import { mistakeIn } from './ask-address.ts'
 import { type CommandContext, isInteractive } from './context.ts'
-import type { Flags } from './flags.ts'
+import { type Given, options } from './options.ts'
 import { createPrompts, type Prompts } from './prompts.ts'
 import { ownNetworkOf } from './reach.ts'
 
@@ -23,16 +22,19 @@ import { ownNetworkOf } from './reach.ts'
  * Attests the node with the ICL and writes the record that `run` needs (spec 4). Asks for missing settings on a terminal. Throws SvcError
  * `already-running` while the daemon runs, because a new attestation would end its run.
  */
-export async function attestOnce(flags: Flags, context: CommandContext): Promise<undefined> {
+export async function attestOnce(
+  flags: Given<'attest'>,
+  context: CommandContext,
+): Promise<undefined> {
   const { environment, terminal } = context
   const prompts = isInteractive(context, flags) ? await createPrompts(terminal) : undefined
   if (prompts && !(await fileExists(configPathOf(environment)))) {
     prompts.say('There is no configuration yet: `svc-node init` comes first.')
-    await (await import('./init.ts')).initialise({}, context)
+    await (await import('./init.ts')).initialise(options.init.parse({}), context)
   }
   const loaded = await loadConfig(environment)
   const { config } = loaded
-  const backend = backendOf(flags) ?? config.attestation_backend
+  const backend = (flags.mock ? 'mock' : flags.backend) ?? config.attestation_backend
   const needsKey = backend === 'mock' && config.mock_attestation_key === undefined
   const typedKey = needsKey && prompts ? await askMockKey(prompts) : undefined
   const attestor = attestorOf(backend, loaded, context, typedKey)
@@ -83,17 +85,6 @@ export async function attestWallet(
   }
 }
 
-/** Returns the backend that the flags name. Throws SvcError `usage`. */
-function backendOf({ mock, backend }: Flags): AttestationBackend | undefined {
-  const named = mock ? 'mock' : backend
-  if (named === undefined) return undefined
-  const parsed = AttestationBackend.safeParse(named)
-  if (parsed.success && (backend === undefined || backend === named)) return parsed.data
-  throw new SvcError('usage', '--backend has to be mock or tpm, and --mock goes with mock only', {
-    hint: 'Leave both out for the configured attestation_backend.',
-  })
-}
-
 const keyField = 'mock_attestation_key'
 
 async function askMockKey(prompts: Prompts): Promise<string> {
@@ -121,7 +112,7 @@ async function offerToKeep(
 
 function report(
   { address, icl, backend, expires_at }: AttestationRecord,
-  { json }: Flags,
+  { json }: Given<'attest'>,
   { print, clock }: CommandContext,
 ): void {
   if (json) {

@@ -19,7 +19,6 @@ import { shareText, weightMovesText } from '../../lib/weight-moves.ts'
 import { timeText } from './amounts.ts'
 import type { CommandContext } from './context.ts'
 import { explainJobs } from './explain-jobs.ts'
-import type { Flags } from './flags.ts'
 import { readSignedEvents } from './signed-events.ts'
 
 const maxPages = 1_000
@@ -36,7 +35,7 @@ type Account = Awaited<ReturnType<typeof lookOnce>>
 export async function explainScore(
   address: Address,
   iclEndpoint: string,
-  { json }: Flags,
+  { json = false }: { readonly json?: boolean },
   context: CommandContext,
 ): Promise<number> {
   const api = createApi({ ...context, baseUrl: new URL(iclEndpoint).origin })

@@ -1,7 +1,6 @@
 import type { Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { errorText, explainError } from '../../lib/host/explain-error.ts'
-import { defaultScryptN, minScryptN } from '../../lib/host/keystore.ts'
 import { givenPassword, passwordMissing } from '../../lib/host/password.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import {
@@ -18,19 +17,21 @@ import { isKeyRefused, probeProvider } from '../inference/probe.ts'
 import { keyOf, providersOf } from '../inference/providers.ts'
 import { type Answers, askForConfig, askNewPassword, passwordMistake } from './ask-config.ts'
 import { type CommandContext, isInteractive } from './context.ts'
-import type { Flags } from './flags.ts'
 import { type Answer, valueIn } from './look-around.ts'
 import { type FoundTpm, lookForTpm } from './look-for-tpm.ts'
 import { type Made, refuseOverwriting, writeNodeFiles } from './node-files.ts'
+import type { Given } from './options.ts'
 import { createPrompts, type Prompts } from './prompts.ts'
 import { offerToRegister, type RegistrationCost, registrationCost } from './registration-cost.ts'
 
 /** Creates configuration and keystore (spec 4). Asks for missing settings on a terminal. Throws SvcError `already-initialised`. */
-export async function initialise(flags: Flags, context: CommandContext): Promise<undefined> {
+export async function initialise(
+  flags: Given<'init'>,
+  context: CommandContext,
+): Promise<undefined> {
   const { environment, terminal } = context
   const configPath = configPathOf(environment)
   const keystorePath = keystorePathOf(configPath, undefined)
-  const scryptN = scryptCost(flags.scryptN)
   const privateKey = importedKey(environment.SVC_IMPORT_PRIVATE_KEY)
   const prompts = isInteractive(context, flags) ? await createPrompts(terminal) : undefined
   if (!flags.force) await refuseOverwriting([configPath, keystorePath])
@@ -45,7 +46,7 @@ export async function initialise(flags: Flags, context: CommandContext): Promise
     prompts.say('Nothing was written.')
     return
   }
-  const force = flags.force === true
+  const { scryptN, force } = flags
   const what = { configPath, keystorePath, file, password, scryptN, force }
   const made = await writeNodeFiles(what, privateKey, context)
   const cost = await registrationCost(config, context)
@@ -93,12 +94,12 @@ function checkFile(file: ConfigFile, configPath: string): Config {
   } catch (error) {
     if (!(error instanceof SvcError) || error.code !== 'config-invalid') throw error
     throw new SvcError(error.code, error.message, {
-      hint: 'Correct the flags or the environment: see `svc-node init --help`.',
+      hint: 'Correct the options or the environment: see `svc-node init --help`.',
     })
   }
 }
 
-/** The settings that both a flag and the environment may give. */
+/** The settings that both an option and the environment may give. */
 const settings = [
   ['icl_endpoint', 'iclEndpoint'],
   ['cofhe_endpoint', 'cofheEndpoint'],
@@ -108,7 +109,7 @@ const settings = [
   ['tpm', 'tpm'],
 ] as const
 
-function warnOfOverrides(flags: Flags, { environment, warn }: CommandContext): void {
+function warnOfOverrides(flags: Given<'init'>, { environment, warn }: CommandContext): void {
   for (const [field, name] of settings) {
     const variable = variableOf(field)
     const [flag, other] = [flags[name], environment[variable]]
@@ -135,22 +136,16 @@ async function warnOfProviders(config: Config, context: CommandContext): Promise
   for (const error of failures) if (error !== undefined) warn(`warning: ${errorText(error)}`)
 }
 
-/** The settings from flags and environment. Init does not ask for these. */
-function givenAnswers(flags: Flags, { environment }: CommandContext): Answers {
+/** The settings from options and environment. Init does not ask for these. */
+function givenAnswers(flags: Given<'init'>, { environment }: CommandContext): Answers {
   const given = settings.map(([field, name]) => [
     field,
     flags[name] ?? environment[variableOf(field)],
   ])
-  return { ...Object.fromEntries(given), attestation_backend: backendOf(flags) }
-}
-
-function backendOf({ attestationBackend, backend }: Flags): string | undefined {
-  if (backend === undefined || attestationBackend === undefined || backend === attestationBackend) {
-    return attestationBackend ?? backend
+  return {
+    ...Object.fromEntries(given),
+    attestation_backend: flags.attestationBackend ?? flags.backend,
   }
-  throw new SvcError('usage', '--backend and --attestation-backend say different things', {
-    hint: 'They mean the same: give one of them.',
-  })
 }
 
 /** Builds the configuration file. Keys and passwords stay in the environment. */
@@ -163,17 +158,6 @@ function configFileOf(answers: Answers, { environment }: CommandContext): Config
   }
   const entries = Object.entries(withBaseUrls(file, environment))
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined && value !== ''))
-}
-
-function scryptCost(flag: string | undefined): number {
-  if (flag === undefined) return defaultScryptN
-  const n = Number(flag)
-  if (Number.isInteger(n) && n >= minScryptN && n <= 4_194_304 && Number.isInteger(Math.log2(n))) {
-    return n
-  }
-  throw new SvcError('usage', `--scrypt-n has to be a power of two of at least ${minScryptN}`, {
-    hint: `Leave it out for the usual ${defaultScryptN}.`,
-  })
 }
 
 function importedKey(text: string | undefined): Hex | undefined {
@@ -208,7 +192,7 @@ type Report = Made & {
 function report(
   { address, configPath, keystorePath, kept, tpm, keys }: Report,
   cost: Answer<RegistrationCost>,
-  { json }: Flags,
+  { json }: Given<'init'>,
   { print }: CommandContext,
 ): void {
   if (json) {

@@ -12,7 +12,7 @@ import { outcomeText } from '../log-messages.ts'
 import { durationText, timeText } from './amounts.ts'
 import { type CommandContext, warnOf } from './context.ts'
 import { explainScore } from './explain-score.ts'
-import { type Flags, usageError } from './flags.ts'
+import { defaultJobs, type Given } from './options.ts'
 import { askIcl } from './reach.ts'
 import { readSignedEvents } from './signed-events.ts'
 
@@ -26,24 +26,21 @@ type Job = JobRecord & {
   readonly cost: number | undefined
 }
 
-const defaultLimit = 20
 const maxPages = 10
 
 /**
  * Shows the node's jobs, oldest first, with the ICL's reputation events for them, or without if the ICL is away. With `explain` it
  * recomputes the node's record instead (`explainScore`).
  */
-export async function showJobs(flags: Flags, context: CommandContext): Promise<number | undefined> {
-  const limit = limitOf(flags.limit)
-  if (flags.csv && flags.json) throw usageError('--csv and --json exclude one another', 'Use one.')
+export async function showJobs(
+  { limit = defaultJobs, ...flags }: Given<'jobs'>,
+  context: CommandContext,
+): Promise<number | undefined> {
   const { config, configPath, keystorePath } = await loadConfig(
     context.environment,
     warnOf(context),
   )
   if (flags.explain) {
-    if (flags.csv || flags.limit !== undefined) {
-      throw usageError('--explain takes all events: neither --csv nor --limit', 'Leave them out.')
-    }
     return await explainScore(await namedAddress(keystorePath), config.icl_endpoint, flags, context)
   }
   const history = await readHistory(historyPathOf(configPath), limit, (lines) =>
@@ -67,15 +64,6 @@ export async function showJobs(flags: Flags, context: CommandContext): Promise<n
     printTable(jobs, others, config.prices, print)
   }
   return undefined
-}
-
-function limitOf(text: string | undefined): number {
-  if (text === undefined) return defaultLimit
-  if (/^[1-9]\d{0,4}$/.test(text)) return Number(text)
-  throw usageError(
-    '--limit has to be a number from 1 to 99999',
-    `Leave it out for ${defaultLimit}.`,
-  )
 }
 
 /** Returns the node's events that the ICL signed, newest first. Undefined when the ICL cannot be asked. */

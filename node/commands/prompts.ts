@@ -1,8 +1,7 @@
 import type { Terminal } from '../../lib/host/password.ts'
 import { printable, printableLine } from '../../lib/printable.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import { type CommandContext, isInteractive } from './context.ts'
-import type { Flags } from './flags.ts'
+import { type CommandContext, isInteractive, type Unasked } from './context.ts'
 
 /** One of the answers to choose from. */
 type Choice = { readonly value: string; readonly label: string; readonly hint?: string }
@@ -90,7 +89,7 @@ export async function createPrompts({ input, output }: Terminal) {
 /** Asks for a confirmation. Without a terminal `--yes` must give it. Throws SvcError `usage` or `interrupted`. */
 export async function confirmed(
   context: CommandContext,
-  flags: Flags,
+  flags: Unasked,
   message: string,
 ): Promise<void> {
   if (flags.yes) return

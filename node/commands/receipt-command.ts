@@ -1,35 +1,15 @@
-import type { CommandSpec } from './command-spec.ts'
+import { z } from 'zod'
+import { option } from '../../lib/host/program/option.ts'
+import { command } from '../../lib/host/program/program.ts'
+import type { CommandContext } from './context.ts'
+import { options } from './options.ts'
 
 /** Checks receipts. The only command that needs no node. */
-export const receiptCommand: CommandSpec = {
-  name: 'receipt',
-  args: ['verify', '<file>'],
+export const receiptCommand = command({
+  name: 'receipt verify',
   summary: 'Check a receipt, without a network or also against the chain',
-  flags: [
-    [
-      '--rpc <url>...',
-      'Also check against the chain behind this RPC address. All that are given have to agree',
-    ],
-    [
-      '--result-registry <address>',
-      "ResultRegistry on that chain (default: from the receipt's ICL)",
-    ],
-    [
-      '--prompt-key-store <address>',
-      "PromptKeyStore on that chain (default: from the receipt's ICL)",
-    ],
-    ['--gateway <url>', 'Also draw the list again, from the pool that this IPFS gateway has'],
-    [
-      '--icl-key <key>',
-      "One of the ICL's public keys (base64url, --icl-key=KEY if it begins with -), which must have signed the tally",
-    ],
-    ['--with <file>', 'Also compare with acknowledgements of the ICL, as a node keeps them'],
-    ['--json', 'Print JSON'],
-  ],
-  words: ['verify'],
-  load: async () => {
-    const { checkReceipt } = await import('./receipt.ts')
-    return async (flags, context, [action = '', file = '']) =>
-      await checkReceipt(action, file, flags, context)
-  },
-}
+  args: z.object({ file: option(z.string(), 'FILE', 'The receipt') }),
+  options: options.receipt,
+  run: async (given, context: CommandContext) =>
+    (await import('./receipt.ts')).checkReceipt(given, context),
+})

@@ -15,12 +15,13 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { termsHash } from '../../lib/terms.ts'
 import { checkEndpoint } from '../chain/check-endpoint.ts'
 import type { CommandContext } from './context.ts'
+import type { Given } from './options.ts'
 import { networkOf, rpcName, withTimeout } from './reach.ts'
 
 /** Returns the contracts to compare a receipt with: the given ones, else those of the receipt's ICL. Throws SvcErrors. */
 export async function contractsFor(
   receipt: Receipt,
-  given: { readonly resultRegistry?: Address; readonly promptKeyStore?: Address },
+  given: Pick<Given<'receipt'>, 'resultRegistry' | 'promptKeyStore'>,
   context: CommandContext,
 ): Promise<{ readonly resultRegistry: Address; readonly promptKeyStore: Address }> {
   const { resultRegistry, promptKeyStore } = given

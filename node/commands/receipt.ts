@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { checkAck, verifyAck } from '../../lib/ack.ts'
 import { canonicalJson } from '../../lib/canonical-json.ts'
 import { agreedIn, describeAgreed } from '../../lib/client/agreed.ts'
-import { Address } from '../../lib/codecs.ts'
+import type { Address } from '../../lib/codecs.ts'
 import { errorMessage } from '../../lib/error-message.ts'
 import {
   type Check,
@@ -22,7 +22,7 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { attestedIn, describeAttested } from '../../lib/teacher.ts'
 import { timeText } from './amounts.ts'
 import type { CommandContext } from './context.ts'
-import { type Flags, usageError } from './flags.ts'
+import type { Given } from './options.ts'
 import { readAcks } from './read-acks.ts'
 
 const maxFileBytes = 1_048_576
@@ -33,16 +33,10 @@ type Verdict = 'valid' | 'consistent' | 'invalid' | 'unknown'
 
 /** Checks a receipt file and prints every check (spec 4). Exit code 0 if valid or consistent, 1 if invalid, 75 if the chain is away. */
 export async function checkReceipt(
-  action: string,
-  path: string,
-  flags: Flags,
+  given: Given<'receipt'> & { readonly file: string },
   context: CommandContext,
 ): Promise<number> {
-  if (action !== 'verify') {
-    throw usageError(`no action ${action} of receipt`, 'Write `svc-node receipt verify FILE`.')
-  }
-  const contracts = checkFlags(flags)
-  const text = await readReceiptFile(path)
+  const text = await readReceiptFile(given.file)
   const { check, receipt } = checkForm(text)
   const checks: Check[] = [check]
   const skipRest = (detail: string, names: readonly string[]) => {
@@ -51,49 +45,20 @@ export async function checkReceipt(
   if (receipt === undefined) {
     skipRest('there is no receipt to check', ['content', 'acks', ...onChain])
   } else {
-    const content = await checkContent(receipt, flags.iclKey)
+    const content = await checkContent(receipt, given.iclKey)
     checks.push(content)
     if (content.status !== 'ok') skipRest('the receipt does not hold by itself', ['acks'])
-    else checks.push(await checkAcks(receipt, flags))
+    else checks.push(await checkAcks(receipt, given))
     // The checks on chain would ask the ICL that a forged receipt names.
     if (content.status !== 'ok') skipRest('the receipt does not hold by itself', onChain)
-    else if (flags.rpc === undefined) skipRest('no --rpc was given', onChain)
-    else {
-      const { rpc: rpcUrls, gateway } = flags
-      checks.push(...(await checkOnChain(receipt, { rpcUrls, gateway, contracts }, context)))
-    }
+    else if (given.rpc.length === 0) skipRest('no --rpc was given', onChain)
+    else checks.push(...(await checkOnChain(receipt, given, context)))
   }
-  return await report(receipt, checks, flags, context)
+  return await report(receipt, checks, given, context)
 }
 
 /** The checks that need the chain: the receipt's hash, its list, and the draw of the list. */
 const onChain = ['chain', 'list', 'draw'] as const
-
-/** Checks the flags. Throws SvcError `usage`. */
-function checkFlags({ rpc = [], gateway, iclKey, ...flags }: Flags) {
-  const urls = [...rpc.map((url) => ['rpc', url] as const), ['gateway', gateway] as const]
-  for (const [name, url] of urls) {
-    if (url !== undefined && !(/^https?:/.test(url) && URL.canParse(url))) {
-      throw usageError(
-        `--${name} has to be an address such as https://${name}.example`,
-        'Correct it.',
-      )
-    }
-  }
-  if (iclKey !== undefined && !/^[A-Za-z0-9_-]{43}$/.test(iclKey)) {
-    throw usageError('--icl-key has to be a public key, 43 characters of base64url', 'Correct it.')
-  }
-  const resultRegistry = contractIn('--result-registry', flags.resultRegistry)
-  const promptKeyStore = contractIn('--prompt-key-store', flags.promptKeyStore)
-  return { ...(resultRegistry && { resultRegistry }), ...(promptKeyStore && { promptKeyStore }) }
-}
-
-function contractIn(flag: string, text: string | undefined): Address | undefined {
-  if (text === undefined) return undefined
-  const address = Address.safeParse(text)
-  if (address.success) return address.data
-  throw usageError(`${flag} has to be a contract address`, 'Write it as 0x...')
-}
 
 async function readReceiptFile(path: string): Promise<string> {
   const hint = 'Name the file that holds the receipt.'
@@ -153,7 +118,7 @@ const checkContent = (receipt: Receipt, iclKey: string | undefined): Promise<Che
 /** Checks that the receipt has everything that the ICL acknowledged for its job. Ignores acknowledgements for other jobs. */
 async function checkAcks(
   receipt: Receipt,
-  { with: path, iclKey }: Pick<Flags, 'with' | 'iclKey'>,
+  { with: path, iclKey }: Pick<Given<'receipt'>, 'with' | 'iclKey'>,
 ): Promise<Check> {
   const name = 'acks'
   if (path === undefined) return skipped(name, 'no --with was given')
@@ -168,23 +133,17 @@ async function checkAcks(
   })
 }
 
-type Places = {
-  readonly rpcUrls: readonly string[]
-  readonly gateway: string | undefined
-  /** The addresses given as flags. */
-  readonly contracts: { readonly resultRegistry?: Address; readonly promptKeyStore?: Address }
-}
-
 /** Checks hash and list through each RPC, whose host begins the detail, and then the draw. */
 async function checkOnChain(
   receipt: Receipt,
-  { rpcUrls, gateway, contracts: given }: Places,
+  given: Given<'receipt'>,
   context: CommandContext,
 ): Promise<readonly Check[]> {
   const { compareListWithChain, compareWithChain, contractsFor, drawAgain } = await import(
     './receipt-on-chain.ts'
   )
-  let contracts: Required<Places['contracts']>
+  const { rpc, gateway } = given
+  let contracts: { readonly resultRegistry: Address; readonly promptKeyStore: Address }
   try {
     contracts = await contractsFor(receipt, given, context)
   } catch (error) {
@@ -196,7 +155,7 @@ async function checkOnChain(
     compare: typeof compareWithChain | typeof compareListWithChain,
   ) =>
     Promise.all(
-      rpcUrls.map(async (rpcUrl) => {
+      rpc.map(async (rpcUrl) => {
         const check = await checking(name, async () =>
           ok(name, await compare(receipt, { rpcUrl, ...contracts }, context)),
         )
@@ -219,7 +178,7 @@ async function checkOnChain(
 }
 
 /** The hosts that are believed about the chain. A path or a user name may hold an access key. */
-const rpcHosts = ({ rpc = [] }: Flags): readonly string[] => [
+const rpcHosts = ({ rpc }: Given<'receipt'>): readonly string[] => [
   ...new Set(rpc.map((url) => new URL(url).host)),
 ]
 
@@ -228,8 +187,8 @@ const tellTheTruth = (hosts: readonly string[]): string =>
     ? `${hosts[0]} tells the truth`
     : `${hosts.slice(0, -1).join(', ')} and ${hosts.at(-1)} tell the truth`
 
-const verdictOf = (exitCode: number, { rpc }: Flags): Verdict => {
-  if (exitCode === exitCodes.done) return rpc === undefined ? 'consistent' : 'valid'
+const verdictOf = (exitCode: number, { rpc }: Given<'receipt'>): Verdict => {
+  if (exitCode === exitCodes.done) return rpc.length === 0 ? 'consistent' : 'valid'
   return exitCode === exitCodes.tryAgain ? 'unknown' : 'invalid'
 }
 
@@ -239,25 +198,25 @@ const sentences: Readonly<Record<Exclude<Verdict, 'valid'>, string>> = {
   unknown: 'The chain could not be asked: whether the receipt is valid is not known.',
 }
 
-const sentenceOf = (verdict: Verdict, flags: Flags): string =>
+const sentenceOf = (verdict: Verdict, given: Given<'receipt'>): string =>
   verdict === 'valid'
-    ? `The receipt is valid if ${tellTheTruth(rpcHosts(flags))}: it is consistent, and the chain holds its hash and its list.`
+    ? `The receipt is valid if ${tellTheTruth(rpcHosts(given))}: it is consistent, and the chain holds its hash and its list.`
     : sentences[verdict]
 
-/** Names what the checks do not cover, each with the flag that adds it if there is one. */
-const notChecked = (flags: Flags): readonly string[] => {
-  const { rpc, resultRegistry, promptKeyStore, gateway, iclKey, with: acks } = flags
+/** Names what the checks do not cover, each with the option that adds it if there is one. */
+const notChecked = (given: Given<'receipt'>): readonly string[] => {
+  const { rpc, resultRegistry, promptKeyStore, gateway, iclKey, with: acks } = given
   const isNamed = resultRegistry !== undefined && promptKeyStore !== undefined
   return [
-    rpc === undefined
+    rpc.length === 0
       ? 'that the chain holds its hash and its list (--rpc)'
-      : `that ${tellTheTruth(rpcHosts(flags))} about the chain`,
-    ...(rpc !== undefined && !isNamed
+      : `that ${tellTheTruth(rpcHosts(given))} about the chain`,
+    ...(rpc.length > 0 && !isNamed
       ? [
           'that the contracts are not those of a made-up ICL (--result-registry, --prompt-key-store)',
         ]
       : []),
-    ...(rpc === undefined || gateway === undefined
+    ...(rpc.length === 0 || gateway === undefined
       ? ['that its list was drawn from the pool of its terms (--rpc and --gateway)']
       : []),
     ...(iclKey === undefined ? ['that the tally is signed by the ICL (--icl-key)'] : []),
@@ -271,16 +230,16 @@ const notChecked = (flags: Flags): readonly string[] => {
 async function report(
   receipt: Receipt | undefined,
   checks: readonly Check[],
-  flags: Flags,
+  given: Given<'receipt'>,
   { print }: CommandContext,
 ): Promise<number> {
   const exitCode = exitCodeOfChecks(checks)
   const hash = receipt && (await receiptHash(receipt))
-  const verdict = verdictOf(exitCode, flags)
-  const not_checked = notChecked(flags)
-  if (flags.json) {
+  const verdict = verdictOf(exitCode, given)
+  const not_checked = notChecked(given)
+  if (given.json) {
     const ids = { receipt_hash: hash, jobId: receipt?.jobId }
-    print(JSON.stringify({ verdict, not_checked, rpc_hosts: rpcHosts(flags), ...ids, checks }))
+    print(JSON.stringify({ verdict, not_checked, rpc_hosts: rpcHosts(given), ...ids, checks }))
     return exitCode
   }
   for (const line of checks.flatMap(checkLines)) print(line)
@@ -297,6 +256,6 @@ async function report(
     }
     print(`Not checked: ${not_checked.join('; ')}`)
   }
-  print(sentenceOf(verdict, flags))
+  print(sentenceOf(verdict, given))
   return exitCode
 }

@@ -1,5 +1,6 @@
 import type { Hex } from 'viem'
-import { Address } from '../../lib/codecs.ts'
+import type { Address } from '../../lib/codecs.ts'
+import { usageError } from '../../lib/host/program/program.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import {
   type Registration,
@@ -9,26 +10,23 @@ import {
   registerGas,
   registrationJson,
 } from '../chain/registry.ts'
-import { etherText, parseAmount, parseTiers, toSend } from './amounts.ts'
+import { etherText, toSend } from './amounts.ts'
 import { type AtRegistry, atRegistry } from './at-registry.ts'
-import type { CommandContext } from './context.ts'
-import { type Flags, usageError } from './flags.ts'
+import type { CommandContext, Unasked } from './context.ts'
+import type { Given } from './options.ts'
 import { planRegistration, stakeIn, type Wanted } from './plan-registration.ts'
 import { confirmed } from './prompts.ts'
 
 /** Registers the node on chain, or updates its registration. Idempotent (spec 1). Throws SvcErrors. */
-export async function register(flags: Flags, context: CommandContext): Promise<undefined> {
-  const wanted = {
-    stake: flags.stake === undefined ? undefined : parseAmount('--stake', flags.stake),
-    tiers: flags.tiers === undefined ? undefined : parseTiers(flags.tiers),
-  }
-  const meant = flags.nodeRegistry === undefined ? undefined : Address.safeParse(flags.nodeRegistry)
-  if (meant?.success === false) {
-    throw usageError('--node-registry has to be a contract address', 'Write it as 0x...')
-  }
+export async function register(
+  { nodeRegistry, ...flags }: Partial<Given<'register'>>,
+  context: CommandContext,
+): Promise<undefined> {
   await atRegistry(context, async (at) => {
-    if (meant !== undefined && meant.data !== at.place.nodeRegistry) throw anotherRegistry(at.place)
-    await bringUpToDate(at, wanted, flags, context)
+    if (nodeRegistry !== undefined && nodeRegistry !== at.place.nodeRegistry) {
+      throw anotherRegistry(at.place)
+    }
+    await bringUpToDate(at, flags, context)
   })
 }
 
@@ -40,8 +38,7 @@ const anotherRegistry = ({ nodeRegistry }: RegistryEndpoint): SvcError =>
 
 async function bringUpToDate(
   { address, backend, place, readSettled, read, send }: AtRegistry,
-  wanted: Wanted,
-  flags: Flags,
+  wanted: Wanted & Unasked,
   context: CommandContext,
 ): Promise<void> {
   const before = await readSettled()
@@ -63,18 +60,18 @@ async function bringUpToDate(
     checkBalance(address, before, steps)
     const where = `${address} at NodeRegistry ${place.nodeRegistry} on chain ${place.chainId}`
     const message = `${steps.map(stepText).join(', then ')} (as ${where})?`
-    await confirmed(context, flags, message)
+    await confirmed(context, wanted, message)
   }
   const sent: { readonly call: string; readonly tx: Hex }[] = []
   for (const step of steps) {
     const tx = await send(step)
     sent.push({ call: step.call, tx })
     // Told at once, because a later step may fail.
-    const tell = flags.json ? context.warn : context.print
+    const tell = wanted.json ? context.warn : context.print
     tell(`Done: ${stepText(step)}, transaction ${tx}`)
   }
   const { registration } = sent.length === 0 ? before : await read()
-  report(address, registration, wanted, sent, flags, context)
+  report(address, registration, wanted, sent, context)
 }
 
 /** Describes a step to the operator. */
@@ -117,12 +114,11 @@ function checkBalance(
 function report(
   address: string,
   registration: Registration | undefined,
-  wanted: Wanted,
+  wanted: Wanted & Unasked,
   sent: readonly { readonly call: string; readonly tx: Hex }[],
-  { json }: Flags,
   { print }: CommandContext,
 ): void {
-  if (json) {
+  if (wanted.json) {
     print(JSON.stringify({ address, ...registrationJson(registration), transactions: sent }))
     return
   }

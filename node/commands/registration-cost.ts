@@ -1,4 +1,3 @@
-import { formatEther } from 'viem'
 import type { Address } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { checkEndpoint } from '../chain/check-endpoint.ts'
@@ -85,7 +84,7 @@ export async function offerToRegister(
     SVC_COFHE_ENDPOINT: cofhe_endpoint,
   }
   // The operator agreed to these terms, even if the ICL names others now.
-  const agreed = { yes: true, stake: formatEther(minStake), nodeRegistry }
+  const agreed = { yes: true, stake: minStake, nodeRegistry }
   await register(agreed, { ...context, environment })
 }
 

@@ -4,12 +4,15 @@ import { loadConfig } from '../config-file.ts'
 import { locked, lockPathOf } from '../journal/lock.ts'
 import { openWallet, walletApi } from '../wallet.ts'
 import type { CommandContext } from './context.ts'
-import type { Flags } from './flags.ts'
+import type { Given } from './options.ts'
 import { confirmed } from './prompts.ts'
 import { ownNetworkOf, withTimeout } from './reach.ts'
 
 /** Frees this wallet's TPM for another wallet. A running daemon would enrol it again, so it throws SvcError `already-running` then. */
-export async function releaseTpm(flags: Flags, context: CommandContext): Promise<undefined> {
+export async function releaseTpm(
+  flags: Given<'release'>,
+  context: CommandContext,
+): Promise<undefined> {
   const { print, warn } = context
   const loaded = await loadConfig(context.environment)
   await locked(lockPathOf(loaded.configPath), async () => {

@@ -4,11 +4,11 @@ import { locked, lockPathOf } from '../journal/lock.ts'
 import { journalPathOf } from '../journal/read-journal.ts'
 import { repairJournal } from '../journal/repair-journal.ts'
 import type { CommandContext } from './context.ts'
-import type { Flags } from './flags.ts'
+import type { Given } from './options.ts'
 
 /** Repairs a damaged job journal. Throws SvcError `already-running`, `lock-unusable`, `history-unusable` or `journal-unwritable`. */
 export async function repair(
-  flags: Flags,
+  flags: Given<'repair'>,
   { environment, print, warn }: CommandContext,
 ): Promise<undefined> {
   const configPath = configPathOf(environment)

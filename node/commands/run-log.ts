@@ -5,20 +5,17 @@ import type { Environment } from '../environment.ts'
 import { createLog, type Log } from '../log.ts'
 import { openLogFile } from '../log-file.ts'
 import type { CommandContext } from './context.ts'
-import { type Flags, usageError } from './flags.ts'
+import type { Given } from './options.ts'
 
-/** Returns the environment overridden by the log flags of `run`. Throws SvcError `usage`. */
-export function withLogFlags(environment: Environment, flags: Flags): Environment {
-  const { logFile, logFormat } = flags
-  if (logFormat !== undefined && logFormat !== 'text' && logFormat !== 'json') {
-    throw usageError('--log-format must be text or json', 'see `svc-node run --help`')
-  }
-  return {
-    ...environment,
-    ...(logFile !== undefined && { SVC_LOG_FILE: logFile }),
-    ...(logFormat !== undefined && { SVC_LOG_FORMAT: logFormat }),
-  }
-}
+/** Returns the environment overridden by the log options of `run`. */
+export const withLogFlags = (
+  environment: Environment,
+  { logFile, logFormat }: Given<'run'>,
+): Environment => ({
+  ...environment,
+  ...(logFile !== undefined && { SVC_LOG_FILE: logFile }),
+  ...(logFormat !== undefined && { SVC_LOG_FORMAT: logFormat }),
+})
 
 /** Opens the daemon's log in the configured file, else on `print`, brief on a terminal. Throws SvcError `log-file-unusable`. */
 export function openLog(

@@ -35,13 +35,13 @@ import { messages } from '../log-messages.ts'
 import { openWallet, type Wallet } from '../wallet.ts'
 import { attestorOf, attestWallet } from './attest.ts'
 import { type CommandContext, endsAtHangup } from './context.ts'
-import type { Flags } from './flags.ts'
 import { offerWhenReached } from './offer-when-reached.ts'
+import type { Given } from './options.ts'
 import { openLog, withLogFlags } from './run-log.ts'
 import { untilReached } from './until-reached.ts'
 
 /** Runs the daemon until a signal stops it (spec 3.2). Throws SvcError `not-attested` when `attest` was never run. */
-export async function runNode(flags: Flags, given: CommandContext): Promise<undefined> {
+export async function runNode(flags: Given<'run'>, given: CommandContext): Promise<undefined> {
   const context = { ...given, environment: withLogFlags(given.environment, flags) }
   const loaded = await loadConfig(context.environment)
   const { config, attestationPath } = loaded

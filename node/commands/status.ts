@@ -7,13 +7,13 @@ import { historyPathOf, readHistory } from '../journal/history.ts'
 import { durationText, etherText, timeText } from './amounts.ts'
 import { type CommandContext, warnOf } from './context.ts'
 import { diagnoseNode, type Trouble } from './diagnose-node.ts'
-import type { Flags } from './flags.ts'
 import { lookAround, type Surroundings, valueIn } from './look-around.ts'
 import { modelUsageOf, modelUsageText } from './model-usage.ts'
+import type { Given } from './options.ts'
 import { pendingText } from './pending-transactions.ts'
 
 /** Shows the node's state at the ICL, the chain and the providers. Exit code 1 when the operator must act, 75 when all may pass. */
-export async function showStatus(flags: Flags, context: CommandContext): Promise<number> {
+export async function showStatus(flags: Given<'status'>, context: CommandContext): Promise<number> {
   const loaded = await loadConfig(context.environment, warnOf(context))
   const seen = await lookAround(loaded, context)
   const { eligible, takesNone, troubles } = diagnoseNode(seen)

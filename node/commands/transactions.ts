@@ -7,7 +7,7 @@ import { type LoadedConfig, loadConfig } from '../config-file.ts'
 import { openTransactions } from '../journal/transactions.ts'
 import { openWallet } from '../wallet.ts'
 import { type CommandContext, warnOf } from './context.ts'
-import { type Flags, usageError } from './flags.ts'
+import type { Given } from './options.ts'
 import {
   type PendingTransaction,
   pendingText,
@@ -19,7 +19,10 @@ import { ownNetworkOf, registryEndpoint, rpcName, withTimeout } from './reach.ts
 type Change = { readonly how: 'replace' | 'cancel'; readonly nonce: number }
 
 /** Shows the wallet's transactions that are in no block, or raises the fees of one, or cancels it. Throws SvcErrors and chain errors. */
-export async function showTransactions(flags: Flags, context: CommandContext): Promise<undefined> {
+export async function showTransactions(
+  flags: Given<'transactions'>,
+  context: CommandContext,
+): Promise<undefined> {
   const change = changeOf(flags)
   const loaded = await loadConfig(context.environment)
   const { config, configPath, keystorePath } = loaded
@@ -48,17 +51,9 @@ export async function showTransactions(flags: Flags, context: CommandContext): P
   else for (const one of left) context.print(`Transaction ${pendingText(one)}`)
 }
 
-function changeOf(flags: Flags): Change | undefined {
-  const given = (['replace', 'cancel'] as const).flatMap((how) => {
-    const text = flags[how]
-    if (typeof text !== 'string') return []
-    if (!/^\d{1,15}$/.test(text))
-      throw usageError(`--${how} has to be a nonce, such as 7`, 'See `svc-node transactions`.')
-    return [{ how, nonce: Number(text) }]
-  })
-  if (given.length > 1)
-    throw usageError('--replace and --cancel exclude each other', 'Give one of them.')
-  return given[0]
+function changeOf({ replace, cancel }: Given<'transactions'>): Change | undefined {
+  if (replace !== undefined) return { how: 'replace', nonce: replace }
+  return cancel === undefined ? undefined : { how: 'cancel', nonce: cancel }
 }
 
 const waitMs = 120_000
@@ -68,7 +63,7 @@ async function raise(
   chainId: number,
   { how, nonce }: Change,
   one: PendingTransaction,
-  flags: Flags,
+  flags: Given<'transactions'>,
   context: CommandContext,
 ): Promise<void> {
   const { config, configPath } = loaded

@@ -3,20 +3,23 @@ import { freeAt, type RegistryState } from '../chain/registry.ts'
 import { durationText, etherText, timeText } from './amounts.ts'
 import { type AtRegistry, atRegistry } from './at-registry.ts'
 import type { CommandContext } from './context.ts'
-import type { Flags } from './flags.ts'
+import type { Given } from './options.ts'
 import { confirmed } from './prompts.ts'
 import { stepText } from './register.ts'
 
 type Step = 'beginUnbonding' | 'withdraw'
 
 /** Starts unbonding, says when the stake is free, and withdraws it then. Idempotent. Throws SvcErrors. */
-export async function unregister(flags: Flags, context: CommandContext): Promise<undefined> {
+export async function unregister(
+  flags: Given<'unregister'>,
+  context: CommandContext,
+): Promise<undefined> {
   await atRegistry(context, (at) => leave(at, flags, context))
 }
 
 async function leave(
   { address, place, readSettled, read, send }: AtRegistry,
-  flags: Flags,
+  flags: Given<'unregister'>,
   context: CommandContext,
 ): Promise<void> {
   const state = await readSettled()
@@ -68,7 +71,7 @@ function report(
   address: string,
   state: RegistryState,
   tx: string | undefined,
-  { json }: Flags,
+  { json }: Given<'unregister'>,
   { print }: CommandContext,
 ): void {
   const free = freeAt(state)

@@ -8,8 +8,7 @@ import { CommitRequest } from '../../lib/schemas/assignments.ts'
 import { Receipt } from '../../lib/schemas/receipt.ts'
 import { Ack, type AckStatement, AnswerPost, DeliveryPost } from '../../lib/schemas/statements.ts'
 import { statementBytes, statementHash } from '../../lib/statements.ts'
-import { checkReceipt } from '../../node/commands/receipt.ts'
-import { quietContext } from './commands/context.ts'
+import { checkFile, quietContext } from './commands/context.ts'
 import { startDaemons } from './real-daemon.ts'
 import { type RealIcl, startRealIcl } from './real-icl.ts'
 
@@ -81,7 +80,7 @@ async function verify(receipt: Receipt, acks: readonly Ack[]) {
   await writeFile(kept, acks.map((ack) => `${JSON.stringify(z.encode(Ack, ack))}\n`).join(''))
   const context = quietContext({})
   const flags = { with: kept, iclKey: icl.deps.keys.tally.publicKey, json: true }
-  const code = await checkReceipt('verify', path, flags, context)
+  const code = await checkFile(path, flags, context)
   const { checks } = JSON.parse(context.printed.join('')) as { checks: readonly Check[] }
   return { code, failed: checks.filter(({ status }) => status === 'failed') }
 }

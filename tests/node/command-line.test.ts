@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import {
   chmod,
   mkdir,
@@ -16,7 +16,8 @@ import { text } from 'node:stream/consumers'
 import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, describe, expect, it } from 'vitest'
 import { readKeystore } from '../../lib/host/keystore.ts'
-import { commands } from '../../node/command-table.ts'
+import { describeField, fieldsOf } from '../../lib/host/program/option.ts'
+import { svcNode } from '../../node/command-table.ts'
 import { lockPathOf, takeLock } from '../../node/journal/lock.ts'
 import manifest from '../../package.json' with { type: 'json' }
 import { builtBinary } from '../binary/executable.ts'
@@ -26,6 +27,7 @@ import { startStubChain } from './stub-chain.ts'
 import { hmacInvalid, startStubIcl, unavailable } from './stub-icl.ts'
 
 const main = join(import.meta.dirname, '..', '..', 'node', 'main.ts')
+const table = join(main, '..', 'command-table.ts')
 const binary = await builtBinary()
 const privateKey = `0x${'17'.repeat(32)}` as const
 const address = privateKeyToAccount(privateKey).address.toLowerCase()
@@ -79,51 +81,54 @@ describe('the command line', () => {
   it('explains itself', async () => {
     const { code, out } = await run(['--help'])
     expect(code).toBe(0)
-    for (const { name, summary } of commands) {
-      expect(out).toContain(name)
+    for (const { name, summary } of svcNode.commands) {
+      expect(out).toContain(`  ${name}`)
       expect(out.replaceAll(/\s+/g, ' ')).toContain(summary)
     }
-    expect(out).toContain('75 try again later')
   })
 
-  for (const { name, summary, flags } of commands) {
-    it(`explains ${name} with every flag`, async () => {
-      const { code, out, err } = await run([name, '--help'])
-      expect([code, err]).toEqual([0, ''])
-      expect(out).toContain(`svc-node ${manifest.version}`)
-      expect(out).toContain(summary)
-      const squeezed = out.replaceAll(/\s+/g, ' ')
-      for (const [usage, meaning] of flags) expect(squeezed).toContain(`${usage} ${meaning} `)
-      for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(100)
-    })
-  }
-
-  for (const args of [
-    [],
-    ['dance'],
-    ['run', '--fast'],
-    ['run', 'now'],
-    ['init', '--scrypt-n', '100'],
-    ['register', '--stake'],
-    ['jobs', '--limit', '-1'],
-    ['receipt', 'verify'],
-    ['receipt', 'burn', 'file'],
-    ['completion', 'tcsh'],
-  ]) {
-    it(`ends with 2 on \`${args.join(' ')}\``, async () => {
-      const { code, err } = await run(args)
-      expect(code).toBe(2)
-      expect(err).toMatch(/^error: .+\nhint: .+\n$/)
-    })
-  }
-
-  it('suggests what was probably meant', async () => {
-    expect((await run(['statsu'])).err).toContain('hint: did you mean `svc-node status`?')
-    expect((await run(['init', '--modles', 'x'])).err).toContain('hint: did you mean --models?')
+  it.each(svcNode.commands)('explains $name with every option', async ({ name, options }) => {
+    const { code, out, err } = await runHere([...name.split(' '), '--help'], {})
+    expect([code, err]).toEqual([0, ''])
+    const squeezed = out.replaceAll(/\s+/g, ' ')
+    for (const field of fieldsOf(options)) expect(squeezed).toContain(describeField(field))
+    for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(100)
   })
 
-  it('loads no more than its parser before it knows what to do', async () => {
-    // The time of `--version`, and of every refusal of a wrong command line.
+  it.each([
+    'init --scrypt-n 100',
+    'init --scrypt-n 5000',
+    'register --stake 1,5',
+    'register --tiers 0,256',
+    'register --node-registry 0x12',
+    'answer 0x12 --text x',
+    'attest --mock --backend tpm',
+    'run --log-format xml',
+    'transactions --replace 1 --cancel 2',
+    'receipt burn file',
+    'completion tcsh',
+  ])('ends with 2 on `%s`', async (line) => {
+    const { code, err } = await runHere(line.split(' '), {})
+    expect([code, err]).toEqual([2, expect.stringMatching(/^error: .+\nhint: .+\n$/)])
+  })
+
+  it('completes in a real bash', async () => {
+    const offered = async (...words: readonly string[]) => {
+      const { out } = await runHere(['completion', 'bash'], {})
+      const typed = ['svc-node', ...words].map((word) => `'${word}'`).join(' ')
+      const ask = `COMP_WORDS=(${typed}); COMP_CWORD=${words.length}; _svc_node; echo "\${COMPREPLY[@]}"`
+      return spawnSync('bash', ['--norc', '-c', out + ask], { encoding: 'utf8' }).stdout.trim()
+    }
+    expect(await offered('un')).toBe('unregister')
+    expect(await offered('receipt', '')).toBe('verify')
+    expect(await offered('jobs', '--c')).toBe('--csv')
+    expect(await offered('attest', '--backend', '')).toBe('mock tpm')
+  })
+
+  it.each([
+    ['--version', main, []],
+    ['a wrong command line', table, ['zod', 'jose', 'cac']],
+  ])('loads little for %s', async (_, start, expected) => {
     const scanner = new Bun.Transpiler({ loader: 'ts' })
     const packages = new Set<string>()
     const seen = new Set<string>()
@@ -136,8 +141,8 @@ describe('the command line', () => {
         else if (name.endsWith('.ts')) await visit(join(path, '..', name))
       }
     }
-    await visit(main)
-    expect([...packages]).toEqual(['cac'])
+    await visit(start)
+    expect(packages).toEqual(new Set(expected))
     expect(seen.size).toBeGreaterThan(5)
   })
 
@@ -190,7 +195,7 @@ describe('svc-node init', () => {
     expect(opened).toBe(privateKey)
   })
 
-  it('refuses a wrong flag even while the environment overrides it, and says when it does', async () => {
+  it('refuses a wrong option even while the environment overrides it, and says when it does', async () => {
     const args = [
       'init',
       '--cofhe-endpoint',
@@ -203,7 +208,7 @@ describe('svc-node init', () => {
     const env = environment('o', { SVC_ICL_ENDPOINT: icl.url })
     const wrong = await runHere([...args, '--icl-endpoint', 'garbage'], env)
     expect([wrong.code, wrong.err]).toEqual([1, expect.stringContaining('icl_endpoint')])
-    expect(wrong.err).toContain('hint: Correct the flags or the environment')
+    expect(wrong.err).toContain('hint: Correct the options or the environment')
     const other = await runHere([...args, '--icl-endpoint', 'http://127.0.0.1:9'], env)
     expect([other.code, other.err]).toEqual([0, expect.stringContaining('SVC_ICL_ENDPOINT says')])
   })

@@ -64,10 +64,4 @@ describe('the log of `run`', () => {
     expect(lines.map((line) => JSON.parse(line).message)).toEqual(['one of many', 'hello'])
     await rm(folder, { recursive: true })
   })
-
-  it('takes no other format', () => {
-    expect(() => withLogFlags({}, { logFormat: 'xml' })).toThrow(
-      expect.objectContaining({ code: 'usage' }),
-    )
-  })
 })

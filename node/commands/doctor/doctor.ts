@@ -10,7 +10,7 @@ import {
 import { proxyFor } from '../../../lib/proxy.ts'
 import { type LoadedConfig, loadConfig } from '../../config-file.ts'
 import type { CommandContext } from '../context.ts'
-import type { Flags } from '../flags.ts'
+import type { Given } from '../options.ts'
 import { checkChain, withoutNetwork } from './chain.ts'
 import { checkClock, checkIcl } from './icl.ts'
 import {
@@ -26,7 +26,7 @@ import { checkModels } from './provider.ts'
 import { checkCoprocessor, checkGateway } from './services.ts'
 
 /** Checks all that the node needs, and prints findings and remedies. Exit code 1 when the operator must act, 75 when all may pass. */
-export async function examine(flags: Flags, context: CommandContext): Promise<number> {
+export async function examine(flags: Given<'doctor'>, context: CommandContext): Promise<number> {
   return reportChecks(await checkAll(context, flags.try), flags, context.print)
 }
 

@@ -3,9 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { utf8 } from '../../../lib/digest.ts'
-import { checkReceipt } from '../../../node/commands/receipt.ts'
 import { tallyKey } from '../../lib/make-receipt.ts'
-import { quietContext } from '../../node/commands/context.ts'
+import { checkFile, quietContext } from '../../node/commands/context.ts'
 import { createDice } from '../../simulation/dice.ts'
 import valid from '../../vectors/receipts-valid.json' with { type: 'json' }
 import { flipped, mutated } from './mutated.ts'
@@ -33,7 +32,7 @@ async function verdicts(files: readonly Uint8Array[]) {
   const here: boolean[] = []
   for (const file of files) {
     await writeFile(path, file)
-    const code = await checkReceipt('verify', path, { iclKey: key, json: true }, quietContext({}))
+    const code = await checkFile(path, { iclKey: key, json: true }, quietContext({}))
     here.push(code === 0)
   }
   const all = join(folder, 'all.json')

@@ -1,13 +1,14 @@
-import { cac } from 'cac'
 import fc from 'fast-check'
 import { describe, expect } from 'vitest'
 import { nearestName } from '../../../lib/host/nearest.ts'
+import { fieldsOf } from '../../../lib/host/program/option.ts'
+import { readCommandLine } from '../../../lib/host/program/program.ts'
 import { printable } from '../../../lib/printable.ts'
-import { commands } from '../../../node/command-table.ts'
-import { readArguments, readFlags } from '../../../node/commands/flags.ts'
+import { svcNode } from '../../../node/command-table.ts'
 import { expectTyped, expectUnpolluted, forAll, itHolds } from './runs.ts'
 
-const words = commands.flatMap(({ flags }) => flags.map(([usage]) => usage.split(' ')[0] ?? ''))
+const { commands } = svcNode
+const words = commands.flatMap(({ options }) => fieldsOf(options).map(({ name }) => name))
 const word = fc.oneof(
   fc.constantFrom(...words),
   fc.constantFrom(
@@ -34,20 +35,9 @@ describe('command lines', () => {
         300,
         fc.constantFrom(...commands),
         fc.array(word, { maxLength: 6 }),
-        (spec, args) => {
-          const cli = cac('svc-node')
-          const command = cli.command(spec.name, spec.summary)
-          for (const [usage, meaning] of spec.flags) command.option(usage, meaning)
-          command.allowUnknownOptions()
+        ({ name }, args) => {
           try {
-            const { options, args: rest } = cli.parse(['node', 'svc-node', spec.name, ...args], {
-              run: false,
-            })
-            const flags = readFlags(options, args, spec.flags, spec.name)
-            for (const value of Object.values(flags)) {
-              expect(['string', 'boolean', 'undefined']).toContain(typeof value)
-            }
-            for (const each of readArguments(rest, args)) expect(typeof each).toBe('string')
+            readCommandLine(svcNode, [...name.split(' '), ...args])
           } catch (error) {
             expectTyped(error)
           }

@@ -1,5 +1,7 @@
 import { systemClock, systemRandom } from '../../../lib/system.ts'
 import type { CommandContext } from '../../../node/commands/context.ts'
+import { type Given, options } from '../../../node/commands/options.ts'
+import { checkReceipt } from '../../../node/commands/receipt.ts'
 
 /** A command's context in this process, where nobody can be asked; what it prints is kept. */
 export function quietContext(
@@ -22,3 +24,10 @@ export function quietContext(
     ...changes,
   }
 }
+
+/** Runs `receipt verify` with some of its options. */
+export const checkFile = (
+  file: string,
+  given: Partial<Given<'receipt'>>,
+  context: CommandContext,
+): Promise<number> => checkReceipt({ ...options.receipt.parse({}), ...given, file }, context)

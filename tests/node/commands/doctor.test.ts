@@ -57,7 +57,7 @@ async function doctor(
   flags: { try?: boolean } = {},
 ) {
   const context = quietContext({ ...operator.env, ...changes }, parts)
-  const code = await examine({ json: true, ...flags }, context)
+  const code = await examine({ try: false, json: true, ...flags }, context)
   const { healthy, checks } = JSON.parse(context.printed.join('')) as {
     healthy: boolean
     checks: readonly Check[]

@@ -6,13 +6,14 @@ import { canonicalJson } from '../../../lib/canonical-json.ts'
 import { writeKeystore } from '../../../lib/host/keystore.ts'
 import { signingKeyFromSeed } from '../../../lib/session-key.ts'
 import { systemRandom } from '../../../lib/system.ts'
-import type { Flags } from '../../../node/commands/flags.ts'
 import { showJobs } from '../../../node/commands/jobs.ts'
+import { type Given, options } from '../../../node/commands/options.ts'
 import { historyPathOf, openHistory } from '../../../node/journal/history.ts'
 import { aJobId } from '../../branded.ts'
 import { nodeAddress } from '../../icl/rules/sample-job.ts'
 import { answerJson, startServer } from '../../local-server.ts'
 import { shortWaits } from '../../short-waits.ts'
+import { runHere } from '../run-here.ts'
 import { quietContext } from './context.ts'
 
 const jobId = (digit: string) => `0x${digit.repeat(64)}` as const
@@ -90,10 +91,10 @@ afterAll(async () => {
   await rm(folder, { recursive: true })
 })
 
-const jobs = async (flags: Flags, changes: Record<string, string> = {}) => {
+const jobs = async (given: Partial<Given<'jobs'>>, changes: Record<string, string> = {}) => {
   const environment = { SVC_CONFIG_PATH: join(folder, 'config.json'), ...changes }
   const context = quietContext(environment, { clock: shortWaits })
-  await showJobs(flags, context)
+  await showJobs({ ...options.jobs.parse({}), ...given }, context)
   return context
 }
 
@@ -132,7 +133,7 @@ describe('svc-node jobs', () => {
       'result-posted in 1 min 15 s, 1000 + 50 tokens, cost 0.00018; answer-delivered',
     )
     expect(all).toContain(`leader    openai:x  match, ${other} delivered in 1 min 15 s`)
-    const last = await jobs({ limit: '1', json: true })
+    const last = await jobs({ limit: 1, json: true })
     expect(JSON.parse(last.printed.join('')).jobs).toHaveLength(1)
   })
 
@@ -146,8 +147,8 @@ describe('svc-node jobs', () => {
     expect(warned.join('\n')).toContain("only this machine's own history")
   })
 
-  it('refuses a limit that is none, and two formats at once', async () => {
-    await expect(jobs({ limit: '0' })).rejects.toMatchObject({ code: 'usage' })
-    await expect(jobs({ csv: true, json: true })).rejects.toMatchObject({ code: 'usage' })
+  it.each(['--limit 0', '--csv --json', '--explain --limit 3'])('refuses %s', async (line) => {
+    const { code, err } = await runHere(['jobs', ...line.split(' ')], {})
+    expect([code, err]).toEqual([2, expect.stringContaining(line.split(' ')[0] ?? '')])
   })
 })

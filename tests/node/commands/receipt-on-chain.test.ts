@@ -14,15 +14,14 @@ import { receiptHash } from '../../../lib/receipt.ts'
 import type { JobListView } from '../../../lib/schemas/list.ts'
 import { Receipt } from '../../../lib/schemas/receipt.ts'
 import { termsHash } from '../../../lib/terms.ts'
-import type { Flags } from '../../../node/commands/flags.ts'
-import { checkReceipt } from '../../../node/commands/receipt.ts'
+import type { Given } from '../../../node/commands/options.ts'
 import { aHash, anAddress } from '../../branded.ts'
 import { createKeyActions } from '../../contracts/stored-keys.ts'
 import { send, startTestChain } from '../../contracts/test-chain.ts'
 import { nodeAddress } from '../../icl/rules/sample-job.ts'
 import { makeReceipt, sampleList } from '../../lib/make-receipt.ts'
 import { startStubChain } from '../stub-chain.ts'
-import { quietContext } from './context.ts'
+import { checkFile, quietContext } from './context.ts'
 
 const clientIndex = 2
 const gateway = 'https://gateway.test'
@@ -83,7 +82,7 @@ const commit = async () => {
 }
 
 /** What `receipt verify` prints of a receipt, and its exit code. */
-async function run(given: Receipt, changes: Flags = {}, pool = blobs) {
+async function run(given: Receipt, changes: Partial<Given<'receipt'>> = {}, pool = blobs) {
   const path = join(folder, 'receipt.json')
   await writeFile(path, JSON.stringify(z.encode(Receipt, given)))
   const context = quietContext(
@@ -97,11 +96,11 @@ async function run(given: Receipt, changes: Flags = {}, pool = blobs) {
   )
   const { resultRegistry, promptKeyStore, anvil } = chain
   const flags = { rpc: [anvil.rpcUrl], resultRegistry, promptKeyStore, gateway, ...changes }
-  return { code: await checkReceipt('verify', path, flags, context), printed: context.printed }
+  return { code: await checkFile(path, flags, context), printed: context.printed }
 }
 
 /** The same, check by check. */
-async function verify(given: Receipt, changes: Flags = {}, pool = blobs) {
+async function verify(given: Receipt, changes: Partial<Given<'receipt'>> = {}, pool = blobs) {
   const { code, printed } = await run(given, { ...changes, json: true }, pool)
   const told = JSON.parse(printed.join('')) as {
     readonly verdict: string
@@ -200,7 +199,7 @@ describe('svc-node receipt verify --rpc', () => {
 
   it('is not known with an address of another contract, or of none, and its flag is named', async () => {
     for (const wrong of [chain.promptKeyStore, `0x${'de'.repeat(20)}`]) {
-      const asked = await verify(receipt, { resultRegistry: wrong })
+      const asked = await verify(receipt, { resultRegistry: anAddress(wrong) })
       expect(asked).toMatchObject({ code: 75, chain: { remedy: 'Check --result-registry.' } })
     }
     const { list } = await verify(receipt, { promptKeyStore: chain.resultRegistry })

@@ -8,14 +8,14 @@ import { receiptHash } from '../../../lib/receipt.ts'
 import { Receipt } from '../../../lib/schemas/receipt.ts'
 import type { AckStatement } from '../../../lib/schemas/statements.ts'
 import { statementBytes, statementHash } from '../../../lib/statements.ts'
-import type { Flags } from '../../../node/commands/flags.ts'
-import { checkReceipt } from '../../../node/commands/receipt.ts'
+import type { Given } from '../../../node/commands/options.ts'
 import { aHash, aJobId } from '../../branded.ts'
 import { runJob } from '../../icl/run-job.ts'
 import { createTestIcl, joinNode } from '../../icl/test-icl.ts'
 import { attested } from '../../lib/attested.ts'
 import { makeReceipt, tallyKey } from '../../lib/make-receipt.ts'
-import { quietContext } from './context.ts'
+import { runHere } from '../run-here.ts'
+import { checkFile, quietContext } from './context.ts'
 
 const folder = await mkdtemp(join(tmpdir(), 'svc-receipt-'))
 const icl = await createTestIcl()
@@ -33,11 +33,11 @@ afterAll(async () => {
 })
 
 /** What `receipt verify` finds in a file with this text. */
-async function verify(content: string, flags: Flags = {}) {
+async function verify(content: string, flags: Partial<Given<'receipt'>> = {}) {
   const path = join(folder, 'receipt.json')
   await writeFile(path, content)
   const context = quietContext({})
-  const code = await checkReceipt('verify', path, { ...flags, json: true }, context)
+  const code = await checkFile(path, { ...flags, json: true }, context)
   const { verdict, not_checked, checks, receipt_hash } = JSON.parse(context.printed.join('')) as {
     verdict: string
     not_checked: readonly string[]
@@ -69,7 +69,7 @@ describe('svc-node receipt verify', () => {
     const { receipt: bare } = await makeReceipt('exact', ['yes', 'yes', 'yes'])
     await writeFile(path, JSON.stringify(z.encode(Receipt, await attested(bare))))
     const context = quietContext({})
-    expect(await checkReceipt('verify', path, {}, context)).toBe(0)
+    expect(await checkFile(path, {}, context)).toBe(0)
     expect(context.printed.join('\n')).toMatch(
       /Attested, and not to be computed again without the provider: 0x\w+ 32 of 40 tokens/,
     )
@@ -119,7 +119,7 @@ describe('svc-node receipt verify', () => {
     const path = join(folder, 'told.json')
     await writeFile(path, text)
     const context = quietContext({})
-    expect(await checkReceipt('verify', path, {}, context)).toBe(0)
+    expect(await checkFile(path, {}, context)).toBe(0)
     const told = context.printed.join('\n')
     expect(told).toMatch(/Not checked: .*--rpc/)
     expect(told).toContain('The receipt is consistent')
@@ -184,21 +184,20 @@ describe('svc-node receipt verify', () => {
     ])
   })
 
-  it('is a usage error with a wrong action, RPC or address', async () => {
-    const context = quietContext({})
-    for (const [action, flags] of [
-      ['print', {}],
-      ['verify', { rpc: ['localhost'] }],
-      ['verify', { rpc: ['http://['] }],
-      ['verify', { iclKey: 'short' }],
-      ['verify', { resultRegistry: '0x1' }],
-      ['verify', { promptKeyStore: '0x1' }],
-      ['verify', { gateway: 'localhost' }],
-    ] as const) {
-      const work = checkReceipt(action, '/nowhere', flags, context)
-      await expect(work).rejects.toMatchObject({ code: 'usage' })
-    }
-    const work = checkReceipt('verify', '/nowhere', {}, context)
+  it.each([
+    ['--rpc', 'localhost'],
+    ['--rpc', 'http://['],
+    ['--icl-key', 'short'],
+    ['--result-registry', '0x1'],
+    ['--prompt-key-store', '0x1'],
+    ['--gateway', 'localhost'],
+  ])('is a usage error with %s %s', async (...option) => {
+    const { code, err } = await runHere(['receipt', 'verify', '/nowhere', ...option], {})
+    expect([code, err]).toEqual([2, expect.stringContaining(`error: ${option[0]} `)])
+  })
+
+  it('says that a file cannot be read', async () => {
+    const work = checkFile('/nowhere', {}, quietContext({}))
     await expect(work).rejects.toMatchObject({ code: 'file-unreadable' })
   })
 })

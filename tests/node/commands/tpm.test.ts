@@ -6,13 +6,16 @@ import { systemClock, systemRandom } from '../../../lib/system.ts'
 import { checkTpm } from '../../../node/commands/doctor/local.ts'
 import { initialise } from '../../../node/commands/init.ts'
 import { lookForTpm } from '../../../node/commands/look-for-tpm.ts'
+import { options } from '../../../node/commands/options.ts'
 import { tpmRows } from '../../../node/commands/status.ts'
 import { loadConfig } from '../../../node/config-file.ts'
 import { anAddress } from '../../branded.ts'
 import { createSwtpmMaker, type Swtpm, type SwtpmMaker, whyNoSwtpm } from '../../tools/swtpm.ts'
+import { runHere } from '../run-here.ts'
 import { quietContext } from './context.ts'
 
 const missing = whyNoSwtpm()
+const given = options.init.parse({ backend: 'tpm', scryptN: '4096', yes: true })
 const context = { clock: systemClock, random: systemRandom }
 const address = `0x${'12'.repeat(20)}` as const
 
@@ -63,7 +66,7 @@ describe('commands on a machine with a TPM', () => {
 
   it('init shows the TPM that it found, and keeps where it is', async () => {
     const quiet = quietContext(environment())
-    const flags = { backend: 'tpm', tpm: tpm.setting, scryptN: '4096', yes: true }
+    const flags = { ...given, tpm: tpm.setting }
     await initialise(flags, quiet)
     const shown = quiet.printed.find((line) => line.startsWith('TPM:'))
     expect(shown).toMatch(
@@ -81,10 +84,9 @@ describe('commands on a machine with a TPM', () => {
   })
 
   it('init refuses two backends, and a TPM that is none', async () => {
-    const flags = { scryptN: '4096', force: true, yes: true }
-    const both = { ...flags, backend: 'tpm', attestationBackend: 'mock' }
-    await expect(initialise(both, quietContext(environment()))).rejects.toThrow('--backend')
-    const wrong = { ...flags, backend: 'tpm', tpm: 'tpm0' }
+    const both = ['init', '--backend', 'tpm', '--attestation-backend', 'mock']
+    expect(await runHere(both, environment())).toMatchObject({ code: 2 })
+    const wrong = { ...given, force: true, tpm: 'tpm0' }
     await expect(initialise(wrong, quietContext(environment()))).rejects.toThrow('swtpm:HOST:PORT')
   })
 
