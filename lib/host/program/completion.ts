@@ -22,8 +22,7 @@ export const completionCommand = (program: () => Completed) =>
     },
   })
 
-/** Returns the lines of a completion script. */
-export function completionScript(
+function completionScript(
   { typed, shellWords = [typed], commands }: Completed,
   shell: 'bash' | 'zsh' | 'fish',
 ): readonly string[] {
