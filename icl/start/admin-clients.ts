@@ -1,23 +1,31 @@
-import { Address } from '../../lib/codecs.ts'
+import type { Address } from '../../lib/codecs.ts'
+import { flag } from '../../lib/host/program/option.ts'
+import type { Command } from '../../lib/host/program/program.ts'
 import { type ClientData, eraseClientData, findClientData } from '../admin/client-data.ts'
 import type { AdminContext } from '../admin/context.ts'
-import { type AdminCommand, nothingThere, recorded, typedAs } from './admin-command.ts'
+import {
+  type AdminTerminal,
+  address,
+  nothingThere,
+  recorded,
+  storeCommand,
+} from './admin-command.ts'
 import { columns } from './admin-text.ts'
 
 /** The commands about clients. */
-export const clientCommands: readonly AdminCommand[] = [
-  {
-    usage: 'clients erase <address> [--yes]',
+export const clientCommands: readonly Command<AdminTerminal>[] = [
+  storeCommand({
+    name: 'clients erase',
     summary: 'Show what is kept of a client, and erase it (--yes)',
-    prepare: ([text], { yes = false }) => {
-      const address = typedAs(Address, text, 'An address')
-      return async (context) => {
-        const data = await findKnown(context, address)
-        if (!yes) return shown(data)
-        return recorded(context, `clients erase ${address} --yes`, () => erase(context, data))
-      }
+    args: { address },
+    options: { yes: flag('Erase it') },
+    prepare: (given) => async (context) => {
+      const data = await findKnown(context, given.address)
+      if (!given.yes) return shown(data)
+      const typed = `clients erase ${given.address} --yes`
+      return recorded(context, typed, () => erase(context, data))
     },
-  },
+  }),
 ]
 
 async function findKnown(context: AdminContext, address: Address): Promise<ClientData> {

@@ -1,72 +1,76 @@
-import type { parseArgs } from 'node:util'
+import { hostname, userInfo } from 'node:os'
 import { z } from 'zod'
+import { Address } from '../../lib/codecs.ts'
+import { json, option, WholeNumber } from '../../lib/host/program/option.ts'
+import { type Command, command } from '../../lib/host/program/program.ts'
+import type { Lines } from '../../lib/host/program/run-program.ts'
+import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import { systemClock, systemRandom } from '../../lib/system.ts'
 import { recordCommand } from '../admin/audit.ts'
 import type { AdminContext } from '../admin/context.ts'
-
-/** The flags of all commands, for `parseArgs`. */
-export const adminOptions = {
-  json: { type: 'boolean' },
-  help: { type: 'boolean' },
-  reason: { type: 'string' },
-  ek: { type: 'string' },
-  ak: { type: 'string' },
-  jti: { type: 'string' },
-  merge: { type: 'boolean' },
-  yes: { type: 'boolean' },
-  days: { type: 'string' },
-  limit: { type: 'string' },
-} as const
-
-/** The flags of a command line. */
-export type AdminFlags = ReturnType<typeof parseArgs<{ options: typeof adminOptions }>>['values']
+import type { Store } from '../store/store.ts'
+import type { Log, LogFields } from '../telemetry/log.ts'
+import { openStore, recordsUrlOf } from './open-store.ts'
+import { Settings, setIn } from './settings.ts'
 
 /** The result of a command: data for programs, lines for people. */
 export type Outcome = { readonly json: unknown; readonly lines: readonly string[] }
 
 /** The environment of a command, and where it prints. */
-export type AdminTerminal = {
+export type AdminTerminal = Lines & {
   readonly environment: Readonly<Record<string, string | undefined>>
-  print(line: string): void
-  complain(line: string): void
 }
 
 type Work = (context: AdminContext) => Promise<Outcome>
 
-/** One of the operator's commands. */
-export type AdminCommand = {
-  /** Its name, its arguments (`<needed>` or `[optional]`), and its flags besides --json and --help. */
-  readonly usage: string
-  readonly summary: string
+type Place = {
   /** True when no ICL may use the database at the same time. */
-  readonly alone?: boolean
+  readonly isAlone?: boolean
   /** True when it works on the database itself, also where a file is that it follows. */
-  readonly onDatabase?: boolean
-} & (
-  | {
-      /** Checks the command line, and the file that it names, before the database is opened or made. Throws SvcError `usage`. */
-      prepare(given: readonly string[], flags: AdminFlags): Work | Promise<Work>
-    }
-  | {
-      /** Runs without an open database, prints by itself, and returns the exit code. */
-      examine(flags: AdminFlags, terminal: AdminTerminal): Promise<number>
-    }
-)
-
-/** The error for a wrong command line. */
-export const usageError = (message: string): SvcError =>
-  new SvcError('usage', message, { hint: '`npm run icl -- admin --help` lists the commands.' })
-
-/** Parses an argument or flag by a schema. Throws SvcError `usage`. */
-export function typedAs<T>(schema: z.ZodType<T>, text: string | undefined, what: string): T {
-  const parsed = schema.safeParse(text)
-  if (parsed.success) return parsed.data
-  if (text === undefined) throw usageError(`${what} is missing`)
-  throw usageError(`${what} cannot be ${JSON.stringify(text)}`)
+  readonly isOnDatabase?: boolean
 }
 
-/** A schema for whole numbers from `min` to 1,000,000, as typed. */
-export const Whole = (min: number) => z.coerce.number().pipe(z.int().min(min).max(1_000_000))
+type Empty = Record<never, never>
+
+/** The argument of a command about a node or client. */
+export const address = option(Address, 'ADDRESS')
+
+/** A whole number above zero, as typed. */
+export const Count = WholeNumber(1, 1_000_000)
+
+/** Declares a command on the store. */
+export const storeCommand = <
+  Args extends z.ZodRawShape = Empty,
+  Options extends z.ZodRawShape = Empty,
+>({
+  args,
+  options,
+  prepare,
+  isAlone = false,
+  isOnDatabase = false,
+  ...spec
+}: Pick<Command<AdminTerminal>, 'name' | 'summary' | 'notes'> &
+  Place & {
+    readonly args?: Args
+    /** Those besides --json. */
+    readonly options?: Options
+    /** Checks what the command line names, such as a file, before the store is opened or made. */
+    readonly prepare: (
+      given: z.output<z.ZodObject<Args>> & z.output<z.ZodObject<Options>>,
+    ) => Work | Promise<Work>
+  }): Command<AdminTerminal> =>
+  command({
+    ...spec,
+    args: z.object(args ?? {}),
+    options: z.object({ ...options, json }),
+    run: async (given, terminal) => {
+      const work = await prepare(given as never)
+      const outcome = await workOnStore(work, { isAlone, isOnDatabase }, terminal)
+      const lines = given.json ? JSON.stringify(outcome.json, null, 2).split('\n') : outcome.lines
+      for (const line of lines) terminal.print(line)
+    },
+  })
 
 /** Records a command with its full text, then runs it. */
 export async function recorded(
@@ -84,3 +88,71 @@ export const done = (line: string, json: object): Outcome => ({ json, lines: [li
 /** The error for a record that does not exist. */
 export const nothingThere = (message: string, hint: string): SvcError =>
   new SvcError('not-found', message, { hint })
+
+async function workOnStore(
+  work: Work,
+  { isAlone, isOnDatabase }: Required<Place>,
+  terminal: AdminTerminal,
+): Promise<Outcome> {
+  const url = databaseUrlOf(terminal, isOnDatabase)
+  const store = await openStore(url, { guest: !isAlone, log: logTo(terminal) })
+  const operator = operatorOf(terminal)
+  try {
+    return await work({ store, clock: systemClock, random: systemRandom, operator })
+  } catch (error) {
+    throw error instanceof ProblemError ? storeFailure(error, store) : error
+  } finally {
+    await store.close()
+  }
+}
+
+function storeFailure({ message, retryable }: ProblemError, store: Store): SvcError {
+  const { writable, reasons } = store.status()
+  // The state of the store has the remedy of what does not pass by itself.
+  const lasting = writable ? '' : reasons.join('; ')
+  return new SvcError('store-unavailable', message, {
+    hint: lasting || 'Try again in a moment.',
+    retryable: retryable && lasting === '',
+  })
+}
+
+/** Prints the store's log lines as notes next to the command's output. */
+function logTo({ warn }: AdminTerminal): Log {
+  const say = (message: string, fields: LogFields = {}) =>
+    warn(`note: ${message} ${JSON.stringify(fields)}`)
+  return { debug: () => {}, info: say, warn: say, error: say }
+}
+
+const storeSettings = Settings.pick({
+  SVC_ICL_DATABASE_URL: true,
+  SVC_ICL_REPLICAS: true,
+  SVC_ICL_LOCAL_COPY: true,
+})
+
+function databaseUrlOf({ environment }: AdminTerminal, isOnDatabase: boolean): string {
+  const parsed = storeSettings.safeParse(setIn(environment))
+  if (parsed.success && parsed.data.SVC_ICL_DATABASE_URL !== 'memory:') {
+    return isOnDatabase ? parsed.data.SVC_ICL_DATABASE_URL : recordsUrlOf(parsed.data)
+  }
+  throw new SvcError('settings-invalid', 'SVC_ICL_DATABASE_URL does not name a database', {
+    hint: 'Set it as it is for the ICL: sqlite:FILE or mongodb://... An ICL in memory cannot be administered.',
+  })
+}
+
+function operatorOf({ environment }: AdminTerminal): string {
+  const name = userName()
+  const asked = environment.SUDO_USER
+  return `${asked && asked !== name ? `${asked} as ` : ''}${name}@${hostname()}`
+}
+
+function userName(): string {
+  const number = `uid ${process.getuid?.() ?? 'unknown'}`
+  try {
+    const { username } = userInfo()
+    // Bun returns this when USER is not set, as under cron or in a container.
+    return username === 'unknown' ? number : username
+  } catch {
+    // A container may run as a user without a name.
+    return number
+  }
+}

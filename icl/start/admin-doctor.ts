@@ -2,7 +2,7 @@ import { checkCoprocessor } from '../../lib/host/check-coprocessor.ts'
 import { type Check, failedBy, reportChecks, skipped } from '../../lib/host/checks.ts'
 import { systemClock as clock, systemRandom as random } from '../../lib/system.ts'
 import type { Log } from '../telemetry/log.ts'
-import type { AdminCommand, AdminTerminal } from './admin-command.ts'
+import type { AdminTerminal } from './admin-command.ts'
 import {
   checkAttestation,
   checkDisk,
@@ -16,13 +16,11 @@ import { parseSettings, type Settings } from './settings.ts'
 
 const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
 
-/** The command that checks everything that an ICL needs, whether or not one runs. */
-export const doctorCommand: AdminCommand = {
-  usage: 'doctor',
-  summary: 'Check settings, database, chain, coordinator, coprocessor, blobs and addresses',
-  examine: async (flags, { environment, print }) =>
-    reportChecks(await checkAll(environment), flags, print),
-}
+/** Checks everything that an ICL needs, whether or not one runs. Prints the checks, and returns the exit code. */
+export const examine = async (
+  json: boolean,
+  { environment, print }: AdminTerminal,
+): Promise<number> => reportChecks(await checkAll(environment), { json }, print)
 
 const needSettings = [
   'attestation',

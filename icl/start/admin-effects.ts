@@ -1,17 +1,27 @@
 import { JobId } from '../../lib/codecs.ts'
+import { option } from '../../lib/host/program/option.ts'
+import type { Command } from '../../lib/host/program/program.ts'
 import type { AdminContext } from '../admin/context.ts'
 import { listEffects, type OpenEffect, retryEffects } from '../admin/effects.ts'
-import { type AdminCommand, done, nothingThere, recorded, typedAs, Whole } from './admin-command.ts'
+import {
+  type AdminTerminal,
+  Count,
+  done,
+  nothingThere,
+  recorded,
+  storeCommand,
+} from './admin-command.ts'
 import { columns, time } from './admin-text.ts'
 
 /** The commands about effects that are not delivered yet. */
-export const effectCommands: readonly AdminCommand[] = [
-  {
-    usage: 'effects list [--limit N]',
+export const effectCommands: readonly Command<AdminTerminal>[] = [
+  storeCommand({
+    name: 'effects list',
     summary: 'Effects that are not delivered yet: grants, scores, results to commit',
-    prepare: (_, flags) => {
-      const limit = typedAs(Whole(1), flags.limit ?? '100', '--limit')
-      return async (context) => {
+    options: { limit: option(Count.default(100), 'N', 'List so many') },
+    prepare:
+      ({ limit }) =>
+      async (context) => {
         const effects: OpenEffect[] = []
         for await (const effect of listEffects(context)) {
           if (effects.push(effect) >= limit) break
@@ -37,23 +47,22 @@ export const effectCommands: readonly AdminCommand[] = [
             ]),
           ]),
         }
-      }
-    },
-  },
-  {
-    usage: 'effects retry [job]',
+      },
+  }),
+  storeCommand({
+    name: 'effects retry',
     summary: 'Deliver the effects of a job, or of all jobs, now',
-    prepare: ([text]) => {
-      const job = text === undefined ? undefined : typedAs(JobId, text, 'A job')
-      return (context) =>
+    args: { job: option(JobId.optional(), 'JOB') },
+    prepare:
+      ({ job }) =>
+      (context) =>
         recorded(context, `effects retry${job ? ` ${job}` : ''}`, async () => {
           const retried = job ? await retryEffects(context, job) : await retryAll(context)
           if (retried === undefined)
             throw nothingThere(`There is no job ${job}`, 'See `effects list`.')
           return done(`${retried} effects are due now that were due later`, { retried })
-        })
-    },
-  },
+        }),
+  }),
 ]
 
 async function retryAll(context: AdminContext): Promise<number> {

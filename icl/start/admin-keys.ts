@@ -1,14 +1,16 @@
 import { Base64Url32 } from '../../lib/codecs.ts'
+import { option } from '../../lib/host/program/option.ts'
+import type { Command } from '../../lib/host/program/program.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { AdminContext } from '../admin/context.ts'
 import { listGenerations, listPublicKeys, rotateKeys, withdrawKey } from '../records/keyring.ts'
-import { type AdminCommand, done, nothingThere, recorded, typedAs } from './admin-command.ts'
+import { type AdminTerminal, done, nothingThere, recorded, storeCommand } from './admin-command.ts'
 import { columns, time } from './admin-text.ts'
 
 /** The commands about signing keys. */
-export const keyCommands: readonly AdminCommand[] = [
-  {
-    usage: 'keys list',
+export const keyCommands: readonly Command<AdminTerminal>[] = [
+  storeCommand({
+    name: 'keys list',
     summary: 'Show the generations of signing keys, and every published public key',
     prepare: () => async (context) => {
       const { store, clock } = context
@@ -49,9 +51,9 @@ export const keyCommands: readonly AdminCommand[] = [
         ],
       }
     },
-  },
-  {
-    usage: 'keys rotate',
+  }),
+  storeCommand({
+    name: 'keys rotate',
     summary: 'Make new signing keys. They are published at once and sign a minute later',
     prepare: () => (context) =>
       recorded(context, 'keys rotate', async () => {
@@ -66,13 +68,14 @@ export const keyCommands: readonly AdminCommand[] = [
           active_at: time(made.activeAt),
         })
       }),
-  },
-  {
-    usage: 'keys withdraw <key>',
+  }),
+  storeCommand({
+    name: 'keys withdraw',
     summary: 'Withdraw a stolen key: nothing that it ever signed counts',
-    prepare: ([text]) => {
-      const kid = typedAs(Base64Url32, text, 'A key')
-      return async (context) => {
+    args: { kid: option(Base64Url32, 'KEY', '', { isDashed: true }) },
+    prepare:
+      ({ kid }) =>
+      async (context) => {
         await checkNotLast(context, kid)
         return recorded(context, `keys withdraw ${kid}`, async () => {
           if (await withdrawKey(context.store, context.clock, kid)) {
@@ -80,9 +83,8 @@ export const keyCommands: readonly AdminCommand[] = [
           }
           throw nothingThere(`No key ${kid} is published`, 'List them with `keys list`.')
         })
-      }
-    },
-  },
+      },
+  }),
 ]
 
 /** Throws SvcError `busy` for the only published key of its algorithm: the ICL would go on to sign with it, and nobody would believe it. */

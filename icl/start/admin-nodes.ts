@@ -1,18 +1,25 @@
 import { z } from 'zod'
-import { Address } from '../../lib/codecs.ts'
+import { option } from '../../lib/host/program/option.ts'
+import type { Command } from '../../lib/host/program/program.ts'
 import { noPool } from '../admin/context.ts'
 import { listAllNodes, type NodeSummary } from '../admin/nodes.ts'
 import { banNode, unbanNode } from '../records/bans.ts'
-import { type AdminCommand, done, nothingThere, recorded, typedAs } from './admin-command.ts'
+import {
+  type AdminTerminal,
+  address,
+  done,
+  nothingThere,
+  recorded,
+  storeCommand,
+} from './admin-command.ts'
 import { columns, time } from './admin-text.ts'
 
-const address = (text: string | undefined) => typedAs(Address, text, 'An address')
 const Reason = z.string().trim().min(1).max(500)
 
 /** The commands about nodes. */
-export const nodeCommands: readonly AdminCommand[] = [
-  {
-    usage: 'nodes list',
+export const nodeCommands: readonly Command<AdminTerminal>[] = [
+  storeCommand({
+    name: 'nodes list',
     summary: 'List every node that ever attested, and every banned address',
     prepare: () => async (context) => {
       const nodes = await listAllNodes(context)
@@ -26,50 +33,50 @@ export const nodeCommands: readonly AdminCommand[] = [
         ]),
       }
     },
-  },
-  {
-    usage: 'nodes show <address>',
+  }),
+  storeCommand({
+    name: 'nodes show',
     summary: 'Show all that the ICL knows of a node',
-    prepare: ([text]) => {
-      const wanted = address(text)
-      return async (context) => {
+    args: { address },
+    prepare:
+      ({ address: wanted }) =>
+      async (context) => {
         const nodes = await listAllNodes(context)
         const found = nodes.find((node) => node.address === wanted)
         if (!found)
           throw nothingThere(`No node ${wanted} has attested here`, 'List them with `nodes list`.')
         const view = viewOf(found)
         return { json: view, lines: JSON.stringify(view, null, 2).split('\n') }
-      }
-    },
-  },
-  {
-    usage: 'ban <address> --reason TEXT',
+      },
+  }),
+  storeCommand({
+    name: 'ban',
     summary: 'End the certificate of a node and refuse to attest it. The node gets the reason',
-    prepare: ([text], flags) => {
-      const node = address(text)
-      const reason = typedAs(Reason, flags.reason, 'The --reason of a ban')
-      return (context) =>
+    args: { address },
+    options: { reason: option(Reason, 'TEXT', 'Why') },
+    prepare:
+      ({ address: node, reason }) =>
+      (context) =>
         recorded(context, `ban ${node} --reason ${JSON.stringify(reason)}`, async () => {
           const banned = await banNode({ ...context, pool: noPool }, node, reason)
           if (banned) return done(`${node} is banned`, { address: node, reason })
           throw nothingThere(`${node} is banned already`, 'For another reason, unban it first.')
-        })
-    },
-  },
-  {
-    usage: 'unban <address>',
+        }),
+  }),
+  storeCommand({
+    name: 'unban',
     summary: 'Let a banned node attest again',
-    prepare: ([text]) => {
-      const node = address(text)
-      return (context) =>
+    args: { address },
+    prepare:
+      ({ address: node }) =>
+      (context) =>
         recorded(context, `unban ${node}`, async () => {
           if (await unbanNode({ ...context, pool: noPool }, node)) {
             return done(`${node} may attest again`, { address: node })
           }
           throw nothingThere(`${node} is not banned`, 'List those that are with `nodes list`.')
-        })
-    },
-  },
+        }),
+  }),
 ]
 
 const viewOf = ({ address: operator, ban, node }: NodeSummary) => ({

@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { flag, option } from '../../lib/host/program/option.ts'
+import type { Command } from '../../lib/host/program/program.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { dayMs } from '../../lib/time.ts'
 import { listCommands, recordCommand } from '../admin/audit.ts'
@@ -7,41 +9,43 @@ import { recountNodes } from '../background/recount-nodes.ts'
 import { listBans } from '../records/bans.ts'
 import { prefixOf } from '../records/keys.ts'
 import type { SharedStore } from '../store/mongodb/shared.ts'
-import { type AdminCommand, done, recorded, typedAs, Whole } from './admin-command.ts'
+import { type AdminTerminal, Count, done, recorded, storeCommand } from './admin-command.ts'
 import { columns, time } from './admin-text.ts'
 import { restoreBackup, verifyBackup, writeBackup } from './backup-file.ts'
 
-const FileName = z.string().min(1)
+const file = option(z.string().min(1), 'FILE')
 const pruneBatch = 200
 
 /** The commands about the store as a whole. */
-export const storeCommands: readonly AdminCommand[] = [
-  {
-    usage: 'backup <file>',
+export const storeCommands: readonly Command<AdminTerminal>[] = [
+  storeCommand({
+    name: 'backup',
     summary: 'Write everything to a new file. The ICL may keep running',
-    prepare: ([text]) => {
-      const file = typedAs(FileName, text, 'A file')
-      return (context) =>
+    args: { file },
+    prepare:
+      ({ file }) =>
+      (context) =>
         recorded(context, `backup ${file}`, async () => {
           const records = await writeBackup(context.store, file, new Date(context.clock.now()))
           return done(`${records} records are in ${file}`, { file, records })
-        })
-    },
-  },
-  {
-    usage: 'restore <file> [--merge]',
+        }),
+  }),
+  storeCommand({
+    name: 'restore',
     summary: 'Read a backup into an empty database, or add what is missing (--merge)',
-    alone: true,
-    prepare: async ([text], { merge = false }) => {
-      const file = typedAs(FileName, text, 'A file')
+    args: { file },
+    options: { merge: flag('Add what is missing') },
+    notes: 'The ICL has to be stopped.',
+    isAlone: true,
+    prepare: async ({ file, merge }) => {
       const records = await verifyBackup(file)
       return (context) => restore(context, { file, records }, merge)
     },
-  },
-  {
-    usage: 'unlock',
+  }),
+  storeCommand({
+    name: 'unlock',
     summary: 'Free the MongoDB of an ICL that will not come back with its file (takes 20 s)',
-    onDatabase: true,
+    isOnDatabase: true,
     prepare: () => async (context) => {
       const file = await (context.store as Partial<SharedStore>).unlock?.()
       // Nothing was changed, and a record could be the first in a database that is to follow a file.
@@ -51,30 +55,31 @@ export const storeCommands: readonly AdminCommand[] = [
         done(`${file} has the database no more`, { file }),
       )
     },
-  },
-  {
-    usage: 'prune [--days N]',
-    summary: 'Delete jobs that settled so many days ago (30), and expired keys and blobs',
-    prepare: (_, flags) => {
-      const days = typedAs(Whole(1), flags.days ?? '30', '--days')
-      return (context) =>
+  }),
+  storeCommand({
+    name: 'prune',
+    summary: 'Delete jobs that settled long ago, and expired keys and blobs',
+    options: { days: option(Count.default(30), 'N', 'How many days ago') },
+    prepare:
+      ({ days }) =>
+      (context) =>
         recorded(context, `prune --days ${days}`, async () => {
           const records = await prune(context, days)
           return done(`${records} records are forgotten`, { records })
-        })
-    },
-  },
-  {
-    usage: 'stats',
+        }),
+  }),
+  storeCommand({
+    name: 'stats',
     summary: 'Show how many records there are of each kind',
     prepare: () => stats,
-  },
-  {
-    usage: 'audit [--limit N]',
+  }),
+  storeCommand({
+    name: 'audit',
     summary: 'List the commands that changed something, when, and by whom',
-    prepare: (_, flags) => {
-      const limit = typedAs(Whole(1), flags.limit ?? '100', '--limit')
-      return async (context) => {
+    options: { limit: option(Count.default(100), 'N', 'List so many') },
+    prepare:
+      ({ limit }) =>
+      async (context) => {
         const entries = await listCommands(context, limit)
         return {
           json: entries.map((entry) => ({ ...entry, at: time(entry.at) })),
@@ -83,9 +88,8 @@ export const storeCommands: readonly AdminCommand[] = [
             ...entries.map(({ at, operator, command }) => [time(at), operator, command]),
           ]),
         }
-      }
-    },
-  },
+      },
+  }),
 ]
 
 async function restore(

@@ -27,8 +27,6 @@ export async function serve(
   listen: Listen,
 ): Promise<void> {
   const signals = listenForStop()
-  // A log without a reader, as in a closed terminal, must not end the process.
-  process.stdout.on('error', () => {})
   const address = { hostname: settings.SVC_ICL_HOST, port: settings.SVC_ICL_PORT }
   // Says that the port is taken before a database is made.
   await (await listenAt(listen, starting, address)).stop(true)

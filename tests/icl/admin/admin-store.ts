@@ -2,9 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach } from 'vitest'
-import { runAdmin } from '../../../icl/start/admin.ts'
+import { adminProgram } from '../../../icl/start/admin.ts'
 import { openSqliteStore } from '../../../icl/store/sqlite/file.ts'
 import type { Store } from '../../../icl/store/store.ts'
+import { runProgram } from '../../../lib/host/program/run-program.ts'
 
 /** The folder, the sqlite file and the store of the test that runs, where the test file calls `freshStore`. */
 export let folder: string
@@ -25,13 +26,18 @@ export function freshStore(): void {
 }
 
 /** Runs a command as a process would: what it printed, and its exit code. */
-export async function admin(args: readonly string[], database = `sqlite:${file}`) {
-  const printed: string[] = []
-  const complained: string[] = []
-  const code = await runAdmin(args, {
-    environment: { SVC_ICL_DATABASE_URL: database },
+export const admin = (args: readonly string[], database = `sqlite:${file}`) =>
+  adminIn({ SVC_ICL_DATABASE_URL: database }, args)
+
+export async function adminIn(
+  environment: Readonly<Record<string, string | undefined>>,
+  args: readonly string[],
+) {
+  const [printed, warned] = [[] as string[], [] as string[]]
+  const code = await runProgram(adminProgram, args, {
     print: (line) => void printed.push(line),
-    complain: (line) => void complained.push(line),
+    warn: (line) => void warned.push(line),
+    context: (lines) => ({ ...lines, environment }),
   })
-  return { code, text: printed.join('\n'), error: complained.join('\n') }
+  return { code, text: printed.join('\n'), error: warned.join('\n') }
 }

@@ -2,12 +2,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { runAdmin } from '../../../icl/start/admin.ts'
 import { openSqliteStore } from '../../../icl/store/sqlite/file.ts'
 import type { Check } from '../../../lib/host/checks.ts'
 import { startTestChain } from '../../contracts/test-chain.ts'
 import { answerJson, type LocalServer, startServer } from '../../local-server.ts'
 import { sampleJob } from '../rules/sample-job.ts'
+import { adminIn } from './admin-store.ts'
 
 const coordinator = 1
 const stranger = 7
@@ -44,15 +44,9 @@ const serve = async (...args: Parameters<typeof startServer>): Promise<string> =
 }
 
 async function doctor(changes: Record<string, string | undefined> = {}) {
-  const printed: string[] = []
-  const complained: string[] = []
-  const code = await runAdmin(['doctor', '--json'], {
-    environment: { ...environment, ...changes },
-    print: (line) => void printed.push(line),
-    complain: (line) => void complained.push(line),
-  })
-  expect(complained).toEqual([])
-  const { checks } = JSON.parse(printed.join('')) as { checks: readonly Check[] }
+  const { code, text, error } = await adminIn({ ...environment, ...changes }, ['doctor', '--json'])
+  expect(error).toBe('')
+  const { checks } = JSON.parse(text) as { checks: readonly Check[] }
   const having = (status: Check['status']) =>
     checks.filter((check) => check.status === status).map(({ name }) => name)
   const find = (name: string) => checks.filter((check) => check.name === name)
@@ -70,19 +64,13 @@ describe('admin doctor', () => {
   })
 
   it('prints a line for each, with the remedy of what failed', async () => {
-    const printed: string[] = []
-    const code = await runAdmin(['doctor'], {
-      environment: { ...environment, SVC_ICL_CHAIN_ID: '1' },
-      print: (line) => void printed.push(line),
-      complain: () => {},
-    })
+    const { code, text } = await adminIn({ ...environment, SVC_ICL_CHAIN_ID: '1' }, ['doctor'])
     expect(code).toBe(1)
-    const text = printed.join('\n')
     expect(text).toMatch(
       /^FAIL {4}chain {8}127\.0\.0\.1:\d+ is chain 31337, and the settings say 1$/m,
     )
     expect(text).toMatch(/^ {8}-> Correct SVC_ICL_RPC_URL/m)
-    expect(printed.at(-1)).toMatch(/^\d of 13 checks failed\.$/)
+    expect(text).toMatch(/\n\d of 13 checks failed\.$/)
   })
 
   it('shows what an RPC says on one line, without what controls a terminal', async () => {
@@ -91,13 +79,8 @@ describe('admin doctor', () => {
       answerJson(response, 200, { jsonrpc: '2.0', id: 1, error: { code: -32603, message } }),
     )
     for (const flags of [[], ['--json']]) {
-      const printed: string[] = []
-      await runAdmin(['doctor', ...flags], {
-        environment: { ...environment, SVC_ICL_RPC_URL: rpc },
-        print: (line) => void printed.push(line),
-        complain: () => {},
-      })
-      const text = printed.join('\n')
+      const away = { ...environment, SVC_ICL_RPC_URL: rpc }
+      const { text } = await adminIn(away, ['doctor', ...flags])
       expect(text).toContain('fails inside')
       for (const part of ['\u001b', '\u009b', '\nok      chain']) expect(text).not.toContain(part)
     }

@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { encodeRecord } from '../../../icl/admin/backup-lines.ts'
 import { attestedNode } from '../../../icl/rules/eligibility.ts'
-import { runAdmin } from '../../../icl/start/admin.ts'
 import { openMongoStore } from '../../../icl/store/mongodb/store.ts'
 import { openSqliteStore } from '../../../icl/store/sqlite/file.ts'
 import type { Store } from '../../../icl/store/store.ts'
@@ -13,16 +12,11 @@ import { aJobId } from '../../branded.ts'
 import { sampleReading } from '../../sample-reading.ts'
 import { openWireServer, type WireServer, whyNoWireServer } from '../../store/wire-server/open.ts'
 import { nodeA, nodeB, sampleJob } from '../rules/sample-job.ts'
+import { admin as run } from './admin-store.ts'
 
 const missing = await whyNoWireServer()
 
-async function admin(database: string, ...args: string[]) {
-  const lines: string[] = []
-  const add = (line: string) => void lines.push(line)
-  const environment = { SVC_ICL_DATABASE_URL: database }
-  const code = await runAdmin(args, { environment, print: add, complain: add })
-  return { code, text: lines.join('\n') }
-}
+const admin = (database: string, ...args: string[]) => run(args, database)
 
 /** Every record but the audit's as text, in an order that does not depend on the store. */
 async function contentOf(store: Store): Promise<readonly string[]> {
@@ -92,7 +86,7 @@ describe('from a file to a server', () => {
     expect(await admin(`sqlite:${file}`, 'keys', 'rotate')).toMatchObject({ code: 0 })
     expect(await admin(`sqlite:${file}`, 'backup', backup)).toMatchObject({ code: 0 })
     expect(await admin(url, 'restore', backup)).toMatchObject({ code: 0 })
-    expect((await admin(url, 'restore', backup)).text).toContain('not empty')
+    expect((await admin(url, 'restore', backup)).error).toContain('not empty')
     const moved = await openMongoStore({ url, clock: systemClock, random: systemRandom })
     const after = await contentOf(moved)
     expect(after.filter((text) => !text.includes('keyring:'))).toEqual(before)
@@ -104,7 +98,7 @@ describe('from a file to a server', () => {
     expect((await admin(url, 'audit')).text).toContain(`ban ${nodeB}`)
     const expiresAt = now + 3_600_000
     await moved.save({ kind: 'key', key: 'replica:r1', value: '{}', now, expiresAt })
-    expect((await admin(url, 'restore', backup, '--merge')).text).toContain('uses the database')
+    expect((await admin(url, 'restore', backup, '--merge')).error).toContain('uses the database')
     await moved.close()
   })
 })
