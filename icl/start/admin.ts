@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { completionCommand } from '../../lib/host/program/completion.ts'
 import { json } from '../../lib/host/program/option.ts'
 import { command, type Program } from '../../lib/host/program/program.ts'
 import { clientCommands } from './admin-clients.ts'
@@ -22,6 +23,7 @@ const doctor = command({
 /** The commands of the ICL's operator. */
 export const adminProgram: Program<AdminTerminal> = {
   typed: 'npm run icl -- admin',
+  shellWords: ['svc-icl-as-service', 'admin'],
   about:
     'Works on the database that SVC_ICL_DATABASE_URL names, or on the file that it follows, while the ICL runs.',
   commands: [
@@ -32,5 +34,6 @@ export const adminProgram: Program<AdminTerminal> = {
     ...effectCommands,
     ...storeCommands,
     doctor,
+    completionCommand(() => adminProgram),
   ],
 }
