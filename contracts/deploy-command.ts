@@ -1,65 +1,140 @@
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { isAddress, parseEther } from 'viem'
+import { z } from 'zod'
 import { abortable } from '../lib/chain/abortable.ts'
 import { createChainReader, createChainWriter } from '../lib/chain/clients.ts'
 import { taskManager } from '../lib/chain/task-manager.ts'
-import type { Address } from '../lib/codecs.ts'
+import { Address } from '../lib/codecs.ts'
 import { formatDeployment } from '../lib/deployment.ts'
+import { exitCodes } from '../lib/host/exit-code.ts'
+import { errorLines } from '../lib/host/explain-error.ts'
+import { flag, json, OneOf, option, WholeNumber } from '../lib/host/program/option.ts'
+import { command, type Program, usageError } from '../lib/host/program/program.ts'
+import type { Lines } from '../lib/host/program/run-program.ts'
 import { writeWhole } from '../lib/host/write-whole.ts'
+import { type KnownNetwork, knownNetworks } from '../lib/known-networks.ts'
 import type { Deployment } from '../lib/schemas/deployment.ts'
 import { SvcError } from '../lib/svc-error.ts'
 import { buildContracts } from './build.ts'
 import { type Deployed, deployContract, fateOf, settled } from './deploy-contract.ts'
-import type { DeployCommand } from './deploy-options.ts'
 import { ask, planDeployment, planJson, planLines, problemsOf } from './deploy-plan.ts'
 import { type DeployProgress, openProgress } from './deploy-progress.ts'
 import { openDeployer } from './deployer.ts'
 import type { ContractName, Terms } from './deployment-steps.ts'
 import { verifyDeployed } from './verify-deployed.ts'
 
+const nobody = `0x${'0'.repeat(40)}`
+// A role given to a mistyped address is lost, so the capitals of an address are checked (EIP-55).
+const Account = z
+  .string()
+  .refine((text) => !/^0x[0-9a-fA-F]{40}$/.test(text) || isAddress(text), {
+    error: 'has capitals that do not fit it (EIP-55): is it mistyped?',
+    abort: true,
+  })
+  .pipe(Address.refine((text) => text !== nobody, 'must not be the zero address'))
+const Ether = z
+  .string()
+  .regex(/^\d{1,9}(\.\d{1,18})?$/, { error: 'must be an amount of ether', abort: true })
+const RpcUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' })
+const Path = z.string().min(1, 'must be a path')
+
+const options = z.object({
+  network: option(OneOf(knownNetworks.map(({ name }) => name)), 'NAME', 'The chain'),
+  rpcUrl: option(
+    RpcUrl.optional(),
+    'URL',
+    "The chain's JSON-RPC (default: SVC_RPC_URL; local: http://127.0.0.1:8545)",
+  ),
+  arbiter: option(Account, 'ADDRESS', 'Who may cancel slashes, not the coordinator'),
+  coordinator: option(Account.optional(), 'ADDRESS', "The ICL's account (default: the deployer)"),
+  treasury: option(
+    Account.optional(),
+    'ADDRESS',
+    'Who gets slashed stakes (default: the deployer)',
+  ),
+  minStake: option(
+    Ether.default('0.1').transform((text) => parseEther(text)),
+    'ETHER',
+    'The smallest stake of an active node',
+  ),
+  out: option(Path.optional(), 'FILE', 'The address file (default: svc-deployment.NAME.json)'),
+  confirmations: option(
+    WholeNumber(1, 100).optional(),
+    'N',
+    'Blocks to wait for after each transaction (default: 3; local: 1)',
+  ),
+  keystore: option(
+    Path.optional(),
+    'FILE',
+    "The deployer's key (SVC_DEPLOYER_PASSWORD opens it; default: SVC_DEPLOYER_KEY)",
+  ),
+  deployer: option(Account.optional(), 'ADDRESS', 'For a dry run without the key'),
+  dryRun: flag('Print what would be sent, and send nothing'),
+  json,
+  yes: flag('Do not ask before sending to a public network'),
+})
+type Options = z.output<typeof options>
+
 /** The command's access to its process. */
-export type DeployTerminal = {
+export type DeployTerminal = Lines & {
   readonly environment: Readonly<Record<string, string | undefined>>
-  /** Prints the result. */
-  readonly print: (text: string) => void
-  /** Prints progress. */
-  readonly say: (line: string) => void
   /** Asks the operator. Undefined without a terminal. */
   readonly confirm: ((question: string) => Promise<boolean>) | undefined
   readonly signal: AbortSignal
 }
 
-/** Plans the deployment. Unless it is a dry run, deploys, verifies and writes the address file. Throws SvcErrors. */
-export async function runDeploy(command: DeployCommand, terminal: DeployTerminal): Promise<void> {
-  const { network, rpcUrl, isDryRun, isJson, file } = command
-  const { environment, print, say, signal } = terminal
-  const { address: deployer, account } = await openDeployer(command, environment, say)
-  const terms = termsOf(command, deployer)
-  if (!isDryRun) refuseOverwriting(file)
-  const endpoint = { rpcUrl, chainId: network.chainId }
+/** `npm run contracts:deploy`. */
+export const deployProgram: Program<DeployTerminal> = {
+  typed: 'npm run contracts:deploy --',
+  commands: [
+    command({
+      name: '',
+      summary:
+        'Deploys NodeRegistry, PromptKeyStore and ResultRegistry, and writes their addresses to a file that the ICL (SVC_ICL_DEPLOYMENT), nodes (SVC_DEPLOYMENT) and clients (parseDeployment) read. Started again after an interruption, with the same options, it continues.',
+      options,
+      notes: 'Progress goes to standard error.',
+      run: deploy,
+    }),
+  ],
+}
+
+/** Plans the deployment. Unless it is a dry run, deploys, verifies and writes the address file. */
+async function deploy(given: Options, terminal: DeployTerminal): Promise<number | undefined> {
+  const { print, warn, signal } = terminal
+  const network = knownNetworks.find(({ name }) => name === given.network) as KnownNetwork
+  const file = given.out ?? `svc-deployment.${network.name}.json`
+  const endpoint = { rpcUrl: rpcUrlOf(given, terminal), chainId: network.chainId }
+  const { address: deployer, account } = await openDeployer(given, terminal)
+  const terms = termsOf(given, deployer)
+  if (!given.dryRun) refuseOverwriting(file)
   const reader = createChainReader(endpoint)
-  await checkChainId(reader, command, signal)
+  await checkChainId(reader, network, signal)
   const artifacts = await buildContracts()
   const progress = await openProgress(file, network.chainId, deployer, terms, artifacts)
   const earlier = await surviving(reader, deployer, progress, signal)
   const plan = await planDeployment(reader, artifacts, terms, deployer, earlier, signal)
   const lines = planLines(plan, network.name, network.chainId)
   const problems = problemsOf(plan, network.name === 'local')
-  if (isDryRun) {
-    const json = { dry_run: true, ...planJson(plan, network.name, network.chainId) }
-    print(isJson ? JSON.stringify(json) : [...lines, 'Nothing was sent.'].join('\n'))
-    throwAll(problems)
-    return
+  if (given.dryRun) {
+    const dry = { dry_run: true, ...planJson(plan, network.name, network.chainId) }
+    for (const line of given.json ? [JSON.stringify(dry)] : [...lines, 'Nothing was sent.'])
+      print(line)
+    for (const line of problems.flatMap((problem) => errorLines(problem))) warn(line)
+    return problems.length > 0 ? exitCodes.operatorMustAct : exitCodes.done
   }
-  for (const line of lines) say(line)
-  throwAll(problems)
+  for (const line of lines) warn(line)
+  const [first, ...others] = problems
+  for (const line of others.flatMap((problem) => errorLines(problem))) warn(line)
+  if (first) throw first
   if (account === undefined) throw new Error('only a dry run goes without a key')
-  if (earlier.size > 0) say(`Continuing: sent before: ${[...earlier.keys()].join(', ')}`)
-  await askFirst(command, terminal)
+  if (earlier.size > 0) warn(`Continuing: sent before: ${[...earlier.keys()].join(', ')}`)
+  await askFirst(given, terminal)
+  warn('If this is interrupted, start it again with the same options to continue.')
   const chain = createChainWriter({ ...endpoint, account })
-  const { confirmations } = command
+  const { confirmations = network.name === 'local' ? 1 : 3 } = given
   const maxGasPrice = plan.gasPrice
-  const context = { chain, account, progress, confirmations, maxGasPrice, say, signal }
+  const context = { chain, account, progress, confirmations, maxGasPrice, say: warn, signal }
   const deployed: Partial<Record<ContractName, Deployed>> = {}
   for (const sent of progress.sent.values()) {
     if (earlier.has(sent.contract)) deployed[sent.contract] = await settled(context, sent)
@@ -70,19 +145,34 @@ export async function runDeploy(command: DeployCommand, terminal: DeployTerminal
   // The plan has every contract that was not sent before.
   const all = deployed as Record<ContractName, Deployed>
   await verifyDeployed(chain, artifacts, terms, all, signal)
-  const deployment = deploymentOf(command, all)
+  const deployment = deploymentOf(network, all)
   writeWhole(file, formatDeployment(deployment))
   await progress.forget()
-  say(`Verified: code, roles and terms. The addresses are in ${file}`)
-  print(isJson ? JSON.stringify({ file, ...deployment }) : formatDeployment(deployment).trimEnd())
+  warn(`Verified: code, roles and terms. The addresses are in ${file}`)
+  const result = given.json
+    ? [JSON.stringify({ file, ...deployment })]
+    : formatDeployment(deployment).trimEnd().split('\n')
+  for (const line of result) print(line)
+  return exitCodes.done
 }
 
-const termsOf = (command: DeployCommand, deployer: Address): Terms => {
-  const { coordinator = deployer, arbiter, treasury = deployer, minStake } = command
+const see = 'See `npm run contracts:deploy -- --help`.'
+
+function rpcUrlOf({ rpcUrl, network }: Options, { environment }: DeployTerminal): string {
+  const local = network === 'local' ? 'http://127.0.0.1:8545' : undefined
+  const found = RpcUrl.safeParse(rpcUrl ?? (environment.SVC_RPC_URL || local))
+  if (found.success) return found.data
+  const remedy = 'give --rpc-url, or set SVC_RPC_URL, to an http or https URL'
+  throw usageError(`there is no chain RPC: ${remedy}`, see)
+}
+
+function termsOf(given: Options, deployer: Address): Terms {
+  const { coordinator = deployer, arbiter, treasury = deployer, minStake } = given
   if (coordinator !== arbiter) return { coordinator, arbiter, treasury, minStake }
-  throw new SvcError('usage', '--arbiter must not be the coordinator, who is the deployer here', {
-    hint: 'The contracts refuse that: name another --arbiter, or a --coordinator.',
-  })
+  throw usageError(
+    '--arbiter must not be the coordinator, who is the deployer if --coordinator names no other',
+    'The contracts refuse that: name another --arbiter, or a --coordinator.',
+  )
 }
 
 function refuseOverwriting(file: string): void {
@@ -92,12 +182,12 @@ function refuseOverwriting(file: string): void {
     })
   }
   if (existsSync(dirname(file))) return
-  throw new SvcError('usage', `the folder of ${file} does not exist`, { hint: 'Make it first.' })
+  throw usageError(`the folder of ${file} does not exist`, 'Make it first.')
 }
 
 async function checkChainId(
   { publicClient }: ReturnType<typeof createChainReader>,
-  { network }: DeployCommand,
+  network: KnownNetwork,
   signal: AbortSignal,
 ): Promise<void> {
   const chainId = await ask('asking for the chain id', publicClient.getChainId(), signal)
@@ -127,21 +217,22 @@ async function surviving(
 }
 
 async function askFirst(
-  { network, isYes }: DeployCommand,
+  { network, yes, json }: Options,
   { confirm, signal }: DeployTerminal,
 ): Promise<void> {
-  if (isYes || network.name === 'local') return
-  if (confirm === undefined) {
-    throw new SvcError('usage', 'there is no terminal to confirm on: give --yes to send', {
-      hint: 'Look at it first with --dry-run.',
-    })
+  if (yes || network === 'local') return
+  if (confirm === undefined || json) {
+    throw usageError(
+      'there is no terminal to confirm on: give --yes to send',
+      'Look at it first with --dry-run.',
+    )
   }
-  if (await abortable(confirm(`Send this to ${network.name}? [y/N] `), signal)) return
+  if (await abortable(confirm(`Send this to ${network}? [y/N] `), signal)) return
   throw new SvcError('declined', 'nothing was sent', { hint: 'Answer y to send.' })
 }
 
 function deploymentOf(
-  { network }: DeployCommand,
+  network: KnownNetwork,
   deployed: Readonly<Record<ContractName, Deployed>>,
 ): Deployment {
   return {
@@ -156,12 +247,4 @@ function deploymentOf(
     block: Math.min(...Object.values(deployed).map(({ block }) => block)),
     ...(network.coprocessor && { coprocessor: network.coprocessor }),
   }
-}
-
-const throwAll = (problems: readonly SvcError[]): void => {
-  const [first, ...rest] = problems
-  if (first === undefined) return
-  if (rest.length === 0) throw first
-  const hint = problems.map((problem) => problem.hint).join(' ')
-  throw new SvcError(first.code, problems.map(({ message }) => message).join('\n  '), { hint })
 }

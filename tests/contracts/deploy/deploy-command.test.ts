@@ -73,7 +73,10 @@ describe('contracts:deploy', () => {
       'local.json',
     ])
     const again = await deployBy(args, keyOf(local))
-    expect([again.code, again.err]).toEqual([1, expect.stringContaining('deployment-exists')])
+    expect([again.code, again.err]).toEqual([
+      1,
+      expect.stringContaining('holds a deployment already'),
+    ])
   })
 
   it('prints what it would send in a dry run, and sends nothing', async () => {
@@ -142,7 +145,7 @@ describe('contracts:deploy refuses, and sends nothing', () => {
   it('the chain of another network', async () => {
     const args = at(rollup, 'local', ...out())
     expect(await refused(rollup, args, keyOf(rollup))).toEqual(
-      saying(1, `serves chain ${arbitrumSepolia}`, `chain ${localFheChainId}`, 'chain-wrong'),
+      saying(1, `serves chain ${arbitrumSepolia}`, `chain ${localFheChainId}`),
     )
   })
 
@@ -150,7 +153,7 @@ describe('contracts:deploy refuses, and sends nothing', () => {
     const place = ['--network', 'local', '--rpc-url', 'http://127.0.0.1:9/access-key']
     const args = [...place, '--arbiter', arbiter, ...out()]
     const [code, err] = await refused(local, args, keyOf(local))
-    expect([code, err]).toEqual(saying(1, 'the chain RPC failed', 'chain-unavailable'))
+    expect([code, err]).toEqual(saying(75, 'the chain RPC'))
     expect(err).not.toContain('access-key')
   })
 
@@ -160,7 +163,7 @@ describe('contracts:deploy refuses, and sends nothing', () => {
     // As from a file with CRLF.
     const SVC_DEPLOYER_KEY = `${key}\r`
     expect(await refused(local, at(local, 'local', ...out()), { SVC_DEPLOYER_KEY })).toEqual(
-      saying(1, address.toLowerCase(), 'has 0 ether', 'funds-missing'),
+      saying(1, address.toLowerCase(), 'has 0 ether'),
     )
   })
 
@@ -168,7 +171,7 @@ describe('contracts:deploy refuses, and sends nothing', () => {
     const args = at(rollup, 'arbitrum-sepolia', ...out())
     const yes = [...args, '--yes']
     expect(await refused(rollup, yes, keyOf(rollup))).toEqual(
-      saying(1, `no CoFHE task manager at ${taskManager}`, 'task-manager-missing'),
+      saying(1, `no CoFHE task manager at ${taskManager}`),
     )
     const dry = await deployBy([...args, '--dry-run'], keyOf(rollup))
     expect([dry.code, dry.out]).toEqual(saying(1, 'MISSING', 'Nothing was sent'))
@@ -181,19 +184,11 @@ describe('contracts:deploy refuses, and sends nothing', () => {
     expect([code, deployment.coprocessor?.cofhe_url]).toEqual([0, expect.stringMatching(/^https:/)])
   })
 
-  it('an arbiter who is the coordinator, options that do not exist, and missing keys', async () => {
+  it('an arbiter who is the coordinator, missing keys, and mistyped addresses', async () => {
     const deployer = local.accounts[0].address
     const same = ['--network', 'local', '--rpc-url', local.rpcUrl, '--arbiter', deployer]
     expect(await refused(local, same, keyOf(local))).toEqual(saying(2, 'must not be the coordin'))
-    expect(await refused(local, ['--network', 'mainnet', '--key', '0x1'], {})).toEqual(
-      saying(2, 'There is no option --key'),
-    )
-    expect(await refused(local, ['--network', 'mainnet'], {})).toEqual(
-      saying(2, '--network must be one of local, sepolia', '--arbiter is missing'),
-    )
-    expect(await refused(local, at(local, 'local', ...out()), {})).toEqual(
-      saying(1, 'no key', 'deployer-missing'),
-    )
+    expect(await refused(local, at(local, 'local', ...out()), {})).toEqual(saying(1, 'no key'))
     const bad = { SVC_DEPLOYER_KEY: `0x${'00'.repeat(31)}` }
     const [, err] = await refused(local, at(local, 'local', ...out()), bad)
     expect(err).toMatch(/SVC_DEPLOYER_KEY is no private key/)
@@ -224,10 +219,7 @@ describe('a deployment that was interrupted', () => {
       first.child.kill('SIGKILL')
       await first.ended
       const other = await deployBy([...args, '--min-stake', '7'], keyOf(local))
-      expect([other.code, other.err]).toEqual([
-        1,
-        expect.stringMatching(/has another min_stake[\s\S]*deployment-unfinished/),
-      ])
+      expect([other.code, other.err]).toEqual([1, expect.stringMatching(/has another min_stake/)])
 
       const second = startDeploy(args, keyOf(local))
       await second.waitFor('sent before: NodeRegistry, PromptKeyStore')
@@ -278,7 +270,7 @@ describe('a deployment that was interrupted', () => {
     const args = at(local, 'local', '--out', file)
     await writeFile(`${file}.unfinished`, '{"sent": 3}')
     const { code, err } = await deployBy(args, keyOf(local))
-    expect([code, err]).toEqual([1, expect.stringContaining('deployment-unfinished')])
+    expect([code, err]).toEqual([1, expect.stringContaining('of an earlier deployment')])
 
     // The registry of the first test, which has another smallest stake.
     const progress = await lose(join(folder, 'mixed.json'))
@@ -289,7 +281,7 @@ describe('a deployment that was interrupted', () => {
     const differing = await deployBy(at(local, 'local', '--out', mixed), keyOf(local))
     expect([differing.code, differing.err]).toEqual([
       1,
-      expect.stringMatching(/is not what was to be[\s\S]*deployment-differs/),
+      expect.stringMatching(/is not what was to be/),
     ])
     expect(await readdir(folder)).not.toContain('mixed.json')
   })

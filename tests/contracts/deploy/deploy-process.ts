@@ -1,5 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { join } from 'node:path'
+import { type DeployTerminal, deployProgram } from '../../../contracts/deploy-command.ts'
+import { runProgram } from '../../../lib/host/program/run-program.ts'
 
 const main = join(import.meta.dirname, '../../../contracts/deploy-main.ts')
 const lineLimitMs = 60_000
@@ -58,8 +60,18 @@ export const startDeploy = (
   return { child, waitFor, ended }
 }
 
-/** Runs `contracts:deploy` to its end. */
-export const deployBy = (
+/** Runs `contracts:deploy` in this process to its end. */
+export async function deployBy(
   args: readonly string[],
   environment: Record<string, string> = {},
-): Promise<Ended> => startDeploy(args, environment).ended
+  terminal: Partial<DeployTerminal> = {},
+): Promise<Ended> {
+  const [out, err] = [[] as string[], [] as string[]]
+  const { signal } = new AbortController()
+  const code = await runProgram(deployProgram, args, {
+    print: (line) => void out.push(line),
+    warn: (line) => void err.push(line),
+    context: (lines) => ({ ...lines, environment, confirm: undefined, signal, ...terminal }),
+  })
+  return { code, out: out.join('\n'), err: err.join('\n') }
+}
