@@ -1,6 +1,5 @@
 import { Abi } from 'ox'
-import { artifactOf } from './deployment-steps.ts'
-import type { Artifacts } from './solc.ts'
+import { type Artifacts, artifactOf } from './solc.ts'
 
 /** The file under `lib/abi/` and the name of its constant, for each contract. */
 const abiFiles = [

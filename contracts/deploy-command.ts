@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { isAddress, parseEther } from 'viem'
 import { z } from 'zod'
 import { abortable } from '../lib/chain/abortable.ts'
-import { createChainReader, createChainWriter } from '../lib/chain/clients.ts'
+import { type ChainReader, createChainReader, createChainWriter } from '../lib/chain/clients.ts'
 import { taskManager } from '../lib/chain/task-manager.ts'
 import { Address } from '../lib/codecs.ts'
 import { formatDeployment } from '../lib/deployment.ts'
@@ -16,13 +16,19 @@ import { writeWhole } from '../lib/host/write-whole.ts'
 import { type KnownNetwork, knownNetworks } from '../lib/known-networks.ts'
 import type { Deployment } from '../lib/schemas/deployment.ts'
 import { SvcError } from '../lib/svc-error.ts'
-import { buildContracts } from './build.ts'
-import { type Deployed, deployContract, fateOf, settled } from './deploy-contract.ts'
-import { ask, planDeployment, planJson, planLines, problemsOf } from './deploy-plan.ts'
-import { type DeployProgress, openProgress } from './deploy-progress.ts'
+import { type DeployedContracts, deployPlanned } from './deploy.ts'
+import { wasLost } from './deploy-contract.ts'
+import {
+  ask,
+  type ContractName,
+  planDeployment,
+  planJson,
+  planLines,
+  problemsOf,
+  type Terms,
+} from './deploy-plan.ts'
+import { openProgress, type SentContract } from './deploy-progress.ts'
 import { openDeployer } from './deployer.ts'
-import type { ContractName, Terms } from './deployment-steps.ts'
-import { verifyDeployed } from './verify-deployed.ts'
 
 const nobody = `0x${'0'.repeat(40)}`
 // A role given to a mistyped address is lost, so the capitals of an address are checked (EIP-55).
@@ -110,10 +116,9 @@ async function deploy(given: Options, terminal: DeployTerminal): Promise<number 
   if (!given.dryRun) refuseOverwriting(file)
   const reader = createChainReader(endpoint)
   await checkChainId(reader, network, signal)
-  const artifacts = await buildContracts()
-  const progress = await openProgress(file, network.chainId, deployer, terms, artifacts)
-  const earlier = await surviving(reader, deployer, progress, signal)
-  const plan = await planDeployment(reader, artifacts, terms, deployer, earlier, signal)
+  const progress = await openProgress(file, network.chainId, deployer, terms)
+  const earlier = await surviving(reader, deployer, progress.sent, signal)
+  const plan = await planDeployment(reader, terms, deployer, earlier, signal)
   const lines = planLines(plan, network.name, network.chainId)
   const problems = problemsOf(plan, network.name === 'local')
   if (given.dryRun) {
@@ -133,22 +138,12 @@ async function deploy(given: Options, terminal: DeployTerminal): Promise<number 
   warn('If this is interrupted, start it again with the same options to continue.')
   const chain = createChainWriter({ ...endpoint, account })
   const { confirmations = network.name === 'local' ? 1 : 3 } = given
-  const maxGasPrice = plan.gasPrice
-  const context = { chain, account, progress, confirmations, maxGasPrice, say: warn, signal }
-  const deployed: Partial<Record<ContractName, Deployed>> = {}
-  for (const sent of progress.sent.values()) {
-    if (earlier.has(sent.contract)) deployed[sent.contract] = await settled(context, sent)
-  }
-  for (const planned of plan.contracts) {
-    deployed[planned.contract] = await deployContract(context, planned)
-  }
-  // The plan has every contract that was not sent before.
-  const all = deployed as Record<ContractName, Deployed>
-  await verifyDeployed(chain, artifacts, terms, all, signal)
-  const deployment = deploymentOf(network, all)
+  const { record } = progress
+  const contracts = await deployPlanned(plan, { chain, record, confirmations, say: warn, signal })
+  const deployment = deploymentOf(network, contracts)
   writeWhole(file, formatDeployment(deployment))
   await progress.forget()
-  warn(`Verified: code, roles and terms. The addresses are in ${file}`)
+  warn(`Verified: code and arguments. The addresses are in ${file}`)
   const result = given.json
     ? [JSON.stringify({ file, ...deployment })]
     : formatDeployment(deployment).trimEnd().split('\n')
@@ -186,7 +181,7 @@ function refuseOverwriting(file: string): void {
 }
 
 async function checkChainId(
-  { publicClient }: ReturnType<typeof createChainReader>,
+  { publicClient }: ChainReader,
   network: KnownNetwork,
   signal: AbortSignal,
 ): Promise<void> {
@@ -199,17 +194,16 @@ async function checkChainId(
   )
 }
 
-/** Returns the contracts of an earlier run that are on chain, or will be. */
+/** Returns the transactions of an earlier run that are on chain, or will be. */
 async function surviving(
-  reader: ReturnType<typeof createChainReader>,
+  reader: ChainReader,
   deployer: Address,
-  progress: DeployProgress,
+  sent: ReadonlyMap<ContractName, SentContract>,
   signal: AbortSignal,
-): Promise<ReadonlyMap<ContractName, Address>> {
-  const alive = new Map<ContractName, Address>()
-  for (const sent of progress.sent.values()) {
-    if ((await fateOf(reader, deployer, sent, signal)) === 'lost') continue
-    alive.set(sent.contract, sent.address)
+): Promise<ReadonlyMap<ContractName, SentContract>> {
+  const alive = new Map(sent)
+  for (const one of sent.values()) {
+    if (await wasLost(reader, deployer, one, signal)) alive.delete(one.contract)
   }
   // Its immutable registry is the lost one.
   if (!alive.has('NodeRegistry')) alive.delete('PromptKeyStore')
@@ -231,20 +225,18 @@ async function askFirst(
   throw new SvcError('declined', 'nothing was sent', { hint: 'Answer y to send.' })
 }
 
-function deploymentOf(
-  network: KnownNetwork,
-  deployed: Readonly<Record<ContractName, Deployed>>,
-): Deployment {
-  return {
-    network: network.name,
-    chain_id: network.chainId,
-    contracts: {
-      node_registry: deployed.NodeRegistry.address,
-      prompt_key_store: deployed.PromptKeyStore.address,
-      result_registry: deployed.ResultRegistry.address,
-    },
-    task_manager: taskManager,
-    block: Math.min(...Object.values(deployed).map(({ block }) => block)),
-    ...(network.coprocessor && { coprocessor: network.coprocessor }),
-  }
-}
+const deploymentOf = (
+  { name, chainId, coprocessor }: KnownNetwork,
+  { nodeRegistry, promptKeyStore, resultRegistry, block }: DeployedContracts,
+): Deployment => ({
+  network: name,
+  chain_id: chainId,
+  contracts: {
+    node_registry: nodeRegistry,
+    prompt_key_store: promptKeyStore,
+    result_registry: resultRegistry,
+  },
+  task_manager: taskManager,
+  block,
+  ...(coprocessor && { coprocessor }),
+})

@@ -1,12 +1,10 @@
 import { readFile, rm } from 'node:fs/promises'
 import { z } from 'zod'
 import { Address, Hash32 } from '../lib/codecs.ts'
-import { keccak256Hex, utf8 } from '../lib/digest.ts'
 import { writeWhole } from '../lib/host/write-whole.ts'
 import { parseJson } from '../lib/parse-json.ts'
 import { SvcError } from '../lib/svc-error.ts'
-import { artifactOf, type ContractName, contractNames, type Terms } from './deployment-steps.ts'
-import type { Artifacts } from './solc.ts'
+import { type ContractName, contractNames, type Terms } from './deploy-plan.ts'
 
 /** A transaction that was signed and perhaps sent. */
 const SentContract = z.strictObject({
@@ -24,15 +22,10 @@ const Purpose = z.strictObject({
   arbiter: Address,
   treasury: Address,
   min_stake: z.string().regex(/^\d{1,40}$/),
-  /** The hash of the bytecode, because other contracts are another deployment. */
-  bytecode: Hash32,
 })
-type Purpose = z.output<typeof Purpose>
+type Purpose = z.input<typeof Purpose>
 
 const Progress = z.strictObject({ purpose: Purpose, sent: z.array(SentContract).max(3) })
-
-/** The transactions of a deployment so far. The file is beside the address file until that is written. */
-export type DeployProgress = Awaited<ReturnType<typeof openProgress>>
 
 /** Opens the progress of an earlier run, or starts a new one. Throws SvcError `deployment-unfinished` when it was for another purpose. */
 export async function openProgress(
@@ -40,17 +33,14 @@ export async function openProgress(
   chainId: number,
   deployer: Address,
   terms: Terms,
-  artifacts: Artifacts,
 ) {
   const file = `${addressFile}.unfinished`
-  const bytecodes = contractNames.map((name) => artifactOf(artifacts, name).bytecode)
   const { minStake, ...roles } = terms
   const purpose: Purpose = {
     chain_id: chainId,
     deployer,
     ...roles,
     min_stake: String(minStake),
-    bytecode: keccak256Hex(utf8(bytecodes.join())),
   }
   const sent = new Map<ContractName, SentContract>()
   for (const entry of await readSent(file, purpose)) sent.set(entry.contract, entry)

@@ -1,63 +1,43 @@
-import { type BaseError, getContractError, type Hex, type LocalAccount } from 'viem'
-import { abortable } from '../lib/chain/abortable.ts'
-import { revertNameOf, shortMessageOf } from '../lib/chain/chain-error.ts'
-import { type ChainWriter, createChainWriter } from '../lib/chain/clients.ts'
+import type { LocalAccount } from 'viem'
+import { createChainWriter } from '../lib/chain/clients.ts'
 import { taskManager } from '../lib/chain/task-manager.ts'
-import { waitForReceipt } from '../lib/chain/wait-for-receipt.ts'
 import { Address } from '../lib/codecs.ts'
-import { buildContracts } from './build.ts'
-import { artifactOf, type ContractName } from './deployment-steps.ts'
-import type { Artifacts } from './solc.ts'
+import { type DeployContext, deployContract } from './deploy-contract.ts'
+import { type DeployPlan, planDeployment, type Terms } from './deploy-plan.ts'
 
 /** The contracts' addresses in lower case, and the block from which their events start. */
-export type DeployedContracts = Awaited<ReturnType<typeof deployContracts>>
+export type DeployedContracts = Awaited<ReturnType<typeof deployPlanned>>
 
-const deployOne = async (
-  chain: ChainWriter,
-  artifacts: Artifacts,
-  name: ContractName,
-  args: readonly unknown[],
-): Promise<{ address: Address; block: bigint }> => {
-  const { abi, bytecode } = artifactOf(artifacts, name)
-  try {
-    const hash = await chain.walletClient.deployContract({ abi, bytecode, args })
-    const receipt = await waitForReceipt(chain, hash)
-    if (receipt.status !== 'success' || receipt.contractAddress == null) {
-      throw new Error(`transaction ${hash} reverted`)
-    }
-    return { address: Address.parse(receipt.contractAddress), block: receipt.blockNumber }
-  } catch (error) {
-    const named = getContractError(error as BaseError, { abi, args, functionName: 'constructor' })
-    const reason = revertNameOf(named) ?? shortMessageOf(error)
-    throw new Error(`deploying ${name} failed: ${reason}`, { cause: error })
-  }
+/** Deploys the contracts of a plan in order, from where an earlier run has stopped. Throws an SvcError that names the contract and the reason. */
+export async function deployPlanned(
+  { steps, gasPrice }: DeployPlan,
+  context: Omit<DeployContext, 'gasPrice'>,
+) {
+  const blocks: number[] = []
+  for (const step of steps) blocks.push(await deployContract({ ...context, gasPrice }, step))
+  const [nodeRegistry, promptKeyStore, resultRegistry] = steps.map(({ address }) => address) as [
+    Address,
+    Address,
+    Address,
+  ]
+  return { nodeRegistry, promptKeyStore, resultRegistry, taskManager, block: Math.min(...blocks) }
 }
 
-/** Deploys the three contracts in order. Throws an error that names the contract and the reason. */
-export const deployContracts = async (options: {
+/** Plans and deploys the contracts at once, as on a local chain. */
+export async function deployContracts({
+  rpcUrl,
+  chainId,
+  deployer,
+  signal,
+  ...terms
+}: Terms & {
   readonly rpcUrl: string
   readonly chainId: number
   readonly deployer: LocalAccount
-  readonly coordinator: Hex
-  readonly arbiter: Hex
-  readonly treasury: Hex
-  /** Wei. */
-  readonly minStake: bigint
   readonly signal?: AbortSignal
-}) => {
-  const { rpcUrl, chainId, deployer, coordinator, arbiter, treasury, minStake, signal } = options
-  const artifacts = await buildContracts()
+}): Promise<DeployedContracts> {
   const chain = createChainWriter({ rpcUrl, chainId, account: deployer })
-  const deploy = (name: ContractName, args: readonly unknown[]) =>
-    abortable(deployOne(chain, artifacts, name, args), signal)
-  const nodes = await deploy('NodeRegistry', [coordinator, arbiter, treasury, minStake])
-  const keys = await deploy('PromptKeyStore', [nodes.address])
-  const results = await deploy('ResultRegistry', [coordinator])
-  return {
-    nodeRegistry: nodes.address,
-    promptKeyStore: keys.address,
-    resultRegistry: results.address,
-    taskManager,
-    block: nodes.block,
-  }
+  const address = Address.parse(deployer.address)
+  const plan = await planDeployment(chain, terms, address, new Map(), signal)
+  return await deployPlanned(plan, { chain, signal })
 }

@@ -13,6 +13,13 @@ export type Artifact = {
 /** Compiled contracts by name. */
 export type Artifacts = Readonly<Record<string, Artifact>>
 
+/** Returns a compiled contract. Throws when there is none of that name. */
+export const artifactOf = (artifacts: Artifacts, name: string): Artifact => {
+  const artifact = artifacts[name]
+  if (artifact === undefined) throw new Error(`no contract named ${name} was compiled`)
+  return artifact
+}
+
 /** The compiler settings. A change here changes the bytecode. */
 export const compilerSettings = {
   evmVersion: 'cancun',

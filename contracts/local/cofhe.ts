@@ -9,8 +9,7 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { createChainWriter, rpcTransport } from '../../lib/chain/clients.ts'
 import { sendCall } from '../../lib/chain/send.ts'
 import { buildContracts } from '../build.ts'
-import { artifactOf } from '../deployment-steps.ts'
-import type { Artifact } from '../solc.ts'
+import { type Artifact, artifactOf } from '../solc.ts'
 
 const callTimeoutMs = 10_000
 const mockChainId = 31_337

@@ -1,18 +1,16 @@
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { buildContracts } from '../../../contracts/build.ts'
 import { openProgress, type SentContract } from '../../../contracts/deploy-progress.ts'
 import { aHash, anAddress } from '../../branded.ts'
 import { codeOf } from '../../code-of.ts'
 import { fileFolder } from '../../test-folder.ts'
 
 const folder = fileFolder()
-await buildContracts()
 
 const somebody = anAddress(`0x${'a1'.repeat(20)}`)
 const open = async (name: string) => {
   const terms = { coordinator: somebody, arbiter: somebody, treasury: somebody, minStake: 1n }
-  return openProgress(join(folder, name), 1, somebody, terms, await buildContracts())
+  return openProgress(join(folder, name), 1, somebody, terms)
 }
 const sent = (contract: SentContract['contract'], nonce: number): SentContract => ({
   contract,

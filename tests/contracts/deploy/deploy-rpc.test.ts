@@ -105,6 +105,20 @@ describe('contracts:deploy behind a chain RPC that is not at its best', () => {
     expect([code, await nonce()]).toEqual([0, before + 3])
   })
 
+  it('does not call a contract deployed whose code is not the compiled one', async () => {
+    proxy.decide = ({ body }) =>
+      methodOf(body) === 'eth_getCode'
+        ? { change: (json) => ({ ...json, result: '0x60' }) }
+        : 'pass'
+    const { code, err } = await deployBy(args('other.json', proxy.url), key())
+    expect([code, err]).toEqual([
+      1,
+      expect.stringMatching(/is not what was to be: the code at 0x\S+ is not NodeRegistry's/),
+    ])
+    const again = await deployBy(args('other.json', anvil.rpcUrl), key())
+    expect(again.code).toBe(0)
+  })
+
   it('pays no more for gas than the plan said', async () => {
     const before = await nonce()
     let isDear = false
