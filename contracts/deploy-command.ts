@@ -4,7 +4,6 @@ import { isAddress, parseEther } from 'viem'
 import { z } from 'zod'
 import { abortable } from '../lib/chain/abortable.ts'
 import { type ChainReader, createChainReader, createChainWriter } from '../lib/chain/clients.ts'
-import { taskManager } from '../lib/chain/task-manager.ts'
 import { Address } from '../lib/codecs.ts'
 import { formatDeployment } from '../lib/deployment.ts'
 import { exitCodes } from '../lib/host/exit-code.ts'
@@ -14,9 +13,8 @@ import { command, type Program, usageError } from '../lib/host/program/program.t
 import type { Lines } from '../lib/host/program/run-program.ts'
 import { writeWhole } from '../lib/host/write-whole.ts'
 import { type KnownNetwork, knownNetworks } from '../lib/known-networks.ts'
-import type { Deployment } from '../lib/schemas/deployment.ts'
 import { SvcError } from '../lib/svc-error.ts'
-import { type DeployedContracts, deployPlanned } from './deploy.ts'
+import { deploymentOf, deployPlanned } from './deploy.ts'
 import { wasLost } from './deploy-contract.ts'
 import {
   ask,
@@ -224,19 +222,3 @@ async function askFirst(
   if (await abortable(confirm(`Send this to ${network}? [y/N] `), signal)) return
   throw new SvcError('declined', 'nothing was sent', { hint: 'Answer y to send.' })
 }
-
-const deploymentOf = (
-  { name, chainId, coprocessor }: KnownNetwork,
-  { nodeRegistry, promptKeyStore, resultRegistry, block }: DeployedContracts,
-): Deployment => ({
-  network: name,
-  chain_id: chainId,
-  contracts: {
-    node_registry: nodeRegistry,
-    prompt_key_store: promptKeyStore,
-    result_registry: resultRegistry,
-  },
-  task_manager: taskManager,
-  block,
-  ...(coprocessor && { coprocessor }),
-})

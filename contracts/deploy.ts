@@ -2,6 +2,8 @@ import type { LocalAccount } from 'viem'
 import { createChainWriter } from '../lib/chain/clients.ts'
 import { taskManager } from '../lib/chain/task-manager.ts'
 import { Address } from '../lib/codecs.ts'
+import type { KnownNetwork } from '../lib/known-networks.ts'
+import type { Deployment } from '../lib/schemas/deployment.ts'
 import { type DeployContext, deployContract } from './deploy-contract.ts'
 import { type DeployPlan, planDeployment, type Terms } from './deploy-plan.ts'
 
@@ -20,7 +22,7 @@ export async function deployPlanned(
     Address,
     Address,
   ]
-  return { nodeRegistry, promptKeyStore, resultRegistry, taskManager, block: Math.min(...blocks) }
+  return { nodeRegistry, promptKeyStore, resultRegistry, block: Math.min(...blocks) }
 }
 
 /** Plans and deploys the contracts at once, as on a local chain. */
@@ -41,3 +43,20 @@ export async function deployContracts({
   const plan = await planDeployment(chain, terms, address, new Map(), signal)
   return await deployPlanned(plan, { chain, signal })
 }
+
+/** Returns what the address file of a deployment says. */
+export const deploymentOf = (
+  { name, chainId, coprocessor }: KnownNetwork,
+  { nodeRegistry, promptKeyStore, resultRegistry, block }: DeployedContracts,
+): Deployment => ({
+  network: name,
+  chain_id: chainId,
+  contracts: {
+    node_registry: nodeRegistry,
+    prompt_key_store: promptKeyStore,
+    result_registry: resultRegistry,
+  },
+  task_manager: taskManager,
+  block,
+  ...(coprocessor && { coprocessor }),
+})

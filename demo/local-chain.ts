@@ -1,6 +1,6 @@
 import { type Hex, type LocalAccount, parseEther } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { type DeployedContracts, deployContracts } from '../contracts/deploy.ts'
+import { type DeployedContracts, deployContracts, deploymentOf } from '../contracts/deploy.ts'
 import { type Anvil, type DevAccount, startAnvil } from '../contracts/local/anvil.ts'
 import { placeLocalCofhe, placeLocalTaskManager } from '../contracts/local/cofhe.ts'
 import { localFheChainId } from '../lib/known-networks.ts'
@@ -85,18 +85,7 @@ export async function startLocalChain(
       ...anvil,
       contracts,
       coprocessor,
-      deployment: {
-        network: 'local',
-        chain_id: chainId,
-        contracts: {
-          node_registry: contracts.nodeRegistry,
-          prompt_key_store: contracts.promptKeyStore,
-          result_registry: contracts.resultRegistry,
-        },
-        task_manager: contracts.taskManager,
-        block: 0,
-        ...(coprocessor && { coprocessor }),
-      },
+      deployment: deploymentOf({ name: 'local', chainId, coprocessor }, contracts),
       coordinator: coordinator.account.address,
       coordinatorKey: coordinator.key,
       client: client.account,

@@ -17,7 +17,7 @@ const EndorsementKey = Hex(/^(0x)?[0-9a-f]{64}$/i)
 // A name is the id of a hash, then its 32 or 48 bytes.
 const AttestationKey = Hex(/^(0x)?([0-9a-f]{68}|[0-9a-f]{100})$/i)
 const CertificateId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/)
-// Which TPM to release: by its endorsement key, or by the address that it enrolled with.
+// A TPM to release, by its endorsement key or by the address that enrolled it.
 const Bound = z.union([
   Address.transform((address) => ({ address })),
   EndorsementKey.transform((id) => ({ id })),

@@ -13,7 +13,7 @@ import { createChainReader } from '../../../lib/chain/clients.ts'
 import { taskManager } from '../../../lib/chain/task-manager.ts'
 import { parseDeployment } from '../../../lib/deployment.ts'
 import { localFheChainId } from '../../../lib/known-networks.ts'
-import { deployBy, startDeploy } from './deploy-process.ts'
+import { deployBy, leaveSent, startDeploy } from './deploy-process.ts'
 
 const arbitrumSepolia = 421_614
 const arbiter = `0x${'a2'.repeat(20)}`
@@ -208,20 +208,18 @@ describe('a deployment that was interrupted', () => {
     await test.setAutomine(false)
     try {
       const first = startDeploy(args, keyOf(local))
-      await first.waitFor('NodeRegistry: sent')
+      await first.says('NodeRegistry: sent')
       await test.mine({ blocks: 1 })
-      await first.waitFor('PromptKeyStore: sent')
-      first.child.kill('SIGKILL')
-      await first.ended
+      await first.says('PromptKeyStore: sent')
+      await first.kill('SIGKILL')
       const other = await deployBy([...args, '--min-stake', '7'], keyOf(local))
       expect([other.code, other.err]).toEqual([1, expect.stringMatching(/has another min_stake/)])
 
       const second = startDeploy(args, keyOf(local))
-      await second.waitFor('sent before: NodeRegistry, PromptKeyStore')
+      await second.says('sent before: NodeRegistry, PromptKeyStore')
       await test.mine({ blocks: 1 })
-      await second.waitFor('ResultRegistry: sent')
-      second.child.kill('SIGINT')
-      const stopped = await second.ended
+      await second.says('ResultRegistry: sent')
+      const stopped = await second.kill('SIGINT')
       expect([stopped.code, stopped.err]).toEqual([130, expect.stringMatching(/to continue/)])
       await test.mine({ blocks: 1 })
     } finally {
@@ -236,15 +234,12 @@ describe('a deployment that was interrupted', () => {
     }
   })
 
-  /** Kills the command once its first transaction is sent, which the chain then loses; what it left behind. */
+  /** Stops the command once its first transaction is sent, which the chain then loses; what it left behind. */
   const lose = async (file: string) => {
     const test = testClient(local)
     await test.setAutomine(false)
     try {
-      const first = startDeploy(at(local, 'local', '--out', file), keyOf(local))
-      await first.waitFor('NodeRegistry: sent')
-      first.child.kill('SIGKILL')
-      await first.ended
+      await leaveSent(at(local, 'local', '--out', file), keyOf(local))
       const progress = JSON.parse(await readFile(`${file}.unfinished`, 'utf8'))
       await test.dropTransaction({ hash: progress.sent[0].tx as Hex })
       return progress

@@ -1,77 +1,63 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { join } from 'node:path'
 import { type DeployTerminal, deployProgram } from '../../../contracts/deploy-command.ts'
 import { runProgram } from '../../../lib/host/program/run-program.ts'
+import { systemClock } from '../../../lib/system.ts'
 
 const main = join(import.meta.dirname, '../../../contracts/deploy-main.ts')
-const lineLimitMs = 60_000
-
-export type Ended = { readonly code: number | null; readonly out: string; readonly err: string }
-
-export type DeployProcess = {
-  readonly child: ChildProcess
-  /** Resolves once standard error holds the text; rejects when the process ends without it. */
-  waitFor(text: string): Promise<void>
-  readonly ended: Promise<Ended>
-}
 
 /** Starts `contracts:deploy` as a process of its own, with nothing of this process's settings. */
-export const startDeploy = (
-  args: readonly string[],
-  environment: Record<string, string> = {},
-): DeployProcess => {
+export function startDeploy(args: readonly string[], environment: Record<string, string>) {
   const env = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...environment }
   const child = spawn(process.execPath, [main, ...args], {
     env,
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', 'ignore', 'pipe'],
   })
-  const text = { out: '', err: '' }
-  const waiting = new Set<() => void>()
-  child.stdout.on('data', (chunk) => {
-    text.out += chunk
-  })
+  let err = ''
   child.stderr.on('data', (chunk) => {
-    text.err += chunk
-    for (const look of waiting) look()
+    err += chunk
   })
-  const ended = new Promise<Ended>((resolve, reject) => {
-    child.once('error', reject)
-    child.once('close', (code) => resolve({ code, ...text }))
-  })
-  const waitFor = (wanted: string) =>
-    new Promise<void>((resolve, reject) => {
-      const late = setTimeout(() => finish(false), lineLimitMs)
-      const finish = (found: boolean) => {
-        clearTimeout(late)
-        waiting.delete(look)
-        if (found) resolve()
-        else reject(new Error(`"${wanted}" did not come: ${text.err}`))
+  const closed = once(child, 'close')
+  return {
+    kill: async (signal: NodeJS.Signals) => {
+      child.kill(signal)
+      await closed
+      return { code: child.exitCode, err }
+    },
+    says: async (text: string) => {
+      while (!err.includes(text)) {
+        if (child.exitCode !== null) throw new Error(`"${text}" did not come: ${err}`)
+        await systemClock.sleep(20)
       }
-      const look = () => {
-        if (text.err.includes(wanted)) finish(true)
-      }
-      waiting.add(look)
-      look()
-      void ended.then(
-        () => finish(text.err.includes(wanted)),
-        () => finish(false),
-      )
-    })
-  return { child, waitFor, ended }
+    },
+  }
 }
 
-/** Runs `contracts:deploy` in this process to its end. */
+/** Runs `contracts:deploy` in this process to its end. `onLine` gets each line of its progress. */
 export async function deployBy(
   args: readonly string[],
   environment: Record<string, string> = {},
-  terminal: Partial<DeployTerminal> = {},
-): Promise<Ended> {
+  { onLine, ...terminal }: Partial<DeployTerminal> & { onLine?: (line: string) => void } = {},
+) {
   const [out, err] = [[] as string[], [] as string[]]
   const { signal } = new AbortController()
   const code = await runProgram(deployProgram, args, {
     print: (line) => void out.push(line),
-    warn: (line) => void err.push(line),
+    warn: (line) => {
+      err.push(line)
+      onLine?.(line)
+    },
     context: (lines) => ({ ...lines, environment, confirm: undefined, signal, ...terminal }),
   })
   return { code, out: out.join('\n'), err: err.join('\n') }
+}
+
+/** Stops `contracts:deploy` as soon as its first transaction is sent. */
+export const leaveSent = (args: readonly string[], environment: Record<string, string>) => {
+  const stop = new AbortController()
+  const onLine = (line: string) => {
+    if (line.startsWith('NodeRegistry: sent')) stop.abort(new Error('stopped'))
+  }
+  return deployBy(args, environment, { signal: stop.signal, onLine })
 }

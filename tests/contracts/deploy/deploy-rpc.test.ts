@@ -9,7 +9,7 @@ import { placeLocalCofhe } from '../../../contracts/local/cofhe.ts'
 import { createChainReader } from '../../../lib/chain/clients.ts'
 import { localFheChainId } from '../../../lib/known-networks.ts'
 import { type HttpProxy, startProxy } from '../../e2e/proxy.ts'
-import { deployBy, startDeploy } from './deploy-process.ts'
+import { deployBy, leaveSent } from './deploy-process.ts'
 
 const arbiter = `0x${'a2'.repeat(20)}`
 
@@ -38,14 +38,14 @@ const args = (name: string, rpcUrl: string) => [
 ]
 const test = () => createTestClient({ mode: 'anvil', transport: http(anvil.rpcUrl) })
 
-/** Kills the command while its first transaction waits, and gives the deployer's nonce before that. */
-const leaveWaiting = async (name: string): Promise<number> => {
-  const before = await nonce()
-  const first = startDeploy(args(name, anvil.rpcUrl), key())
-  await first.waitFor('NodeRegistry: sent')
-  first.child.kill('SIGKILL')
-  await first.ended
-  return before
+/** Makes no blocks while the work runs. */
+const withoutBlocks = async <T>(work: () => Promise<T>): Promise<T> => {
+  await test().setAutomine(false)
+  try {
+    return await work()
+  } finally {
+    await test().setAutomine(true)
+  }
 }
 
 describe('contracts:deploy behind a chain RPC that is not at its best', () => {
@@ -67,32 +67,28 @@ describe('contracts:deploy behind a chain RPC that is not at its best', () => {
     let isHidden = true
     proxy.decide = ({ body }) =>
       isHidden && methodOf(body) === 'eth_getTransactionByHash' ? { change: none } : 'pass'
-    await test().setAutomine(false)
-    let before: number
-    let second: ReturnType<typeof startDeploy>
-    try {
-      before = await leaveWaiting('hidden.json')
-      second = startDeploy(args('hidden.json', proxy.url), key())
-      await second.waitFor('sent before: NodeRegistry')
+    const before = await nonce()
+    const onLine = (line: string) => {
+      if (!line.includes('sent before: NodeRegistry')) return
       isHidden = false
-      await test().mine({ blocks: 1 })
-    } finally {
-      await test().setAutomine(true)
+      void test()
+        .setAutomine(true)
+        .then(() => test().mine({ blocks: 1 }))
     }
-    const { code, err } = await second.ended
+    const { code, err } = await withoutBlocks(async () => {
+      await leaveSent(args('hidden.json', anvil.rpcUrl), key())
+      return deployBy(args('hidden.json', proxy.url), key(), { onLine })
+    })
     expect([code, err]).toEqual([0, expect.stringContaining('Verified')])
     expect(await nonce()).toBe(before + 3)
   })
 
   it('sends nothing while the contract is shown, and its transaction is not', async () => {
-    await test().setAutomine(false)
-    let before: number
-    try {
-      before = await leaveWaiting('behind.json')
+    const before = await nonce()
+    await withoutBlocks(async () => {
+      await leaveSent(args('behind.json', anvil.rpcUrl), key())
       await test().mine({ blocks: 1 })
-    } finally {
-      await test().setAutomine(true)
-    }
+    })
     const hidden = ['eth_getTransactionByHash', 'eth_getTransactionReceipt']
     proxy.decide = ({ body }) => (hidden.includes(methodOf(body)) ? { change: none } : 'pass')
     const refused = await deployBy(args('behind.json', proxy.url), key())

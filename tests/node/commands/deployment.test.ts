@@ -8,18 +8,7 @@ import { startCommandWorld } from './world.ts'
 
 const world = await startCommandWorld()
 const operator = await world.newOperator()
-const { chainId, contracts } = world.world.chain
-const deployment: Deployment = {
-  network: 'local',
-  chain_id: chainId,
-  contracts: {
-    node_registry: contracts.nodeRegistry,
-    prompt_key_store: contracts.promptKeyStore,
-    result_registry: contracts.resultRegistry,
-  },
-  task_manager: contracts.taskManager,
-  block: Number(contracts.block),
-}
+const { deployment } = world.world.chain
 afterAll(() => world.stop())
 
 const write = async (name: string, changed: Partial<Deployment> = {}) => {
