@@ -215,21 +215,11 @@ async function tellFailure(
   }
   if (error instanceof Interrupted) return error.exitCode
   for (const line of errorLines(error)) progress.say(line)
-  return codeOf(error)
+  return exitCodeOf(error)
 }
 
 const lineOf = ({ words, opens }: JobEnd): string =>
   opens ? `${words}. \`${opens}\` opens its answer.` : `${words}.`
-
-const mistakes: readonly string[] = [
-  'prompt-empty',
-  'prompt-too-long',
-  'model-unknown',
-  'quota-refused',
-]
-
-const codeOf = (error: unknown): number =>
-  error instanceof SvcError && mistakes.includes(error.code) ? exitCodes.usage : exitCodeOf(error)
 
 const stoppingText = (reason: unknown, stage: Stage): string =>
   `${reason instanceof Error ? reason.message : 'Stopped'}: ${stage === 'sent' ? 'cancelling the job' : 'stopping'}. Ctrl-C again leaves at once.`
