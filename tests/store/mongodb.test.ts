@@ -57,8 +57,8 @@ describe('on a server that speaks MongoDB’s protocol', () => {
       (log) => openMongoStore({ url, clock: systemClock, random: systemRandom, timeouts, log }),
       async ({ table, id }) => {
         const client = new MongoClient(url)
-        const rows = client.db().collection<{ _id: string }>(table)
-        await rows.updateOne({ _id: id }, { $set: { document: '{' } })
+        const rows = client.db().collection<{ _id: string }>('records')
+        await rows.updateOne({ _id: `${table.slice(0, -1)}:${id}` }, { $set: { document: '{' } })
         await client.close()
       },
     )

@@ -48,9 +48,9 @@ const settlingSeconds = 10
 export function changeReads({ list, one }: Queries, clock: Clock) {
   const projection = { version: 1, occupied: 1, changed: 1 }
   const readSince = async ([t, i]: Stamp): Promise<readonly Seen[]> =>
-    (await list('jobs', { changed: { $gt: new Timestamp({ t, i }) } }, { projection })).map(seenOf)
+    (await list('job', { changed: { $gt: new Timestamp({ t, i }) } }, { projection })).map(seenOf)
   const readNewest = async (): Promise<Seen | undefined> => {
-    const row = await one('jobs', {}, { projection, sort: { changed: -1 } })
+    const row = await one('job', {}, { projection, sort: { changed: -1 } })
     return row && seenOf(row)
   }
   return {

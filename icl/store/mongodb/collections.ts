@@ -1,9 +1,15 @@
-import { Binary, type Collection, type Db, type Timestamp } from 'mongodb'
+import {
+  Binary,
+  type Collection,
+  type Db,
+  type Document,
+  type Filter,
+  type IndexDescription,
+} from 'mongodb'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { encodeDocument } from '../encoding.ts'
 import { indexOfJob } from '../job-index.ts'
-import type { Owner } from '../mirror/follower.ts'
-import { type Keep, type StoreRecord, sizeOf } from '../store.ts'
+import { idOf, type Keep, type StoreRecord, sizeOf } from '../store.ts'
 import { unlessTaken } from './taken.ts'
 
 type RecordOf<Kind extends StoreRecord['kind']> = Extract<StoreRecord, { kind: Kind }>
@@ -52,74 +58,46 @@ export const fields = {
   }),
 }
 
-type Row<Kind extends StoreRecord['kind']> = ReturnType<(typeof fields)[Kind]> & {
-  readonly _id: string
-  readonly writeId: string
-}
-
-/** The rows of each collection. */
-export type Rows = {
-  /** `changed` is the server's cluster time of the last save. */
-  readonly jobs: Row<'job'> & { readonly version: number; readonly changed: Timestamp }
-  readonly nodes: Row<'node'> & { readonly version: number }
-  readonly clients: Row<'client'> & { readonly version: number }
-  readonly events: Row<'event'>
-  readonly keys: Row<'key'>
-  readonly blobs: Row<'blob'>
-  /** One document, `owner`. */
-  readonly owners: Owner & { readonly _id: string }
-}
+/** A row: a record of any kind, whose `_id` has its kind and id, or the owner of the database. All are in one collection, so that one command makes a save. */
+export type Row = Document & { readonly _id: string }
 
 /** The collections of a store. */
-export type MongoCollections = { readonly [Name in keyof Rows]: Collection<Rows[Name]> }
+export type MongoCollections = { readonly records: Collection<Row> }
 
-type AnyRow = {
-  readonly _id: string
-  readonly writeId: string
-  readonly version?: number
-  /** The number of the record's last change, where the database follows a file. */
-  readonly seq?: number
-  /** When the record went, in milliseconds; the row keeps its number for a while. */
-  readonly gone?: number
-}
-
-/** Returns the collection of a kind of record, for what all kinds have in common. */
-export const collectionOf = (all: MongoCollections, kind: StoreRecord['kind']) =>
-  all[`${kind}s`] as unknown as Collection<AnyRow>
+/** Returns the `_id` of a record's row. */
+export const rowId = (kind: StoreRecord['kind'], id: string): string => `${kind}:${id}`
 
 /**
- * Stores a record under the id of its save in place of the row that a filter finds, or of none with `upsert`. False when it finds
- * none, or when another row has the id already.
+ * Stores a record under the id of its save in place of the row that a filter finds, or of none. False when another row has the id
+ * already.
  */
-export function putRow(
-  all: MongoCollections,
+export const putRow = (
+  { records }: MongoCollections,
   record: StoreRecord,
   writeId: string,
-  filter: { readonly _id: string; readonly writeId?: string; readonly version?: number },
-  upsert: boolean,
-): Promise<boolean> {
-  const update = updateTo(record, { writeId })
-  return unlessTaken(async () => {
-    const done = await collectionOf(all, record.kind).updateOne(filter, update as never, { upsert })
-    return done.matchedCount + done.upsertedCount > 0
+  others: Filter<Row>,
+): Promise<boolean> =>
+  unlessTaken(async () => {
+    const filter = { _id: rowId(record.kind, idOf(record)), ...others }
+    await records.updateOne(filter, updateTo(record, { writeId }), { upsert: true })
+    return true
   })
-}
 
 /** The update that makes a row that of a record. */
 export function updateTo(record: StoreRecord, others: object) {
-  const fieldsOf = fields[record.kind] as (record: StoreRecord) => object
-  const version = 'version' in record ? { version: record.version } : {}
-  const $set = { ...fieldsOf(record), ...version, ...others }
-  const stamp = { $currentDate: { changed: { $type: 'timestamp' } } }
-  return record.kind === 'job' ? { $set, ...stamp } : { $set }
+  const { kind } = record
+  const fieldsOf = fields[kind] as (record: StoreRecord) => object
+  if (!('version' in record)) return { $set: { kind, ...fieldsOf(record), ...others } }
+  const $set = { kind, ...fieldsOf(record), version: record.version, ...others }
+  return { $set, $currentDate: { changed: { $type: 'timestamp' } } } as const
 }
 
 /** The index of jobs by phase. */
 export const phaseIndex = { phase: 1, createdAt: -1, _id: -1 } as const
 
 // Ids need no index here: `_id` has one, which is unique.
-const indexes: Record<keyof MongoCollections, readonly Record<string, 1 | -1>[]> = {
-  jobs: [
+const indexes: Partial<Record<StoreRecord['kind'], readonly Record<string, 1 | -1>[]>> = {
+  job: [
     { tickAt: 1 },
     { effectsDueAt: 1 },
     { settledAt: 1 },
@@ -128,24 +106,18 @@ const indexes: Record<keyof MongoCollections, readonly Record<string, 1 | -1>[]>
     { client: 1, settledAt: 1 },
     { createdAt: -1, _id: -1 },
     phaseIndex,
-    { changed: 1 },
   ],
-  nodes: [{ certificateExpiresAt: 1 }],
-  clients: [],
-  events: [{ node: 1, at: 1, _id: 1 }],
-  keys: [{ expiresAt: 1 }],
-  blobs: [{ uploader: 1, answered: 1, usedUntil: 1, size: 1 }, { until: 1 }],
-  owners: [],
+  node: [{ certificateExpiresAt: 1 }],
+  event: [{ node: 1, at: 1, _id: 1 }],
+  key: [{ expiresAt: 1 }],
+  blob: [{ uploader: 1, answered: 1, usedUntil: 1, size: 1 }, { until: 1 }],
 }
 
-export const collectionsOf = (db: Db): MongoCollections =>
-  Object.fromEntries(
-    Object.keys(indexes).map((name) => [name, db.collection(name)]),
-  ) as unknown as MongoCollections
+export const collectionsOf = (db: Db): MongoCollections => ({ records: db.collection('records') })
 
 type FormatRow = { readonly _id: string; readonly version: number }
 
-const format = { _id: 'store', version: 3 }
+const format = { _id: 'store', version: 4 }
 
 /** Creates what is missing; idempotent, even from many processes. Throws SvcError `store-format` for data of another version. */
 export async function prepareDatabase(db: Db): Promise<void> {
@@ -163,9 +135,11 @@ export async function prepareDatabase(db: Db): Promise<void> {
       },
     )
   }
-  for (const [name, keys] of Object.entries(indexes)) {
-    // Sparse: few rows are gone, and reads of the others have better indexes.
-    const gone = { key: { gone: 1 }, sparse: true } as const
-    await db.collection(name).createIndexes([...keys.map((key) => ({ key })), gone])
-  }
+  // Each has the rows of one kind, as all reads name theirs.
+  const ofKinds = Object.entries(indexes).flatMap(([kind, keys]) =>
+    keys.map((key) => ({ key, partialFilterExpression: { kind } })),
+  )
+  // Sparse: few rows are gone, and only documents have a time of change.
+  const ofAll = [{ gone: 1 }, { changed: 1 }].map((key) => ({ key, sparse: true }))
+  await db.collection('records').createIndexes([...ofKinds, ...ofAll] as IndexDescription[])
 }

@@ -1,43 +1,51 @@
 import type { Document, Filter, FindOptions } from 'mongodb'
 import type { Row } from '../rows.ts'
-import type { Rows } from './collections.ts'
+import type { StoreRecord } from '../store.ts'
+import type { Row as MongoRow } from './collections.ts'
 import type { MongoConnection } from './connection.ts'
 
-/** Returns a document of a collection as a row, which has its `_id` as `id`. */
-export const rowOf = ({ _id, ...row }: Document): Row => ({ ...row, id: _id })
+type Kind = StoreRecord['kind']
+
+/** Returns a document of the collection as a row, which has the id of its record as `id`. */
+export const rowOf = ({ _id, ...row }: Document): Row => ({
+  ...row,
+  id: _id.slice(_id.indexOf(':') + 1),
+})
 
 /** Creates the queries of a connection. They return rows. */
 export function createQueries({ run }: MongoConnection) {
-  const list = <Name extends keyof Rows>(
-    name: Name,
-    filter: Filter<Rows[Name]>,
+  const list = (
+    kind: Kind,
+    filter: Filter<MongoRow>,
     options: FindOptions = {},
   ): Promise<readonly Row[]> =>
-    run(async (all) => {
+    run(async ({ records }) => {
       // A row without its record only has a number (follower.ts).
-      const present = { ...filter, gone: null } as Filter<Rows[Name]>
-      return (await all[name].find(present, options).toArray()).map(rowOf)
+      const present = { ...filter, kind, gone: null }
+      return (await records.find(present, options).toArray()).map(rowOf)
     })
   return {
     list,
     /** Returns the first row, or undefined. */
-    one: async <Name extends keyof Rows>(
-      name: Name,
-      filter: Filter<Rows[Name]>,
+    one: async (
+      kind: Kind,
+      filter: Filter<MongoRow>,
       options: FindOptions = {},
-    ): Promise<Row | undefined> => (await list(name, filter, { ...options, limit: 1 }))[0],
-    /** Returns the groups that the steps make, by the index `hint` if one is given. */
+    ): Promise<Row | undefined> => (await list(kind, filter, { ...options, limit: 1 }))[0],
+    /** Returns the groups that the steps make of the rows that a filter finds, by the index `hint` if one is given. */
     group: (
-      name: 'jobs' | 'blobs',
+      kind: Kind,
+      filter: Filter<MongoRow>,
       steps: readonly Document[],
       hint?: Readonly<Record<string, 1 | -1>>,
     ): Promise<readonly Row[]> =>
-      run(async (all) => {
-        const found = all[name].aggregate([...steps], hint && { hint })
-        return (await found.toArray()).map(rowOf)
+      run(async ({ records }) => {
+        const all = [{ $match: { ...filter, kind } }, ...steps]
+        const found = await records.aggregate(all, hint && { hint }).toArray()
+        return found.map(({ _id, ...row }) => ({ ...row, id: _id }))
       }),
-    count: (filter: Filter<Rows['jobs']>): Promise<number> =>
-      run(({ jobs }) => jobs.countDocuments(filter)),
+    count: (kind: Kind, filter: Filter<MongoRow>): Promise<number> =>
+      run(({ records }) => records.countDocuments({ ...filter, kind })),
   }
 }
 

@@ -17,14 +17,15 @@ import {
 } from '../rows.ts'
 import type { Position, Store } from '../store.ts'
 import { fillPage, type Unreadable } from '../unreadable.ts'
-import { phaseIndex, type Rows } from './collections.ts'
+import { phaseIndex, type Row, rowId } from './collections.ts'
 import type { Queries } from './queries.ts'
 
 const documentOnly = { document: 1 }
 const newestFirst = (field: string): Sort => ({ [field]: -1, _id: -1 })
 
 /** Returns the filter for rows from `since` on and before a position, in a list that is ordered by time, then by id. */
-function inRange<Row>(
+function inRange(
+  kind: 'job' | 'event',
   field: string,
   before: Position | undefined,
   since?: number | undefined,
@@ -37,9 +38,12 @@ function inRange<Row>(
   return {
     ...(Object.keys(bounds).length > 0 && { [field]: bounds }),
     ...(before && {
-      $or: [{ [field]: { $lt: before.at } }, { [field]: before.at, _id: { $lt: before.id } }],
+      $or: [
+        { [field]: { $lt: before.at } },
+        { [field]: before.at, _id: { $lt: rowId(kind, before.id) } },
+      ],
     }),
-  } as Filter<Row>
+  }
 }
 
 /** Reads of jobs. */
@@ -47,30 +51,30 @@ export function jobReads({ list, one, count }: Queries, unreadable: Unreadable) 
   const readAll = unreadable.readerOf('job', (row) => documentOf<Job>(row, 'job'))
   return {
     findJob: async (id) => {
-      const row = await one('jobs', { _id: id })
+      const row = await one('job', { _id: rowId('job', id) })
       return row && unreadable.read(`job ${id}`, () => versionedOf<Job>(row, 'job'))
     },
     listDue: async (what, now, limit, from = 0) => {
       const field = what === 'tick' ? 'tickAt' : 'effectsDueAt'
       const options = { projection: { _id: 1 }, sort: { [field]: 1 } as Sort, limit }
-      const rows = await list('jobs', { [field]: { $gte: from, $lte: now } }, options)
+      const rows = await list('job', { [field]: { $gte: from, $lte: now } }, options)
       return rows.map((row) => parsed(JobId, row, 'id'))
     },
     listJobsOfNode: async (node) => {
       const filter = { occupied: { $in: [`offered:${node}`, `claimed:${node}`] } }
-      return readAll(await list('jobs', filter, { projection: documentOnly }))
+      return readAll(await list('job', filter, { projection: documentOnly }))
     },
     listJobs: ({ client, phase, ...page }) => {
       const filter = { ...(client && { client }), ...(phase && { phase }) }
       const projection = { document: 1, createdAt: 1 }
       const ask = (before: Position | undefined, limit: number) => {
-        const where = { ...filter, ...inRange<Rows['jobs']>('createdAt', before) }
-        return list('jobs', where, { projection, sort: newestFirst('createdAt'), limit })
+        const where = { ...filter, ...inRange('job', 'createdAt', before) }
+        return list('job', where, { projection, sort: newestFirst('createdAt'), limit })
       }
       return fillPage(page, 'createdAt', ask, readAll)
     },
     countJobsOfClient: (client, which) =>
-      count({
+      count('job', {
         client,
         ...(which === 'unsettled' ? { settledAt: null } : { createdAt: { $gte: which.since } }),
       }),
@@ -82,8 +86,8 @@ export function jobFigures({ one, group }: Queries) {
   return {
     countOccupiedSlots: async () => {
       const byNode = { $group: { _id: '$occupied', slots: { $sum: 1 } } }
-      const unsettled = { $match: { settledAt: null } }
-      const rows = await group('jobs', [unsettled, { $unwind: '$occupied' }, byNode])
+      const steps = [{ $unwind: '$occupied' }, byNode]
+      const rows = await group('job', { settledAt: null }, steps)
       return countSlots(
         rows.map((row) => ({ ...occupiedOf(String(row.id)), count: numberOf(row, 'slots') })),
       )
@@ -91,13 +95,12 @@ export function jobFigures({ one, group }: Queries) {
     stats: async () => {
       // Without the hint the server reads every job whole: it takes no index for a group without a filter.
       const byPhase = { $group: { _id: '$phase', jobs: { $sum: 1 } } }
-      const present = { $match: { phase: { $gte: '' } } }
-      const phases = await group('jobs', [present, byPhase], phaseIndex)
+      const phases = await group('job', { phase: { $gte: '' } }, [byPhase], phaseIndex)
       const pending = { effectsDueAt: { $gte: 0 } }
       const sum = { $group: { _id: null, effects: { $sum: '$effects' } } }
-      const [effects] = await group('jobs', [{ $match: pending }, sum])
+      const [effects] = await group('job', pending, [sum])
       const options = { projection: { effectsDueAt: 1 }, sort: { effectsDueAt: 1 } as const }
-      const first = await one('jobs', pending, options)
+      const first = await one('job', pending, options)
       return {
         jobsByPhase: Object.fromEntries(
           phases.map((row) => [parsed(JobPhase, row, 'id'), numberOf(row, 'jobs')]),
@@ -124,43 +127,42 @@ export function otherReads({ list, one, group }: Queries, unreadable: Unreadable
   )
   return {
     findNode: async (address) => {
-      const row = await one('nodes', { _id: address })
+      const row = await one('node', { _id: rowId('node', address) })
       return row && unreadable.read(`node ${address}`, () => versionedOf<Node>(row, 'node'))
     },
     listNodes: async (now) => {
       const options = { projection: documentOnly, sort: { _id: 1 } as const }
-      return readNodes(await list('nodes', { certificateExpiresAt: { $gt: now } }, options))
+      return readNodes(await list('node', { certificateExpiresAt: { $gt: now } }, options))
     },
     findClient: async (address) => {
-      const row = await one('clients', { _id: address })
+      const row = await one('client', { _id: rowId('client', address) })
       return row && unreadable.read(`client ${address}`, () => versionedOf<Client>(row, 'client'))
     },
     listReputationEvents: (node, { since, ...page }) => {
       const projection = { document: 1, at: 1 }
       const ask = (before: Position | undefined, limit: number) => {
-        const where = { node, ...inRange<Rows['events']>('at', before, since) }
-        return list('events', where, { projection, sort: newestFirst('at'), limit })
+        const where = { node, ...inRange('event', 'at', before, since) }
+        return list('event', where, { projection, sort: newestFirst('at'), limit })
       }
       return fillPage(page, 'at', ask, readEvents)
     },
     findKey: async (key, now) => {
-      const row = await one('keys', { _id: key, expiresAt: { $gt: now } })
+      const row = await one('key', { _id: rowId('key', key), expiresAt: { $gt: now } })
       return row && heldKeyOf(row).value
     },
     listKeys: async (prefix, now) => {
-      const filter = { _id: { $gte: prefix, $lt: behindPrefix(prefix) }, expiresAt: { $gt: now } }
-      return (await list('keys', filter, { sort: { _id: 1 } })).map(heldKeyOf)
+      const from = rowId('key', prefix)
+      const filter = { _id: { $gte: from, $lt: behindPrefix(from) }, expiresAt: { $gt: now } }
+      return (await list('key', filter, { sort: { _id: 1 } })).map(heldKeyOf)
     },
     findBlob: async (cid) => {
-      const row = await one('blobs', { _id: cid }, { promoteBuffers: true })
+      const row = await one('blob', { _id: rowId('blob', cid) }, { promoteBuffers: true })
       return row && bytesOf(row, 'bytes')
     },
     countBlobBytes: async (uploader, usedAfter = -1) => {
       const sum = { $group: { _id: '$uploader', bytes: { $sum: '$size' } } }
-      const [row] = await group('blobs', [
-        { $match: { uploader, usedUntil: { $gt: usedAfter } } },
-        sum,
-      ])
+      const used = { uploader, usedUntil: { $gt: usedAfter } }
+      const [row] = await group('blob', used, [sum])
       return row ? numberOf(row, 'bytes') : 0
     },
   } satisfies Partial<Store>

@@ -1,10 +1,10 @@
 /*
- * Problem: some commands change several documents at once, and not every server that speaks MongoDB's protocol has
- * transactions.
+ * Problem: some saves change several rows at once, and not every server that speaks MongoDB's protocol has transactions.
  *
- * Idea: the writes run one by one, in an order that is safe to interrupt and to repeat. First the store checks that the
- * keys to be released are held. Then it writes what only reserves or adds: keys, blobs, events. Then it saves the one
- * document with a version, which decides the save. Last it releases keys, which cannot be refused any more.
+ * Idea: a save is one command with an update for each row, which the server makes in order, up to the first one that it refuses. The
+ * order is safe to interrupt and to repeat. First come checks that the keys to be released are held, then what only reserves or adds:
+ * keys, blobs, events. Then comes the one document with a version, which decides the save. Last are the releases of keys, which
+ * cannot be refused any more.
  *
  * Invariants:
  * - When a write up to the document is refused, no later one is made. The events that this save inserted and the keys that
@@ -12,13 +12,13 @@
  * - A repeated save whose document already has its id is done, even if one of its writes is refused now. Whatever the
  *   repeat adds is what the first attempt added.
  *
- * Failure cases: a process that dies in between leaves keys with their new value until they expire, an event without its
+ * Failure cases: a server that dies in between leaves keys with their new value until they expire, an event without its
  * document, or a key that should have been released. A caller that repeats the command finds its own keys, saves the
  * document without the event that is there, and releases the keys. Other readers may see a key or an event a moment
  * before the document.
  */
 
-import type { Filter } from 'mongodb'
+import type { AnyBulkWriteOperation, Document } from 'mongodb'
 import { ProblemError } from '../../../lib/problem.ts'
 import {
   documentIn,
@@ -30,139 +30,152 @@ import {
   type WriteOf,
 } from '../store.ts'
 import {
-  collectionOf,
   fields,
   keepFields,
   type MongoCollections,
   putRow,
-  type Rows,
+  type Row,
+  rowId,
+  updateTo,
 } from './collections.ts'
-import { unlessTaken } from './taken.ts'
+import { firstRefused, orFail } from './taken.ts'
 
 /** One attempt at a save; `retried` when an earlier attempt may have succeeded without an answer. */
 export type Attempt = { readonly writeId: string; readonly retried: boolean }
 
-/** Makes one write, usually with one command. A refused write that may be done already is looked up afterwards. */
-export async function saveOnce(
-  collections: MongoCollections,
-  write: Write,
-  attempt: Attempt,
-): Promise<boolean> {
-  switch (write.kind) {
-    case 'job':
-    case 'node':
-    case 'client':
-      return saveDocument(collections, write, attempt)
-    case 'event':
-      return (await addEvents(collections, [write], attempt)) === undefined
-    case 'key':
-      return (await takeKey(collections, write, attempt)) !== undefined
-    case 'release-key':
-      return releaseKey(collections, write, attempt)
-    case 'blob':
-      return saveBlob(collections, write, attempt)
-    case 'keep-blob': {
-      const { matchedCount } = await collections.blobs.updateOne(
-        { _id: write.cid },
-        { $max: keepFields(write) },
-      )
-      return matchedCount === 1 || write.mayBeAbsent === true
-    }
-  }
+/** An update of the row of a write. One that has no update for a missing row (`upsert`) passes it over. */
+type Step = {
+  readonly write: Write
+  readonly filter: object
+  readonly update: Document | Document[]
+  readonly upsert: boolean
 }
 
-/** Makes several writes in the order above; returns the refused one. */
+/** Makes all writes with one command, or none of them; returns the refused one. A refusal is looked into with further commands. */
 export async function saveAllOnce(
   collections: MongoCollections,
   writes: readonly Write[],
   attempt: Attempt,
 ): Promise<Write | undefined> {
-  const refused = await saveBeforeReleases(collections, writes, attempt)
-  if (refused) return refused
-  for (const write of releasesIn(writes)) await releaseKey(collections, write, attempt)
-  return undefined
-}
-
-const releasesIn = (writes: readonly Write[]): readonly WriteOf<'release-key'>[] =>
-  writes.filter((write) => write.kind === 'release-key')
-
-async function saveBeforeReleases(
-  collections: MongoCollections,
-  writes: readonly Write[],
-  attempt: Attempt,
-): Promise<Write | undefined> {
-  const { keys } = collections
+  const { records } = collections
   const document = documentIn(writes)
-  const taken: Taken[] = []
-  const refuse = async (write: Write): Promise<Write | undefined> => {
-    // An earlier attempt may have saved everything before the connection broke.
-    if (document && attempt.retried && (await isSaved(collections, document, attempt))) return
-    await takeBack(collections, taken, attempt)
+  const steps = stepsOf(writes, document, attempt.writeId)
+  if (steps.length === 0) return undefined
+  let begin = 0
+  for (let before = -1; ; ) {
+    const from = begin
+    const refused = await firstRefused(() => records.bulkWrite(steps.slice(from).map(modelOf)))
+    if (refused === undefined) return undefined
+    begin += refused
+    const write = steps[begin]?.write
+    if (write === undefined) throw new TypeError('The database refuses what was not sent')
+    if ((write.kind === 'key' || write.kind === 'blob') && before !== begin) {
+      // Another insert at the same moment may be of the same value or blob: then this one renews it.
+      before = begin
+      continue
+    }
+    if (attempt.retried && (await isDone(collections, write, document, attempt))) {
+      // An earlier attempt saved the document before the connection broke.
+      begin = steps.findIndex((step) => step.write === document) + 1
+      before = begin
+      if (begin === 0 || begin === steps.length) return undefined
+      continue
+    }
+    await takeBack(collections, steps.slice(0, begin), attempt)
     return write
   }
-  for (const write of releasesIn(writes)) {
-    if (!(await keys.findOne({ _id: write.key, value: write.value }))) return refuse(write)
-  }
-  for (const write of writes) {
-    if (write === document || write.kind === 'release-key' || write.kind === 'event') continue
-    const outcome =
-      write.kind === 'key'
-        ? await takeKey(collections, write, attempt)
-        : (await saveOnce(collections, write, attempt)) && nobody
-    if (!outcome) return refuse(write)
-    if (outcome !== 'renewed') taken.push({ write, former: outcome })
-  }
-  const events = writes.filter((write) => write.kind === 'event')
-  taken.push(...events.map((write) => ({ write, former: nobody })))
-  const known = await addEvents(collections, events, attempt)
-  if (known) return refuse(known)
-  const isDone = !document || (await saveOnce(collections, document, attempt))
-  return isDone ? undefined : refuse(document)
 }
 
-async function isSaved(
-  collections: MongoCollections,
-  write: VersionedWrite,
-  { writeId }: Attempt,
-): Promise<boolean> {
-  const saved = { _id: idOf(write), writeId }
-  return (await collectionOf(collections, write.kind).findOne(saved)) !== null
+const modelOf = ({ write, filter, update, upsert }: Step) => ({
+  updateOne: { filter: { _id: rowOfWrite(write), ...filter }, update, upsert },
+})
+
+const kindOf = ({ kind }: Write): StoreRecord['kind'] => {
+  if (kind === 'release-key') return 'key'
+  return kind === 'keep-blob' ? 'blob' : kind
 }
 
-/** A write that was made; for a key, with its former value. */
-type Taken = { readonly write: Write; readonly former: Former }
+const rowOfWrite = (write: Write): string => rowId(kindOf(write), idOf(write))
 
-/** Undoes events and keys that still have the id of this save; other saves may have renewed them since. */
-async function takeBack(
-  { keys, events }: MongoCollections,
-  taken: readonly Taken[],
-  { writeId }: Attempt,
-): Promise<void> {
-  for (const { write, former } of taken) {
-    if (write.kind === 'event') await events.deleteOne({ _id: write.event.id, writeId })
-    if (write.kind === 'key') {
-      const mine = { _id: write.key, value: write.value, writeId }
-      const { value, expiresAt } = former
-      await keys.updateOne(mine, { $set: { value, expiresAt } })
+/** A time before any that a caller asks about. */
+const never = Number.MIN_SAFE_INTEGER
+
+function stepsOf(
+  writes: readonly Write[],
+  document: VersionedWrite | undefined,
+  writeId: string,
+): readonly Step[] {
+  const releases = writes.filter((write) => write.kind === 'release-key')
+  const checks = releases.map((write) => ({
+    ...{ write, filter: { value: write.value }, update: orFail, upsert: true },
+  }))
+  // The value is null once released. The row stays until it is pruned, so that a repeated release is recognized.
+  const free = { $set: { value: null, expiresAt: never, writeId } }
+  const ends = releases.map((write) => ({
+    ...{ write, filter: { value: write.value }, update: free, upsert: false },
+  }))
+  const others = (['key', 'blob', 'keep-blob', 'event'] as const).flatMap((kind) =>
+    writes.flatMap((write) => (write.kind === kind ? stepOf(write as Adding, writeId) : [])),
+  )
+  return [...checks, ...others, ...(document ? [documentStep(document, writeId)] : []), ...ends]
+}
+
+/** Returns the step of a document. A repeat finds its own save. */
+function documentStep(write: VersionedWrite, writeId: string): Step {
+  const update = updateTo(recordBy(write), { writeId })
+  const filter = { $or: [{ version: write.base }, { writeId }] }
+  // No document has version 0, so a new one is inserted, and the unique id refuses it when there is one already.
+  const guard = write.base === 0 ? {} : orFail
+  return { write, filter, update: { ...update, ...guard }, upsert: true }
+}
+
+/** What only reserves or adds. */
+type Adding = WriteOf<'key' | 'blob' | 'keep-blob' | 'event'>
+
+function stepOf(write: Adding, writeId: string): Step {
+  switch (write.kind) {
+    case 'key':
+      return keyStep(write, writeId)
+    case 'event':
+      // A repeat finds its own event.
+      return { write, filter: { writeId }, update: updateTo(write, { writeId }), upsert: true }
+    case 'blob': {
+      const { bytes, size, uploader } = fields.blob(write)
+      const $setOnInsert = { kind: 'blob', bytes, size, uploader, writeId }
+      const update = { $max: keepFields(write), $setOnInsert }
+      return { write, filter: {}, update, upsert: true }
+    }
+    case 'keep-blob': {
+      const guard = write.mayBeAbsent ? {} : orFail
+      const update = { $max: keepFields(write), ...guard }
+      return { write, filter: {}, update, upsert: !write.mayBeAbsent }
     }
   }
 }
 
-async function saveDocument(
-  collections: MongoCollections,
-  write: VersionedWrite,
-  { writeId, retried }: Attempt,
+/** Gives a key to a value, and keeps the former one beside it. */
+function keyStep(write: WriteOf<'key'>, writeId: string): Step {
+  const { value, insteadOf, now, expiresAt } = write
+  const held = insteadOf === undefined ? [{ value }] : [{ value }, { value: insteadOf }]
+  const former = { value: '$value', expiresAt: '$expiresAt' }
+  const $set = { kind: 'key', value: { $literal: value }, expiresAt, writeId, former }
+  const filter = { $or: [...held, { expiresAt: { $lte: now } }] }
+  return { write, filter, update: [{ $set }], upsert: true }
+}
+
+/** True when an earlier attempt made this save. Throws ProblemError `unavailable` when that cannot be known. */
+async function isDone(
+  { records }: MongoCollections,
+  refused: Write,
+  document: VersionedWrite | undefined,
+  { writeId }: Attempt,
 ): Promise<boolean> {
-  const _id = idOf(write)
-  const { base } = write
-  const record = recordBy(write)
-  // No document has version 0, so a new one is inserted, and the unique id refuses it when there is one already.
-  const saved = await putRow(collections, record, writeId, { _id, version: base }, base === 0)
-  if (saved || !retried) return saved
-  const held = await collectionOf(collections, write.kind).findOne({ _id })
-  if (held?.writeId === writeId) return true
+  const found = await records.findOne({ _id: rowOfWrite(document ?? refused) })
+  if (found?.writeId === writeId) return document !== undefined || found.value === null
   // This save may have succeeded without an answer before another one: neither true nor false is certain.
-  if ((held?.version ?? 0) > record.version) throw unknownOutcome()
+  if (refused === document && Number(found?.version ?? 0) > document.base + 1) {
+    throw unknownOutcome()
+  }
   return false
 }
 
@@ -171,73 +184,27 @@ const unknownOutcome = () =>
     retryAfterSeconds: 1,
   })
 
-/** Adds events with one command; returns one that was there already. */
-async function addEvents(
-  { events }: MongoCollections,
-  writes: readonly WriteOf<'event'>[],
+/** Undoes events and keys that still have the id of this save; other saves may have renewed them since. */
+async function takeBack(
+  { records }: MongoCollections,
+  made: readonly Step[],
   { writeId }: Attempt,
-): Promise<Write | undefined> {
-  if (writes.length === 0) return undefined
-  const rows = writes.map((write) => ({ _id: write.event.id, writeId, ...fields.event(write) }))
-  // Events that are there already do not stop the others from being added.
-  if (await unlessTaken(() => events.insertMany(rows, { ordered: false }))) return undefined
-  const own = { _id: { $in: rows.map(({ _id }) => _id) }, writeId }
-  const added = await events.find(own, { projection: { _id: 1 } }).toArray()
-  const ids = new Set<string>(added.map(({ _id }) => _id))
-  return writes.find(({ event }) => !ids.has(event.id))
-}
-
-/** A time before any that a caller asks about. */
-const never = Number.MIN_SAFE_INTEGER
-
-/** The former value of a key, and its expiry. */
-type Former = Pick<Rows['keys'], 'value' | 'expiresAt'>
-const nobody: Former = { value: null, expiresAt: never }
-
-/** Gives a key to a value. Returns the former value, `renewed` when the value has it already, or undefined while another has it. */
-async function takeKey(
-  { keys }: MongoCollections,
-  { key, value, insteadOf, now, expiresAt }: WriteOf<'key'>,
-  { writeId }: Attempt,
-): Promise<'renewed' | Former | undefined> {
-  const held = insteadOf === undefined ? [{ value }] : [{ value }, { value: insteadOf }]
-  const free: Filter<Rows['keys']> = { _id: key, $or: [...held, { expiresAt: { $lte: now } }] }
-  const update = { $set: { value, expiresAt, writeId } }
-  const take = async (upsert: boolean) => {
-    const before = await keys.findOneAndUpdate(free, update, { upsert })
-    if (before === null) return upsert ? nobody : undefined
-    return before.value === value ? 'renewed' : before
-  }
-  // Another insert at the same moment may be of the same value: then this one renews the key.
-  return (await unlessTaken(() => take(true))) || take(false)
-}
-
-async function releaseKey(
-  { keys }: MongoCollections,
-  { key, value }: WriteOf<'release-key'>,
-  { writeId, retried }: Attempt,
-): Promise<boolean> {
-  const { matchedCount } = await keys.updateOne(
-    { _id: key, value },
-    { $set: { value: null, expiresAt: never, writeId } },
-  )
-  if (matchedCount === 1) return true
-  return retried && (await keys.findOne({ _id: key, value: null, writeId })) !== null
-}
-
-async function saveBlob(
-  { blobs }: MongoCollections,
-  write: WriteOf<'blob'>,
-  { writeId }: Attempt,
-): Promise<boolean> {
-  const { bytes, size, uploader } = fields.blob(write)
-  const put = async () => {
-    const $setOnInsert = { bytes, size, uploader, writeId }
-    const update = { $max: keepFields(write), $setOnInsert }
-    await blobs.updateOne({ _id: write.cid }, update, { upsert: true })
-    return true
-  }
-  return (await unlessTaken(put)) || put()
+): Promise<void> {
+  const nobody = { value: null, expiresAt: never }
+  const undone = made.flatMap(({ write }): AnyBulkWriteOperation<Row>[] => {
+    const _id = rowOfWrite(write)
+    if (write.kind === 'event') return [{ deleteOne: { filter: { _id, writeId } } }]
+    if (write.kind !== 'key') return []
+    const { value } = write
+    // One that had the value before was only renewed.
+    const filter = { _id, value, writeId, 'former.value': { $ne: value } }
+    const $set = {
+      value: { $ifNull: ['$former.value', nobody.value] },
+      expiresAt: { $ifNull: ['$former.expiresAt', nobody.expiresAt] },
+    }
+    return [{ updateOne: { filter, update: [{ $set }] } }]
+  })
+  if (undone.length > 0) await records.bulkWrite(undone)
 }
 
 /** Inserts a record unless there is one with its id; also true when the save with this write id inserted that one. */
@@ -248,5 +215,5 @@ export function restoreOnce(
 ): Promise<boolean> {
   // Finds only a row of this write id, or that of a released key. Beside any other the upsert fails, because its id is taken.
   const own = record.kind === 'key' ? { $or: [{ writeId }, { value: null }] } : { writeId }
-  return putRow(collections, record, writeId, { _id: idOf(record), ...own }, true)
+  return putRow(collections, record, writeId, own)
 }

@@ -16,7 +16,7 @@ import {
 } from './connection.ts'
 import { createQueries } from './queries.ts'
 import { jobFigures, jobReads, otherReads } from './reads.ts'
-import { type Attempt, restoreOnce, saveAllOnce, saveOnce } from './saves.ts'
+import { type Attempt, restoreOnce, saveAllOnce } from './saves.ts'
 import { pruning, scanAll } from './upkeep.ts'
 
 /** The settings of a store in MongoDB. */
@@ -59,7 +59,8 @@ export function createMongoStore(
     },
     ping: () => connection.ping(),
     close: () => connection.close(),
-    save: (write) => saving((all, attempt) => saveOnce(all, write, attempt)),
+    save: async (write) =>
+      (await saving((all, attempt) => saveAllOnce(all, [write], attempt))) === undefined,
     saveAll: (writes) => saving((all, attempt) => saveAllOnce(all, writes, attempt)),
     ...jobReads(queries, unreadable),
     ...jobFigures(queries),

@@ -1,24 +1,24 @@
 import type { Filter, FindOptions } from 'mongodb'
-import { recordOf } from '../rows.ts'
+import { behindPrefix, numberOf, recordOf, textOf } from '../rows.ts'
 import { firstToFree, mostDropped, type Store, type StoreRecord } from '../store.ts'
-import { collectionOf, type Rows } from './collections.ts'
+import { type Row, rowId } from './collections.ts'
 import type { MongoConnection } from './connection.ts'
 import { rowOf } from './queries.ts'
 
 /** Deletes records that are over. No TTL index does so, because the ICL's clock alone decides what has expired. */
 export function pruning({ run }: MongoConnection) {
-  const remove = async <Kind extends 'job' | 'key' | 'blob'>(
-    kind: Kind,
-    over: Filter<Rows[`${Kind}s`]>,
+  const remove = async (
+    kind: 'job' | 'key' | 'blob',
+    over: Filter<Row>,
     limit: number,
   ): Promise<number> => {
     const options = { projection: { _id: 1 }, limit }
-    const where = over as Filter<{ readonly _id: string }>
-    const rows = await run((all) => collectionOf(all, kind).find(where, options).toArray())
+    const where = { ...over, kind }
+    const rows = await run(({ records }) => records.find(where, options).toArray())
     if (rows.length === 0) return 0
     // Repeats the condition for each document: one may have been renewed meanwhile.
     const these = { ...where, _id: { $in: rows.map(({ _id }) => _id) } }
-    const { deletedCount } = await run((all) => collectionOf(all, kind).deleteMany(these))
+    const { deletedCount } = await run(({ records }) => records.deleteMany(these))
     return deletedCount
   }
   return {
@@ -28,32 +28,36 @@ export function pruning({ run }: MongoConnection) {
       return jobs + keys + (await remove('blob', { until: { $lte: now } }, limit))
     },
     dropBlobs: async (uploader, bytes, now) => {
-      const unused = { uploader, usedUntil: { $lte: now } }
-      const found = await run(({ blobs }) =>
-        blobs
+      const unused = { kind: 'blob', uploader, usedUntil: { $lte: now } }
+      const found = await run(({ records }) =>
+        records
           .find(unused, { projection: { size: 1 }, limit: mostDropped })
           .sort({ answered: 1, usedUntil: 1 })
           .toArray(),
       )
       const first = firstToFree(
-        found.map(({ _id: cid, size }) => ({ cid, size })),
+        found.map(rowOf).map((row) => ({ cid: textOf(row, 'id'), size: numberOf(row, 'size') })),
         bytes,
       )
       if (first.length === 0) return []
-      const these = { _id: { $in: first.map(({ cid }) => cid) } }
+      const these = { _id: { $in: first.map(({ cid }) => rowId('blob', cid)) } }
       // A job may have begun to use one meanwhile.
-      await run(({ blobs }) => blobs.deleteMany({ ...unused, ...these }))
-      const rows = await run(({ blobs }) => blobs.find(these, { projection: { _id: 1 } }).toArray())
+      await run(({ records }) => records.deleteMany({ ...unused, ...these }))
+      const rows = await run(({ records }) =>
+        records.find(these, { projection: { _id: 1 } }).toArray(),
+      )
       const left = new Set(rows.map(({ _id }) => _id))
-      return first.filter(({ cid }) => !left.has(cid))
+      return first.filter(({ cid }) => !left.has(rowId('blob', cid)))
     },
     // Returns false when a first attempt erased the record and its answer was lost: the retry does not find it.
     erase: async (record) => {
-      const { deletedCount } = await run(({ jobs, clients, blobs }) => {
-        if (record.kind === 'client') return clients.deleteOne({ _id: record.address })
-        if (record.kind === 'blob') return blobs.deleteOne({ _id: record.cid })
-        return jobs.deleteOne({ _id: record.id, settledAt: { $ne: null }, effects: 0 })
-      })
+      const [id, where] =
+        record.kind === 'job'
+          ? [record.id, { settledAt: { $ne: null }, effects: 0 }]
+          : [record.kind === 'client' ? record.address : record.cid, {}]
+      const { deletedCount } = await run(({ records }) =>
+        records.deleteOne({ _id: rowId(record.kind, id), ...where }),
+      )
       return deletedCount > 0
     },
   } satisfies Partial<Store>
@@ -68,13 +72,12 @@ export async function* pagesOf(
   kind: StoreRecord['kind'],
   options: FindOptions = {},
 ) {
-  let after: string | undefined = ''
+  let after: string | undefined = rowId(kind, '')
+  const end = behindPrefix(after)
   while (after !== undefined) {
-    const where: Filter<{ readonly _id: string }> = { _id: { $gt: after } }
-    const page = await run((all) =>
-      collectionOf(all, kind)
-        .find(where, { sort: { _id: 1 }, limit: pageSize, ...options })
-        .toArray(),
+    const where: Filter<Row> = { _id: { $gt: after, $lt: end } }
+    const page: Row[] = await run(({ records }) =>
+      records.find(where, { sort: { _id: 1 }, limit: pageSize, ...options }).toArray(),
     )
     if (page.length > 0) yield page
     after = page.at(-1)?._id
