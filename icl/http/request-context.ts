@@ -25,6 +25,7 @@ export function requestContext(deps: Dependencies, fail: AnswerFailure): Within 
   const dependenciesOf = requestDependencies(deps)
   const durably: Within = async (c, serve) => {
     const barrier = deps.store.commits.barrier()
+    deps.store.renew?.()
     let response: Response
     try {
       checkForm(c.req.raw)

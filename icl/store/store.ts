@@ -226,7 +226,7 @@ export type Page = { readonly before?: Position | undefined; readonly limit: num
 
 /**
  * Everything the ICL remembers. Every save is conditional: false means that its condition failed, usually because another writer was
- * faster, and that nothing changed. Every later read of this process sees a save. The save is durable once a barrier has resolved
+ * faster, and that nothing changed. Every later read of this process sees a save; those of others see it after `renew`. The save is durable once a barrier has resolved
  * (`commits`). Any method may throw ProblemError `unavailable` when the database is away. Lists leave out an unreadable record, which is
  * logged once. A read of that one record throws SvcError `store-corrupt`. Times are milliseconds. Text is compared by its bytes in
  * UTF-8, which is code point order: a binary collation in a database. Ids and keys are ASCII.
@@ -239,6 +239,8 @@ export interface Store {
   readonly commits: Commits
   status(): StoreStatus
   ping(): Promise<void>
+  /** Has later reads find all that any process saved before this call. Without it, a store that is not here may read what it read up to a second ago. */
+  renew?(): void
   close(): Promise<void>
 
   /** Saves unless the condition of the write fails. */

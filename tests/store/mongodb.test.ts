@@ -1,5 +1,6 @@
 import { MongoClient } from 'mongodb'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createSharedStore } from '../../icl/store/mongodb/shared.ts'
 import { openMongoStore } from '../../icl/store/mongodb/store.ts'
 import { systemClock, systemRandom } from '../../lib/system.ts'
 import { describeStore, jobOf } from './suite.ts'
@@ -24,6 +25,10 @@ describe('on a server that speaks MongoDB’s protocol', () => {
     openMongoStore({ url, clock: systemClock, random: systemRandom, timeouts })
 
   describeStore('mongodb', () => open())
+  describeStore('shared mongodb', async () => {
+    const options = { url: server.freshUrl(), clock: systemClock, random: systemRandom, timeouts }
+    return openMongoStore(options, createSharedStore(options))
+  })
 
   it('a store that is closed ends the calls under way as unavailable, whatever the driver calls them', async () => {
     const job = jobOf('1')

@@ -31,7 +31,7 @@ import { occupiedOf } from './reads.ts'
 
 /** Seconds, and a count within the second, as the server sets them. */
 const Stamp = z.tuple([z.number(), z.number()])
-type Stamp = z.output<typeof Stamp>
+export type Stamp = z.output<typeof Stamp>
 
 /** A reported change that one with an earlier stamp may still follow: its stamp, its job, and when this reader first saw it. */
 const Recent = z.object({ stamp: Stamp, id: z.string(), seenAt: z.number() })
@@ -40,8 +40,8 @@ const Recent = z.object({ stamp: Stamp, id: z.string(), seenAt: z.number() })
 const Cursor = z.object({ after: Stamp, told: z.array(Recent) })
 type Cursor = z.output<typeof Cursor>
 
-// How long a save may take from its stamp until it is readable, and how far the first read goes back for the same reason.
-const settlingMs = 5_000
+/** How long a save may take from its stamp until it is readable. The first read goes back further for the same reason. */
+export const settlingMs = 5_000
 const settlingSeconds = 10
 
 /** Reads the changes since a cursor. */
@@ -57,7 +57,7 @@ export function changeReads({ list, one }: Queries, clock: Clock) {
     listChanges: async (text) => {
       const now = clock.now()
       const cursor = text === undefined ? undefined : Cursor.parse(JSON.parse(text))
-      const after = cursor?.after ?? earlier((await readNewest())?.stamp)
+      const after = cursor?.after ?? earlierStamp((await readNewest())?.stamp)
       const seen = await readSince(after)
       const known = new Map(cursor?.told.map((recent) => [keyOf(recent), recent]))
       const told = seen.map((one) => {
@@ -78,23 +78,30 @@ type Seen = { readonly id: string; readonly stamp: Stamp; readonly change: JobCh
 
 function seenOf(row: Row): Seen {
   const id = parsed(JobId, row, 'id')
-  const { t, i } = parsed(z.instanceof(Timestamp), row, 'changed')
   const offeredTo = offeredIn(parsed(z.array(z.string()), row, 'occupied').map(occupiedOf))
-  return { id, stamp: [t, i], change: { id, version: numberOf(row, 'version'), offeredTo } }
+  return { id, stamp: stampOf(row), change: { id, version: numberOf(row, 'version'), offeredTo } }
+}
+
+/** Returns when a row was saved, by the server. */
+export function stampOf(row: Row): Stamp {
+  const { t, i } = parsed(z.instanceof(Timestamp), row, 'changed')
+  return [t, i]
 }
 
 const keyOf = ({ id, stamp }: { readonly id: string; readonly stamp: Stamp }): string =>
   `${id}:${stamp.join(':')}`
 
-const compare = (a: Stamp, b: Stamp): number => a[0] - b[0] || a[1] - b[1]
+/** Orders stamps. */
+export const compareStamps = (a: Stamp, b: Stamp): number => a[0] - b[0] || a[1] - b[1]
 
-const earlier = (stamp: Stamp | undefined): Stamp =>
+/** Returns where a reader that knows the newest stamp begins. */
+export const earlierStamp = (stamp: Stamp | undefined): Stamp =>
   stamp ? [Math.max(stamp[0] - settlingSeconds, 0), 0] : [0, 0]
 
 /** Advances the cursor to the latest change that no earlier one can follow any more. */
 function settle({ after, told }: Cursor, now: number): Cursor {
   const old = told.filter(({ seenAt }) => now - seenAt >= settlingMs)
-  const stamps = old.map(({ stamp }) => stamp).sort(compare)
+  const stamps = old.map(({ stamp }) => stamp).sort(compareStamps)
   const last = stamps.at(-1) ?? after
-  return { after: last, told: told.filter(({ stamp }) => compare(stamp, last) > 0) }
+  return { after: last, told: told.filter(({ stamp }) => compareStamps(stamp, last) > 0) }
 }

@@ -14,17 +14,14 @@ export const rowOf = ({ _id, ...row }: Document): Row => ({
 
 /** Creates the queries of a connection. They return rows. */
 export function createQueries({ run }: MongoConnection) {
-  const list = (
-    kind: Kind,
-    filter: Filter<MongoRow>,
-    options: FindOptions = {},
-  ): Promise<readonly Row[]> =>
-    run(async ({ records }) => {
-      // A row without its record only has a number (follower.ts).
-      const present = { ...filter, kind, gone: null }
-      return (await records.find(present, options).toArray()).map(rowOf)
-    })
+  const all = (filter: Filter<MongoRow>, options: FindOptions): Promise<readonly Row[]> =>
+    run(async ({ records }) => (await records.find(filter, options).toArray()).map(rowOf))
+  // A row without its record only has a number (follower.ts).
+  const list = (kind: Kind, filter: Filter<MongoRow>, options: FindOptions = {}) =>
+    all({ ...filter, kind, gone: null }, options)
   return {
+    /** Returns rows of any kind. */
+    all,
     list,
     /** Returns the first row, or undefined. */
     one: async (

@@ -41,7 +41,12 @@ import {
 import { firstRefused, orFail } from './taken.ts'
 
 /** One attempt at a save; `retried` when an earlier attempt may have succeeded without an answer. */
-export type Attempt = { readonly writeId: string; readonly retried: boolean }
+export type Attempt = {
+  readonly writeId: string
+  readonly retried: boolean
+  /** The id of the save that the document was read from, if it is known. */
+  readonly base?: string | undefined
+}
 
 /** An update of the row of a write. One that has no update for a missing row (`upsert`) passes it over. */
 type Step = {
@@ -59,7 +64,7 @@ export async function saveAllOnce(
 ): Promise<Write | undefined> {
   const { records } = collections
   const document = documentIn(writes)
-  const steps = stepsOf(writes, document, attempt.writeId)
+  const steps = stepsOf(writes, document, attempt)
   if (steps.length === 0) return undefined
   let begin = 0
   for (let before = -1; ; ) {
@@ -103,8 +108,9 @@ const never = Number.MIN_SAFE_INTEGER
 function stepsOf(
   writes: readonly Write[],
   document: VersionedWrite | undefined,
-  writeId: string,
+  attempt: Attempt,
 ): readonly Step[] {
+  const { writeId } = attempt
   const releases = writes.filter((write) => write.kind === 'release-key')
   const checks = releases.map((write) => ({
     ...{ write, filter: { value: write.value }, update: orFail, upsert: true },
@@ -117,13 +123,15 @@ function stepsOf(
   const others = (['key', 'blob', 'keep-blob', 'event'] as const).flatMap((kind) =>
     writes.flatMap((write) => (write.kind === kind ? stepOf(write as Adding, writeId) : [])),
   )
-  return [...checks, ...others, ...(document ? [documentStep(document, writeId)] : []), ...ends]
+  return [...checks, ...others, ...(document ? [documentStep(document, attempt)] : []), ...ends]
 }
 
 /** Returns the step of a document. A repeat finds its own save. */
-function documentStep(write: VersionedWrite, writeId: string): Step {
+function documentStep(write: VersionedWrite, { writeId, base }: Attempt): Step {
   const update = updateTo(recordBy(write), { writeId })
-  const filter = { $or: [{ version: write.base }, { writeId }] }
+  // A version may have been undone by a failing primary, and made anew by another save.
+  const former = { version: write.base, ...(base !== undefined && { writeId: base }) }
+  const filter = { $or: [former, { writeId }] }
   // No document has version 0, so a new one is inserted, and the unique id refuses it when there is one already.
   const guard = write.base === 0 ? {} : orFail
   return { write, filter, update: { ...update, ...guard }, upsert: true }

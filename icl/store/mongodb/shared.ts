@@ -62,7 +62,8 @@ function lookAfter(connection: MongoConnection, isGuest: boolean): () => Promise
 export function createSharedStore(options: MongoOptions, isGuest = false): SharedStore {
   const { url, clock, timeouts = defaultMongoTimeouts } = options
   const connection = createMongoConnection(url, clock, timeouts)
-  const store = createMongoStore(options, connection)
+  // A command of the operator reads each record once.
+  const store = createMongoStore(options, connection, !isGuest)
   const lookNow = lookAfter(connection, isGuest)
   let lookedAt: MonotonicMs | undefined
   let lockedOut: string | undefined
