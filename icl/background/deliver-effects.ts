@@ -221,8 +221,9 @@ async function inGroups<T>(
       .finally(() => void left.delete(end))
     left.add(end)
   }
-  while (left.size > 0) {
-    await Promise.race(left)
+  // Some may end while others are passed on.
+  while (left.size > 0 || ended.length > 0) {
+    if (ended.length === 0) await Promise.race(left)
     await atMost(clock, togetherMs, Promise.all(left))
     const group = ended
     ended = []
