@@ -26,13 +26,14 @@ export async function scoreNode(
   const { node, fence, code, amountGwei, fault } = scored
   const client = await loadAllowance(deps, job)
   let isNew = true
+  let isClaimed = false
   // Another process may have folded the event of a refused attempt, which was taken back.
   let from: number | undefined = toSeconds(clock.now())
   let writes: readonly Write[] = []
   const change = async (known: Node | undefined) => {
     const at = clock.now()
     const id = [job.id, fence, code, ...(fault ? [fault] : [])].join(':')
-    const gain = await gainWith(deps, { id, node, at }, scored.partners)
+    const gain = await gainWith(deps, { id, node, at }, scored.partners, isClaimed)
     const event: ReputationEvent = {
       ...{ id, node, jobId: job.id, code, at, client, ...gain?.about },
       ...(amountGwei !== undefined && { amountGwei }),
@@ -46,7 +47,7 @@ export async function scoreNode(
   await changeNode(deps, node, change, () => ({
     writes,
     onRefused: (write) => {
-      // If another event has claimed the day of a gain, the day is read again.
+      isClaimed ||= write.kind === 'key'
       if (write.kind !== 'event') return
       // The event is there already, and has a time of its own.
       isNew = false
@@ -55,11 +56,15 @@ export async function scoreNode(
   }))
 }
 
-/** Who brought a gain, and whether they did so before on this UTC day. The first event to claim the day keeps it, however often it is tried. */
+/**
+ * Who brought a gain, and whether they did so before on this UTC day. The first event to claim the day keeps it, however often it is tried.
+ * Mostly none has: whether one has is read only once a save has found the day claimed (`isClaimed`).
+ */
 async function gainWith(
   { store, clock }: Dependencies,
   { id, node, at }: Pick<ReputationEvent, 'id' | 'node' | 'at'>,
   members: readonly Address[] | undefined,
+  isClaimed: boolean,
 ) {
   if (!members) return undefined
   const partners = await sha256Hex(canonicalJson(members.toSorted()))
@@ -68,7 +73,7 @@ async function gainWith(
   const all: readonly Address[] = [...members, node]
   const key = keyOf('gain', day, await sha256Hex(canonicalJson(all.toSorted())), node)
   const now = clock.now()
-  const holder = await store.findKey(key, now)
+  const holder = isClaimed ? await store.findKey(key, now) : undefined
   if (holder !== undefined && holder !== id)
     return { about: { partners, again: true as const }, writes: [] }
   // Kept a day longer, because the clocks of replicas may differ.
