@@ -306,6 +306,7 @@ function createFeed({ all }: Queries, clock: Clock) {
     /** Sets the cursor, so that nothing is missed that is read from now on. */
     start: async (): Promise<void> => {
       if (after) return
+      stampedAt = clock.monotonic()
       const [newest] = await all(
         { changed: { $gt: new Timestamp({ t: 0, i: 0 }) } },
         {
