@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { inEmptyFolder } from '../empty-folder.ts'
 import { openWireServer, whyNoWireServer } from '../store/wire-server/open.ts'
 import { type Benchmark, byForm, type Findings, type Form, type Goal } from './benchmark.ts'
@@ -31,6 +32,8 @@ const figuresOf = async (servers: readonly ServerProcess[]): Promise<Costs> => {
 }
 
 const idleMs = 5_000
+/** Until the last effects are delivered, and the ICLs look less often. */
+const untilIdleMs = 10_000
 
 /** How many ICLs run, and how many there are by their settings. */
 type Setup = {
@@ -84,7 +87,9 @@ async function measure(
       const done = await load(jobs)
       const after = await figuresOf(servers)
       const each = (name: keyof Costs) => (after[name] - before[name]) / done
-      await new Promise((resolve) => setTimeout(resolve, idleMs))
+      await sleep(untilIdleMs)
+      const idle = await figuresOf(servers)
+      await sleep(idleMs)
       const rested = await figuresOf(servers)
       return {
         requests: each('requests'),
@@ -92,7 +97,7 @@ async function measure(
         refusedSaves: each('refusedSaves'),
         cpuMs: each('cpuMs'),
         commands: each('commands'),
-        idle: (rested.commands - after.commands) / (idleMs / 1000) / running,
+        idle: (rested.commands - idle.commands) / (idleMs / 1000) / running,
       }
     } finally {
       fleet.stop()
@@ -152,6 +157,7 @@ function findingsOf(method: string, found: readonly Found[]): Findings {
     figures[`${figure}_job_cpu_ms`] = cpuMs
     const what = `commands to MongoDB for a job, ${name}`
     goals.push({ what, found: commands, unit: 'commands', limit, better: 'lower' })
+    figures[`${figure}_idle_commands`] = idle
   }
   return {
     method,

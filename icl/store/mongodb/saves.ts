@@ -137,7 +137,7 @@ function documentStep(write: VersionedWrite, { writeId, base }: Attempt): Step {
   return { write, filter, update: { ...update, ...guard }, upsert: true }
 }
 
-/** What only reserves or adds. */
+/** A write that only reserves or adds. */
 type Adding = WriteOf<'key' | 'blob' | 'keep-blob' | 'event'>
 
 function stepOf(write: Adding, writeId: string): Step {
@@ -161,7 +161,7 @@ function stepOf(write: Adding, writeId: string): Step {
   }
 }
 
-/** Gives a key to a value, and keeps the former one beside it. */
+/** Gives a key to a value, and notes the former value in the row. */
 function keyStep(write: WriteOf<'key'>, writeId: string): Step {
   const { value, insteadOf, now, expiresAt } = write
   const held = insteadOf === undefined ? [{ value }] : [{ value }, { value: insteadOf }]
