@@ -32,7 +32,7 @@ const figuresOf = async (servers: readonly ServerProcess[]): Promise<Costs> => {
 }
 
 const idleMs = 5_000
-/** Until the last effects are delivered, and the ICLs look less often. */
+/** Without requests: until the last effects are delivered, and the ICLs look less often. */
 const untilIdleMs = 10_000
 
 /** How many ICLs run, and how many there are by their settings. */
@@ -87,6 +87,7 @@ async function measure(
       const done = await load(jobs)
       const after = await figuresOf(servers)
       const each = (name: keyof Costs) => (after[name] - before[name]) / done
+      fleet.stop()
       await sleep(untilIdleMs)
       const idle = await figuresOf(servers)
       await sleep(idleMs)
