@@ -128,20 +128,23 @@ export function ineligibleReasons(
   const since = (at: number | undefined) =>
     at === undefined ? Number.POSITIVE_INFINITY : ageOf(at, now, outages)
   const tiers = chain ? servedTiers(node, chain) : []
-  const checks: readonly [boolean, Reason][] = [
-    [node.certificate.expiresAt <= now || endsSoon(node, now), 'certificate-expired'],
-    [chain === undefined, 'chain-unavailable'],
-    [chain?.registered === false, 'not-registered'],
-    [chain?.unbonding === true, 'stake-unbonding'],
-    [chain?.registered === true && !chain.active && !chain.unbonding, 'chain-inactive'],
-    [since(node.heartbeatAt) > heartbeatWithinMs, 'no-heartbeat'],
-    [since(node.polledAt) > pollWithinMs, 'no-recent-poll'],
-    [node.leaving, 'leaving'],
-    [lacksModel(node, demand), 'no-model'],
-    [lacksComparator(node, demand), 'no-comparator'],
-    [chain?.registered === true && !tiers.some((tier) => tier >= demand.minTier), 'no-tier'],
-  ]
-  return checks.flatMap(([holds, reason]) => (holds ? [reason] : []))
+  const reasons: Reason[] = []
+  // Without a list of pairs: pools of many thousand nodes are gone through.
+  const note = (holds: boolean, reason: Reason) => {
+    if (holds) reasons.push(reason)
+  }
+  note(node.certificate.expiresAt <= now || endsSoon(node, now), 'certificate-expired')
+  note(chain === undefined, 'chain-unavailable')
+  note(chain?.registered === false, 'not-registered')
+  note(chain?.unbonding === true, 'stake-unbonding')
+  note(chain?.registered === true && !chain.active && !chain.unbonding, 'chain-inactive')
+  note(since(node.heartbeatAt) > heartbeatWithinMs, 'no-heartbeat')
+  note(since(node.polledAt) > pollWithinMs, 'no-recent-poll')
+  note(node.leaving, 'leaving')
+  note(lacksModel(node, demand), 'no-model')
+  note(lacksComparator(node, demand), 'no-comparator')
+  note(chain?.registered === true && !tiers.some((tier) => tier >= demand.minTier), 'no-tier')
+  return reasons
 }
 
 /** True when the session key could expire before a job that starts now has ended. */
