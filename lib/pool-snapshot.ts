@@ -53,7 +53,7 @@ export async function snapshotPool(
   while (most * 2 * fewestPages <= pool.length) most *= 2
   const named: string[] = []
   for (const { nodes, lines } of pagesOf(inPoolOrder(pool), most)) {
-    if (named.length > 0) await rest()
+    if (pool.length > leastPageNodes) await rest()
     const cid = await write([pageHeader, ...lines])
     named.push(`${cid} ${nodes.map(({ weight }) => weight).join()}`)
   }

@@ -6,12 +6,13 @@ const atOnce = 500
 export async function mapInSlices<T, R>(
   clock: Pick<Clock, 'sleep'>,
   items: readonly T[],
-  work: (item: T) => readonly R[],
+  work: (item: T, index: number) => readonly R[],
 ): Promise<readonly R[]> {
   const done: R[] = []
   for (let start = 0; start < items.length; start += atOnce) {
     if (start > 0) await clock.sleep(0)
-    for (const item of items.slice(start, start + atOnce)) done.push(...work(item))
+    const end = Math.min(start + atOnce, items.length)
+    for (let index = start; index < end; index++) done.push(...work(items[index] as T, index))
   }
   return done
 }

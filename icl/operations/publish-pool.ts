@@ -17,7 +17,6 @@
  * Failure cases: without room for a new pool the last one stays current. Without any pool the callers get `unavailable`. A
  * replica that cannot read the shared pool, or finds one of a clock that was ahead, publishes its own beside it.
  */
-import { inPoolOrder } from '../../lib/draw.ts'
 import { lineOf, type PoolNode } from '../../lib/pool-line.ts'
 import { type PoolSnapshot, readPool, snapshotPool } from '../../lib/pool-snapshot.ts'
 import { ProblemError } from '../../lib/problem.ts'
@@ -132,9 +131,8 @@ async function isStillGood(
   const since = (await runningPeriod(deps, cid))?.from
   const isRecent = since !== undefined && deps.clock.now() - since < weightsMs
   if (!isRecent || published.length !== nodes.length) return false
-  const [before, after] = [inPoolOrder(published), inPoolOrder(nodes)]
-  const changed = await mapInSlices(deps.clock, [...after.entries()], ([index, node]) => {
-    const other = before[index]
+  const changed = await mapInSlices(deps.clock, nodes, (node, index) => {
+    const other = published[index]
     return other && lineOf(other) === lineOf(node) ? [] : [node]
   })
   return changed.length === 0

@@ -1,5 +1,6 @@
 import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
+import { firstIndex } from '../../lib/first-index.ts'
 import type { PoolNode } from '../../lib/pool-line.ts'
 import { cached } from '../async/cached.ts'
 import { setNewest } from '../async/set-newest.ts'
@@ -9,7 +10,7 @@ import type { OccupiedSlots, Store } from '../store/store.ts'
 
 const cachedMs = 1_000
 /** To ask for more would hold the thread for long. */
-const statesAtOnce = 5_000
+const statesAtOnce = 2_000
 /** Limits how often strangers can make the pool read all nodes. */
 const forgettingMs = 500
 
@@ -21,7 +22,7 @@ export type KnownNode = { readonly node: Node; readonly chain: ChainNode }
  * the nodes that it chose again.
  */
 export type Pool = {
-  /** Returns every node with a valid certificate that the chain knows. Throws when the chain or the store does not answer. */
+  /** Returns every node with a valid certificate that the chain knows, by address. Throws when the chain or the store does not answer. */
   nodes(): Promise<readonly KnownNode[]>
   /** Returns those of some nodes that `nodes` would return, by address. */
   find(addresses: readonly Address[]): Promise<ReadonlyMap<Address, KnownNode>>
@@ -45,15 +46,25 @@ export function createPool({
   readonly chain: Chain
   readonly clock: Clock
 }): Pool {
-  const readNodes = async (): Promise<Map<Address, Node>> =>
-    new Map((await store.listNodes(clock.now())).map((node) => [node.address, node]))
-  // A read includes every save before it began, also by other processes. Later saves of this process are in `noted`: nothing else changes a
+  // A read includes every save before it began, also by other processes. Later saves of this process are noted: nothing else changes a
   // store that is not shared.
   const readMs = store.shared ? cachedMs : Number.POSITIVE_INFINITY
-  const documents = cached(clock, readMs, () => ({
-    nodes: readNodes(),
-    noted: new Map<Address, Node>(),
-  }))
+  const documents = cached(clock, readMs, () => {
+    const noted = new Map<Address, Node>()
+    const read = async () => {
+      const nodes = nodesInOrder(await store.listNodes(clock.now()))
+      for (const node of noted.values()) nodes.put(node)
+      known.note = nodes.put
+      return nodes
+    }
+    const known = {
+      nodes: read(),
+      note: (node: Node) => {
+        noted.set(node.address, node)
+      },
+    }
+    return known
+  })
   const busy = cached(clock, cachedMs, () => store.countOccupiedSlots())
   const forgetAll = () => {
     documents.forget()
@@ -63,26 +74,26 @@ export function createPool({
   store.commits.onForeign(forgetAll)
   let forgottenAt: MonotonicMs | undefined
   const current = async () => {
-    const { nodes: read, noted } = documents.read()
     try {
-      const nodes = await read
-      for (const [address, node] of noted) nodes.set(address, node)
-      noted.clear()
-      return nodes
+      return await documents.read().nodes
     } catch (error) {
       documents.forget()
       throw error
     }
   }
-  const withStates = async (nodes: readonly Node[]): Promise<readonly KnownNode[]> => {
+  const find = async (nodes: NodesInOrder, addresses: readonly Address[]) => {
     const known: KnownNode[] = []
-    for (let start = 0; start < nodes.length; start += statesAtOnce) {
+    for (let start = 0; start < addresses.length; start += statesAtOnce) {
       if (start > 0) await clock.sleep(0)
-      const some = nodes.slice(start, start + statesAtOnce)
+      const some = addresses
+        .slice(start, start + statesAtOnce)
+        .flatMap((address) => nodes.get(address) ?? [])
       const states = await chain.nodesOf(some.map(({ address }) => address))
+      const now = clock.now()
       for (const node of some) {
         const state = states.get(node.address)
-        if (state && node.certificate.expiresAt > clock.now()) known.push({ node, chain: state })
+        if (node.certificate.expiresAt <= now) nodes.drop(node)
+        else if (state) known.push({ node, chain: state })
       }
     }
     return known
@@ -91,16 +102,11 @@ export function createPool({
     published: createPublishedPools(clock),
     nodes: async () => {
       const nodes = await current()
-      // One whose certificate has ended comes back with its next attestation, which is noted.
-      for (const [address, { certificate }] of nodes) {
-        if (certificate.expiresAt <= clock.now()) nodes.delete(address)
-      }
-      return withStates([...nodes.values()])
+      return find(nodes, nodes.addresses())
     },
     find: async (addresses) => {
-      const nodes = await current()
-      const found = addresses.flatMap((address) => nodes.get(address) ?? [])
-      return new Map((await withStates(found)).map((known) => [known.node.address, known]))
+      const found = await find(await current(), addresses)
+      return new Map(found.map((known) => [known.node.address, known]))
     },
     busy: () =>
       busy.read().catch((error: unknown) => {
@@ -108,7 +114,7 @@ export function createPool({
         throw error
       }),
     note: (node) => {
-      documents.last()?.noted.set(node.address, node)
+      documents.last()?.note(node)
     },
     forget: () => {
       if (elapsedSince(clock, forgottenAt) < forgettingMs) return
@@ -116,6 +122,30 @@ export function createPool({
       // The nodes of a store that is not shared are known: to read them all would hold the thread for a second.
       if (store.shared) documents.forget()
       busy.forget()
+    },
+  }
+}
+
+type NodesInOrder = ReturnType<typeof nodesInOrder>
+
+/** Makes a list of nodes that stays in the order of addresses, because to sort a large one would hold the thread. `list` is in that order. */
+function nodesInOrder(list: readonly Node[]) {
+  const known = new Map(list.map((node) => [node.address, node]))
+  const order = list.map(({ address }) => address)
+  const placeOf = (address: Address) =>
+    firstIndex(order.length, (index) => (order[index] ?? '') >= address)
+  return {
+    get: (address: Address) => known.get(address),
+    addresses: (): readonly Address[] => [...order],
+    put: (node: Node): void => {
+      if (!known.has(node.address)) order.splice(placeOf(node.address), 0, node.address)
+      known.set(node.address, node)
+    },
+    /** Drops a node whose certificate has ended. It comes back with its next attestation, which is noted. */
+    drop: (node: Node): void => {
+      if (known.get(node.address) !== node) return
+      known.delete(node.address)
+      order.splice(placeOf(node.address), 1)
     },
   }
 }

@@ -5,6 +5,7 @@ import { createStoredBlobs } from '../../icl/blobs/stored.ts'
 import { previewQuorum } from '../../icl/operations/preview-quorum.ts'
 import { createPool } from '../../icl/pool/pool.ts'
 import { banNode } from '../../icl/records/bans.ts'
+import { ended } from '../../icl/rules/eligibility.ts'
 import { openSqliteStore } from '../../icl/store/sqlite/file.ts'
 import { readPool } from '../../lib/pool-snapshot.ts'
 import { codeOf } from '../code-of.ts'
@@ -16,8 +17,10 @@ import {
   beat,
   beThere,
   createShared,
+  createTestIcl,
   heartbeatOf,
   joinNode,
+  joinNodes,
   modelId,
   origin,
   type TestIcl,
@@ -50,6 +53,24 @@ it('the pool lacks a node at once that another process of the file has banned', 
     expect(await pool.nodes()).toHaveLength(2)
     await Promise.all([guest.close(), store.close()])
   })
+})
+
+it('the pool has its nodes by address, also those that join later, and leaves out ended certificates', async () => {
+  const icl = await createTestIcl()
+  await joinNodes(icl, 4)
+  const { pool } = icl.deps
+  const addresses = async () => (await pool.nodes()).map(({ node }) => node.address)
+  expect(await addresses()).toHaveLength(4)
+  await joinNodes(icl, 6, 10)
+  const all = await addresses()
+  expect(all).toHaveLength(10)
+  expect(all).toEqual(all.toSorted())
+  const third = (await icl.deps.store.findNode(all[2]!))!.document
+  pool.note({ ...third, certificate: ended(third.certificate) })
+  expect(await addresses()).toEqual(all.toSpliced(2, 1))
+  pool.note(third)
+  expect(await addresses()).toEqual(all)
+  await icl.stop()
 })
 
 describe('the published pool', () => {
