@@ -9,9 +9,9 @@ import { PromptPart } from '../../lib/schemas/prompt-needs.ts'
 import type { Terms } from '../../lib/schemas/terms.ts'
 import { setNewest } from '../async/set-newest.ts'
 import type { Dependencies } from '../dependencies.ts'
-import { hasFreeSlot, loadEligible, loadPoolNodes } from '../pool/load-pool.ts'
-import type { PublishedPool } from '../pool/pool.ts'
-import { loadWithdrawn, withdrawnProblem } from '../pool/withdrawn.ts'
+import { hasFreeSlot, loadEligible, loadPoolNodes, mapPool } from '../pool/load-pool.ts'
+import type { Pool, PublishedPool } from '../pool/pool.ts'
+import { withdrawnOf, withdrawnProblem } from '../pool/withdrawn.ts'
 import type { Demand } from '../rules/eligibility.ts'
 import { currentPool, replacePool } from './publish-pool.ts'
 
@@ -22,9 +22,7 @@ export async function previewQuorum(deps: Dependencies, query: Query, drawsWaiti
   const { min_tier } = query
   let pool = await currentPool(deps)
   const demand = {
-    model_id:
-      query.model_id ??
-      (await ofLastSecond(deps, pool, `${min_tier}`, () => mostServedModel(deps, min_tier))),
+    model_id: query.model_id ?? (await mostServedModel(deps, min_tier)),
     min_tier,
     comparator: query.comparator ?? deps.network.default_comparator,
   }
@@ -70,27 +68,33 @@ const notEnoughNodes = (
 
 const countedMs = 1_000
 const mostCounts = 64
-type Count = { readonly at: MonotonicMs; readonly result: Promise<unknown> }
-const counts = new WeakMap<PublishedPool, Map<string, Count>>()
+/** `at` is when it was counted; undefined while it is. */
+type Count = { at?: MonotonicMs; readonly result: Promise<unknown> }
+const counts = new WeakMap<object, Map<string, Count>>()
 
-/** Returns the result of `count` that is at most a second old, by name. Counting looks at every node, and each job asks. */
+/** Returns the result of `count` by name, for one published pool or for all, at most a second old: counting looks at every node, and anyone may ask. */
 function ofLastSecond<T>(
   { clock }: Dependencies,
-  pool: PublishedPool,
+  pool: PublishedPool | Pool['published'],
   name: string,
   count: () => Promise<T>,
 ): Promise<T> {
   const known = counts.get(pool) ?? new Map<string, Count>()
   counts.set(pool, known)
   const last = known.get(name)
-  if (last && elapsedSince(clock, last.at) < countedMs) {
+  if (last && (last.at === undefined || elapsedSince(clock, last.at) < countedMs)) {
     // The other request may have had less time left.
     return (last.result as Promise<T>).catch(count)
   }
-  const result = count()
-  setNewest(known, name, { at: clock.monotonic(), result }, mostCounts)
-  result.catch(() => known.delete(name))
-  return result
+  const own: Count = { result: count() }
+  setNewest(known, name, own, mostCounts)
+  own.result.then(
+    () => {
+      own.at = clock.monotonic()
+    },
+    () => known.delete(name),
+  )
+  return own.result as Promise<T>
 }
 
 /** Counts the nodes of a published pool that can serve a demand now, and how many of those have a free slot. */
@@ -113,19 +117,21 @@ async function mostServedModel(deps: Dependencies, minTier: number): Promise<str
 
 type ModelCount = { nodes: number; withdrawn: number; takes: Partial<Record<PromptPart, number>> }
 
-/** Returns the models that are served, by name, with the numbers of nodes that offer each now, and of those that do not. */
-export async function countModels(deps: Dependencies, minTier = 0) {
-  const eligible = await loadEligible(deps, { minTier })
+/** Returns the models that are served, by name, with the numbers of nodes that offer each, and of those that do not: at most a second old. */
+export const countModels = (deps: Dependencies, minTier = 0) =>
+  ofLastSecond(deps, deps.pool.published, `${minTier}`, () => countModelsNow(deps, minTier))
+
+async function countModelsNow(deps: Dependencies, minTier: number) {
   const counts = new Map<string, ModelCount>()
   const countOf = (id: string) => {
     const count = counts.get(id) ?? { nodes: 0, withdrawn: 0, takes: {} }
     counts.set(id, count)
     return count
   }
-  for (const { withdrawn } of await loadWithdrawn(deps, { minTier })) {
-    for (const id of new Set(withdrawn.map(({ modelId }) => modelId))) countOf(id).withdrawn += 1
-  }
-  for (const { node } of eligible) {
+  await mapPool(deps, { minTier }, ({ node }, reasons) => {
+    for (const id of new Set(withdrawnOf(node, reasons).map(({ modelId }) => modelId)))
+      countOf(id).withdrawn += 1
+    if (reasons.length > 0) return []
     for (const id of new Set(node.modelIds)) {
       const count = countOf(id)
       count.nodes += 1
@@ -134,7 +140,8 @@ export async function countModels(deps: Dependencies, minTier = 0) {
         count.takes[part] = (count.takes[part] ?? 0) + 1
       }
     }
-  }
+    return []
+  })
   return [...counts]
     .map(([model_id, { nodes, withdrawn, takes }]) => ({
       model_id,

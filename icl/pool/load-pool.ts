@@ -39,19 +39,27 @@ export const demandOf = ({ modelId, minTier, comparator, list }: Job): Demand =>
   needs: list.terms.needs,
 })
 
-/** Returns every node that meets a demand now. Throws when the chain does not answer: an empty result would end jobs. */
-export async function loadEligible(
-  deps: PoolSources,
+/**
+ * Calls `work` with every node of the pool and why it cannot be drawn for a demand now, and returns all that it returns. Throws when the
+ * chain does not answer: an empty result would end jobs.
+ */
+export async function mapPool<R>(
+  { pool, outages, clock }: PoolSources,
   demand: Demand,
-): Promise<readonly KnownNode[]> {
-  const [nodes, outages] = await Promise.all([deps.pool.nodes(), deps.outages.known()])
-  const now = deps.clock.now()
-  return mapInSlices(deps.clock, nodes, (known) =>
-    ineligibleReasons(known.node, known.chain, demand, now, outages).length === 0 ? [known] : [],
+  work: (known: KnownNode, reasons: ReturnType<typeof ineligibleReasons>) => readonly R[],
+): Promise<readonly R[]> {
+  const [nodes, ended] = await Promise.all([pool.nodes(), outages.known()])
+  const now = clock.now()
+  return mapInSlices(clock, nodes, (known) =>
+    work(known, ineligibleReasons(known.node, known.chain, demand, now, ended)),
   )
 }
 
-/** Returns every node that is active now, busy or not, with everything that a draw depends on. */
+/** Returns every node that meets a demand now. Throws what `mapPool` throws. */
+export const loadEligible = (deps: PoolSources, demand: Demand): Promise<readonly KnownNode[]> =>
+  mapPool(deps, demand, (known, reasons) => (reasons.length === 0 ? [known] : []))
+
+/** Returns every node that is active now, busy or not, with everything that a draw depends on, by address. */
 export async function loadPoolNodes(deps: PoolSources): Promise<readonly PoolNode[]> {
   return mapInSlices(deps.clock, await loadEligible(deps, { minTier: 0 }), asPublished)
 }

@@ -1,28 +1,18 @@
 import type { Address } from '../../lib/codecs.ts'
 import { ProblemError } from '../../lib/problem.ts'
-import { mapInSlices } from '../async/slices.ts'
-import { type Demand, ineligibleReasons, type Withdrawal } from '../rules/eligibility.ts'
-import type { PoolSources } from './load-pool.ts'
+import type { Demand, ineligibleReasons, Node, Withdrawal } from '../rules/eligibility.ts'
+import { mapPool, type PoolSources } from './load-pool.ts'
 
 /** How often a node tries a provider that refused it, in milliseconds, and the wait for a rate limit that names none. */
 const againMs = 60_000
 /** The longest Retry-After: one node's word must not keep clients away for a day. */
 const longestWaitSeconds = 600
 
-/** Returns what nodes have withdrawn that meet a demand otherwise, node by node. */
-export async function loadWithdrawn(
-  { pool, outages, clock }: PoolSources,
-  demand: Demand,
-): Promise<readonly { readonly address: Address; readonly withdrawn: readonly Withdrawal[] }[]> {
-  const [nodes, known] = await Promise.all([pool.nodes(), outages.known()])
-  const now = clock.now()
-  return mapInSlices(clock, nodes, ({ node, chain }) => {
-    const { address, withdrawn = [] } = node
-    if (withdrawn.length === 0) return []
-    const reasons = ineligibleReasons(node, chain, demand, now, known)
-    return reasons.every((reason) => reason === 'no-model') ? [{ address, withdrawn }] : []
-  })
-}
+/** Returns what a node of the pool has withdrawn, if it meets the demand otherwise. `reasons` are all for which it cannot be drawn. */
+export const withdrawnOf = (
+  { withdrawn = [] }: Node,
+  reasons: ReturnType<typeof ineligibleReasons>,
+): readonly Withdrawal[] => (reasons.every((reason) => reason === 'no-model') ? withdrawn : [])
 
 /**
  * Returns the refusal of a job that lacks nodes of these, when as many have withdrawn its model, with the time after which enough may offer
@@ -36,9 +26,9 @@ export async function withdrawnProblem(
 ): Promise<ProblemError | undefined> {
   const { modelId } = demand
   const now = deps.clock.now()
-  const found = (await loadWithdrawn(deps, demand)).flatMap(({ address, withdrawn }) => {
-    const own = withdrawn.find((one) => one.modelId === modelId)
-    return own && isOfJob(address) ? [own] : []
+  const found = await mapPool(deps, demand, ({ node }, reasons) => {
+    const own = withdrawnOf(node, reasons).find((one) => one.modelId === modelId)
+    return own && isOfJob(node.address) ? [own] : []
   })
   if (found.length < lacking) return undefined
   const waits = found.map(({ until = now + againMs }) =>

@@ -73,6 +73,30 @@ it('the pool has its nodes by address, also those that join later, and leaves ou
   await icl.stop()
 })
 
+it('models are counted once for all who ask within a second, and anew after a failure', async () => {
+  const icl = await createTestIcl()
+  await joinNodes(icl, 3)
+  const { nodes } = icl.deps.pool
+  let reads = 0
+  Object.assign(icl.deps.pool, {
+    nodes: async () => {
+      reads += 1
+      if (reads === 1) throw new TypeError('The chain does not answer')
+      return nodes()
+    },
+  })
+  const ask = () => icl.fetch(new Request(`${origin}/v1/models`))
+  const countOf = async () => (await (await ask()).json()).models[0].nodes
+  expect((await ask()).status).toBe(500)
+  for (let time = 0; time < 5; time++) expect(await countOf()).toBe(3)
+  expect(reads).toBe(2)
+  await joinNodes(icl, 1, 10)
+  await icl.clock.advance(1_000)
+  expect(await countOf()).toBe(4)
+  expect(reads).toBe(3)
+  await icl.stop()
+})
+
 describe('the published pool', () => {
   it('has every active node, busy or not, with what it can be drawn for', async () => {
     const { a, clock, nodes } = await pair()
