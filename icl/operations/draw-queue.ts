@@ -26,7 +26,7 @@ import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import type { Address, JobId } from '../../lib/codecs.ts'
 import { cached } from '../async/cached.ts'
 import { type Notifier, roomKey } from '../async/notifier.ts'
-import { countedRoom, type Room } from './draw-room.ts'
+import { countedRoom, createCounts, type Room, type Taken } from './draw-room.ts'
 
 /** How many draws of one client may wait, so that the memory for them is bounded. */
 export const mostDrawsWaiting = 1_000
@@ -184,6 +184,7 @@ function createTurns(
   onTurn: (name: string, waitedMs: number) => void,
 ) {
   const granted = new Map<string, Granted>()
+  const taken = createTaken()
   // Ordinal numbers of turns. A client without a turn gets the number of when it came.
   const lastTurn = new Map<Address, number>()
   let count = 0
@@ -193,9 +194,12 @@ function createTurns(
   const forget = async () => {
     for (const [name, turn] of [...granted]) {
       // A job that cannot be read keeps its room for the usual time, and holds up no other draw.
-      if (turn.job) turn.seats = await room.seatedIn(turn.job).catch(() => turn.seats)
+      const seats = turn.job && (await room.seatedIn(turn.job).catch(() => undefined))
+      if (seats) taken.change(turn, { seats })
       const isOver = elapsedSince(clock, turn.at) >= (turn.isTold ? roomMs : grantMs)
-      if (isOver || (turn.job && turn.seats.length === 0)) granted.delete(name)
+      if (!isOver && !(turn.job && turn.seats.length === 0)) continue
+      taken.count(turn, -1)
+      granted.delete(name)
     }
     for (const [name, { askedAt, held }] of waiting) {
       if (held === 0 && elapsedSince(clock, askedAt) >= keptMs) waiting.delete(name)
@@ -208,7 +212,9 @@ function createTurns(
     const at = clock.monotonic()
     waiting.delete(name)
     const waitedMs = elapsedSince(clock, since)
-    granted.set(name, { name, client, seats, waitedMs, grantedAt: at, at, isTold: false })
+    const turn = { name, client, seats, waitedMs, grantedAt: at, at, isTold: false }
+    granted.set(name, turn)
+    taken.count(turn, 1)
     lastTurn.set(client, ++count)
     lastGrants = [...lastGrants.slice(-15), at]
     onTurn(name, waitedMs)
@@ -219,7 +225,7 @@ function createTurns(
     },
     submitted: (name: string, job: JobId) => {
       const turn = granted.get(name)
-      if (turn) turn.job = job
+      if (turn) taken.change(turn, { job })
     },
     of: (name: string) => granted.get(name),
     /** Marks a turn as not told, and restarts its time. */
@@ -246,7 +252,7 @@ function createTurns(
     },
     look: async () => {
       await forget()
-      const left = countedRoom(room, [...granted.values()])
+      const left = countedRoom(room, taken)
       let inVain = 0
       for (const draw of order()) {
         if (inVain >= mostInVain) return
@@ -261,6 +267,25 @@ function createTurns(
         if (seats.length < draw.quorum) inVain++
         else grant(draw, seats)
       }
+    },
+  }
+}
+
+/** Counts the room that turns keep. */
+function createTaken() {
+  const taken: Taken = { clients: createCounts(), nodes: createCounts() }
+  const count = ({ client, seats, job }: Granted, change: 1 | -1) => {
+    // A submitted job already counts among those of its client.
+    if (!job) taken.clients.add(client, change)
+    for (const node of seats) taken.nodes.add(node, change)
+  }
+  return {
+    ...taken,
+    count,
+    change: (turn: Granted, to: Partial<Pick<Granted, 'job' | 'seats'>>) => {
+      count(turn, -1)
+      Object.assign(turn, to)
+      count(turn, 1)
     },
   }
 }

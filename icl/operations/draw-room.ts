@@ -38,43 +38,60 @@ export type Room = {
   seatedIn(job: JobId): Promise<readonly Address[]>
 }
 
-type TakenOn = {
-  readonly client: Address
-  readonly seats: readonly Address[]
-  /** Its job, once submitted. The job already counts among its client's. */
-  readonly job?: JobId
+/** Counts by address. */
+export function createCounts() {
+  const counts = new Map<Address, number>()
+  return {
+    of: (key: Address): number => counts.get(key) ?? 0,
+    add: (key: Address, change: number): void => {
+      const count = (counts.get(key) ?? 0) + change
+      if (count === 0) counts.delete(key)
+      else counts.set(key, count)
+    },
+  }
 }
 
-/** The room during one look. Asks about each client and node once, and subtracts what has gone ahead since. */
-export function countedRoom(room: Room, granted: readonly TakenOn[]) {
-  const clients = new Map<Address, number>()
-  const nodes = new Map<Address, number>()
-  const takeOf = (counts: Map<Address, number>, key: Address) => {
-    counts.set(key, (counts.get(key) ?? 0) + 1)
-  }
-  const taken = { clients: new Map<Address, number>(), nodes: new Map<Address, number>() }
-  const take = (client: Address | undefined, seats: readonly Address[]) => {
-    if (client) takeOf(taken.clients, client)
-    for (const node of seats) takeOf(taken.nodes, node)
-  }
-  // A submitted job already counts among those of its client.
-  for (const { client, seats, job } of granted) take(job ? undefined : client, seats)
+type Counts = ReturnType<typeof createCounts>
+
+/** How many turns keep room of each client and node. It is kept up to date, because each look would count all turns again. */
+export type Taken = Readonly<Record<'clients' | 'nodes', Counts>>
+
+type Asked = { readonly room: number; readonly taken: number }
+
+/** The room during one look. Asks about each client and node once, and subtracts what is taken and what has gone ahead since. */
+export function countedRoom(room: Room, taken: Taken) {
+  const clients = new Map<Address, Asked>()
+  const nodes = new Map<Address, Asked>()
+  const since: Taken = { clients: createCounts(), nodes: createCounts() }
   const asked = async (
-    known: Map<Address, number>,
+    known: Map<Address, Asked>,
     key: Address,
+    counts: Counts,
     ask: (key: Address) => Promise<number>,
   ) => {
-    const found = known.get(key) ?? (await ask(key))
+    const before = known.get(key)
+    if (before) return before
+    // Counted before the store is asked: a job that is submitted meanwhile counts twice rather than not at all.
+    const taken = counts.of(key)
+    const found = { room: await ask(key), taken }
     known.set(key, found)
     return found
   }
   return {
-    take,
-    ofClient: async (client: Address) =>
-      (await asked(clients, client, room.ofClient)) - (taken.clients.get(client) ?? 0),
+    take: (client: Address, seats: readonly Address[]) => {
+      since.clients.add(client, 1)
+      for (const node of seats) since.nodes.add(node, 1)
+    },
+    ofClient: async (client: Address) => {
+      const found = await asked(clients, client, taken.clients, room.ofClient)
+      return found.room - found.taken - since.clients.of(client)
+    },
     /** Whether a node has room, without regard to the draws that went ahead. */
-    hasAny: async (node: Address) => (await asked(nodes, node, room.ofNode)) > 0,
+    hasAny: async (node: Address) => (await asked(nodes, node, taken.nodes, room.ofNode)).room > 0,
     /** Whether a node has room left. Only for nodes that `hasAny` was asked about. */
-    hasLeft: (node: Address) => (nodes.get(node) ?? 0) > (taken.nodes.get(node) ?? 0),
+    hasLeft: (node: Address) => {
+      const found = nodes.get(node)
+      return found !== undefined && found.room > found.taken + since.nodes.of(node)
+    },
   }
 }
