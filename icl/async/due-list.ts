@@ -8,6 +8,9 @@ type Due = Position & { readonly id: JobId }
 export const byTime = (a: Position, b: Position): number =>
   a.at - b.at || (a.id < b.id ? -1 : Number(a.id > b.id))
 
+/** A list of jobs in the order of their times. */
+export type DueList = ReturnType<typeof createDueList>
+
 /** Creates a list of jobs in the order of the times at which they are due. */
 export function createDueList() {
   const times = new Map<JobId, number>()
@@ -31,6 +34,18 @@ export function createDueList() {
       const start = firstIndex(list.length, (index) => (list[index] as Due).at >= from)
       const end = firstIndex(list.length, (index) => (list[index] as Due).at > now)
       return list.slice(start, Math.min(end, start + limit)).map(({ id }) => id)
+    },
+    /** Yields the jobs before a position or all jobs, the latest first. The list must not change meanwhile. */
+    *before(position?: Position): Generator<JobId> {
+      for (let place = position ? placeOf(position) : list.length; place > 0; place--) {
+        yield (list[place - 1] as Due).id
+      }
+    },
+    /** Counts the jobs at or after a time. */
+    countFrom: (at: number): number =>
+      list.length - firstIndex(list.length, (index) => (list[index] as Due).at >= at),
+    get size() {
+      return list.length
     },
   }
 }

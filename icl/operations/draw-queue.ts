@@ -25,8 +25,9 @@
 import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import type { Address, JobId } from '../../lib/codecs.ts'
 import { cached } from '../async/cached.ts'
+import { createCounts } from '../async/counts.ts'
 import { type Notifier, roomKey } from '../async/notifier.ts'
-import { countedRoom, createCounts, type Room, type Taken } from './draw-room.ts'
+import { countedRoom, type Room, type Taken } from './draw-room.ts'
 
 /** How many draws of one client may wait, so that the memory for them is bounded. */
 export const mostDrawsWaiting = 1_000
@@ -273,7 +274,7 @@ function createTurns(
 
 /** Counts the room that turns keep. */
 function createTaken() {
-  const taken: Taken = { clients: createCounts(), nodes: createCounts() }
+  const taken: Taken = { clients: createCounts<Address>(), nodes: createCounts<Address>() }
   const count = ({ client, seats, job }: Granted, change: 1 | -1) => {
     // A submitted job already counts among those of its client.
     if (!job) taken.clients.add(client, change)

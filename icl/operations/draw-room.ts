@@ -1,4 +1,5 @@
 import type { Address, JobId } from '../../lib/codecs.ts'
+import { type Counts, createCounts } from '../async/counts.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { countAssignments } from '../pool/load-pool.ts'
 import { isSettled, occupiesSlot } from '../rules/job.ts'
@@ -38,23 +39,8 @@ export type Room = {
   seatedIn(job: JobId): Promise<readonly Address[]>
 }
 
-/** Counts by address. */
-export function createCounts() {
-  const counts = new Map<Address, number>()
-  return {
-    of: (key: Address): number => counts.get(key) ?? 0,
-    add: (key: Address, change: number): void => {
-      const count = (counts.get(key) ?? 0) + change
-      if (count === 0) counts.delete(key)
-      else counts.set(key, count)
-    },
-  }
-}
-
-type Counts = ReturnType<typeof createCounts>
-
 /** How many turns keep room of each client and node. It is kept up to date, because each look would count all turns again. */
-export type Taken = Readonly<Record<'clients' | 'nodes', Counts>>
+export type Taken = Readonly<Record<'clients' | 'nodes', Counts<Address>>>
 
 type Asked = { readonly room: number; readonly taken: number }
 
@@ -62,11 +48,11 @@ type Asked = { readonly room: number; readonly taken: number }
 export function countedRoom(room: Room, taken: Taken) {
   const clients = new Map<Address, Asked>()
   const nodes = new Map<Address, Asked>()
-  const since: Taken = { clients: createCounts(), nodes: createCounts() }
+  const since: Taken = { clients: createCounts<Address>(), nodes: createCounts<Address>() }
   const asked = async (
     known: Map<Address, Asked>,
     key: Address,
-    counts: Counts,
+    counts: Counts<Address>,
     ask: (key: Address) => Promise<number>,
   ) => {
     const before = known.get(key)

@@ -198,9 +198,17 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
 
       it('are counted by phase', async () => {
         await insert(jobOf('1'))
-        await insert(jobOf('2', { phase: 'accepted', settledAt: 1 }))
+        await insert(jobOf('2', { phase: 'accepted', settledAt: 1, outbox: [] }))
         await insert(jobOf('3', { phase: 'accepted', settledAt: 1 }))
-        expect((await store.stats()).jobsByPhase).toEqual({ [jobOf('1').phase]: 1, accepted: 2 })
+        const { phase, client } = jobOf('1')
+        expect((await store.stats()).jobsByPhase).toEqual({ [phase]: 1, accepted: 2 })
+        await store.erase({ kind: 'job', id: jobOf('2').id })
+        expect((await store.stats()).jobsByPhase).toEqual({ [phase]: 1, accepted: 1 })
+        expect(await store.countJobsOfClient(client, { since: 0 })).toBe(2)
+        const { version } = (await store.findJob(jobOf('1').id))!
+        await store.save({ kind: 'job', job: jobOf('1', { phase: 'expired' }), base: version })
+        expect((await store.stats()).jobsByPhase).toEqual({ expired: 1, accepted: 1 })
+        expect(await store.countJobsOfClient(client, 'unsettled')).toBe(0)
       })
     })
 

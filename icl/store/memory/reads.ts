@@ -1,7 +1,9 @@
-import type { JobPhase } from '../../../lib/schemas/jobs.ts'
+import { firstIndex } from '../../../lib/first-index.ts'
+import type { ReputationEvent } from '../../../lib/reputation.ts'
 import { byTime } from '../../async/due-list.ts'
-import { countSlots, type JobIndex } from '../job-index.ts'
-import { type Position, type Store, type StoreStats, sizeOf } from '../store.ts'
+import type { Job } from '../../rules/job.ts'
+import { countSlots } from '../job-index.ts'
+import { type Store, sizeOf } from '../store.ts'
 import { keysWith, type MemoryState } from './state.ts'
 
 /** Every read of the store. */
@@ -10,8 +12,9 @@ export const createMemoryReads = (state: MemoryState) => ({
   ...otherReads(state),
 })
 
-function jobReads({ records, indexes, due, unsettled, occupied, changes }: MemoryState) {
-  const jobs = () => [...indexes.values()]
+function jobReads(state: MemoryState) {
+  const { records, indexes, due, created, occupied, changes } = state
+  const { unsettled, phases, totals } = state
   return {
     findJob: async (id) => {
       const found = records.job.get(id)
@@ -25,20 +28,30 @@ function jobReads({ records, indexes, due, unsettled, occupied, changes }: Memor
           (id) => indexes.get(id)?.occupied ?? [],
         ),
       ),
-    listJobs: async ({ client, phase, before, limit }) =>
-      jobs()
-        .filter((job) => client === undefined || job.client === client)
-        .filter((job) => phase === undefined || job.phase === phase)
-        .filter((job) => isBefore(positionOf(job), before))
-        .sort((a, b) => byTime(positionOf(b), positionOf(a)))
-        .slice(0, limit)
-        .flatMap(({ id }) => records.job.get(id)?.job ?? []),
+    listJobs: async ({ client, phase, before, limit }) => {
+      const list = client === undefined ? created.all : created.byClient.get(client)
+      const found: Job[] = []
+      for (const id of list?.before(before) ?? []) {
+        if (found.length >= limit) break
+        if (phase !== undefined && indexes.get(id)?.phase !== phase) continue
+        const record = records.job.get(id)
+        if (record) found.push(record.job)
+      }
+      return found
+    },
     countJobsOfClient: async (client, which) =>
       which === 'unsettled'
-        ? (unsettled.get(client) ?? 0)
-        : jobs().filter((job) => job.client === client && job.createdAt >= which.since).length,
+        ? unsettled.of(client)
+        : (created.byClient.get(client)?.countFrom(which.since) ?? 0),
     listChanges: async (cursor) => changes.since(cursor),
-    stats: async () => statsOf(jobs()),
+    stats: async () => {
+      const [oldest] = due.effect.until(Number.POSITIVE_INFINITY, 1)
+      return {
+        jobsByPhase: Object.fromEntries(phases.entries()),
+        effects: totals.effects,
+        oldestEffectDueAt: oldest && indexes.get(oldest)?.effectsDueAt,
+      }
+    },
   } satisfies Partial<Store>
 }
 
@@ -60,10 +73,10 @@ function otherReads(state: MemoryState) {
     },
     listReputationEvents: async (node, { before, since = 0, limit }) => {
       const events = eventsByNode.get(node) ?? []
-      const end = before
-        ? events.findLastIndex((event) => byTime(event, before) < 0) + 1
-        : events.length
-      const first = events.findLastIndex(({ at }) => at < since) + 1
+      const placeOf = (isFarEnough: (event: ReputationEvent) => boolean) =>
+        firstIndex(events.length, (index) => isFarEnough(events[index] as ReputationEvent))
+      const end = before ? placeOf((event) => byTime(event, before) >= 0) : events.length
+      const first = placeOf(({ at }) => at >= since)
       return events.slice(Math.max(first, end - limit), end).toReversed()
     },
     findKey: async (key, now) => {
@@ -81,21 +94,4 @@ function otherReads(state: MemoryState) {
         .filter((blob) => blob.uploader === uploader && (blob.usedUntil ?? 0) > usedAfter)
         .reduce((sum, blob) => sum + sizeOf(blob), 0),
   } satisfies Partial<Store>
-}
-
-type Found = { readonly createdAt: number; readonly id: string }
-const positionOf = ({ createdAt, id }: Found): Position => ({ at: createdAt, id })
-
-const isBefore = (position: Position, limit: Position | undefined): boolean =>
-  limit === undefined || byTime(position, limit) < 0
-
-function statsOf(jobs: readonly JobIndex[]): StoreStats {
-  const jobsByPhase: Partial<Record<JobPhase, number>> = {}
-  for (const { phase } of jobs) jobsByPhase[phase] = (jobsByPhase[phase] ?? 0) + 1
-  const due = jobs.flatMap(({ effectsDueAt }) => effectsDueAt ?? [])
-  return {
-    jobsByPhase,
-    effects: jobs.reduce((sum, { effects }) => sum + effects, 0),
-    oldestEffectDueAt: due.length > 0 ? Math.min(...due) : undefined,
-  }
 }

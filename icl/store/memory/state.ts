@@ -1,6 +1,8 @@
 import type { Address, JobId } from '../../../lib/codecs.ts'
 import type { ReputationEvent } from '../../../lib/reputation.ts'
-import { byTime, createDueList } from '../../async/due-list.ts'
+import type { JobPhase } from '../../../lib/schemas/jobs.ts'
+import { createCounts } from '../../async/counts.ts'
+import { byTime, createDueList, type DueList } from '../../async/due-list.ts'
 import { isSettled, type Job } from '../../rules/job.ts'
 import { decodeDocument, encodeDocument } from '../encoding.ts'
 import { indexOfJob, type JobIndex, offeredIn } from '../job-index.ts'
@@ -23,8 +25,13 @@ export const emptyState = () => ({
   indexes: new Map<string, JobIndex & { readonly id: JobId }>(),
   /** The jobs with a time at which they are due. */
   due: { tick: createDueList(), effect: createDueList() },
+  /** All jobs by the time of their creation, and those of each client. */
+  created: { all: createDueList(), byClient: new Map<Address, DueList>() },
   /** How many jobs of a client have not settled. */
-  unsettled: new Map<Address, number>(),
+  unsettled: createCounts<Address>(),
+  /** How many jobs are in each phase, and how many effects are to be delivered. */
+  phases: createCounts<JobPhase>(),
+  totals: { effects: 0 },
   /** The jobs in which a node occupies a slot. Every poll asks for those of its node. */
   occupied: new Map<Address, Map<string, Job>>(),
   /** The keys by what they are listed by. */
@@ -120,11 +127,8 @@ function index(state: MemoryState, { job, version }: JobRecord): void {
 }
 
 /** Replaces what a job is found by, and takes it out of the slots of nodes. */
-function setIndex(
-  { indexes, due, unsettled, occupied }: MemoryState,
-  id: JobId,
-  now: JobIndex | undefined,
-): void {
+function setIndex(state: MemoryState, id: JobId, now: JobIndex | undefined): void {
+  const { indexes, due, created, occupied } = state
   const former = indexes.get(id)
   for (const { node } of former?.occupied ?? []) {
     const jobs = occupied.get(node)
@@ -135,14 +139,26 @@ function setIndex(
   else indexes.delete(id)
   due.tick.set(id, now?.tickAt)
   due.effect.set(id, now?.effectsDueAt)
+  count(state, former, -1)
+  count(state, now, 1)
   const client = (now ?? former)?.client
   if (client === undefined) return
-  const count = (unsettled.get(client) ?? 0) + countOf(now) - countOf(former)
-  if (count > 0) unsettled.set(client, count)
-  else unsettled.delete(client)
+  const own = created.byClient.get(client) ?? createDueList()
+  for (const list of [created.all, own]) list.set(id, now?.createdAt)
+  if (own.size > 0) created.byClient.set(client, own)
+  else created.byClient.delete(client)
 }
 
-const countOf = (index: JobIndex | undefined): number => (index && !isSettled(index.phase) ? 1 : 0)
+function count(
+  { unsettled, phases, totals }: MemoryState,
+  index: JobIndex | undefined,
+  change: 1 | -1,
+): void {
+  if (!index) return
+  phases.add(index.phase, change)
+  totals.effects += change * index.effects
+  if (!isSettled(index.phase)) unsettled.add(index.client, change)
+}
 
 const keptChanges = 10_000
 
