@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Address } from '../../lib/codecs.ts'
 import { readPool } from '../../lib/pool-snapshot.ts'
 import { anAddress } from '../branded.ts'
@@ -14,6 +15,7 @@ import { longestTurn } from './turns.ts'
 
 const sizes = [60, 1_000, 10_000, 50_000]
 const atOnce = 2_000
+const modelList = { method: 'GET', path: '/v1/models' } as const
 
 /** Entries of so many nodes, spread as addresses are. All have one key, because the keys are not what is measured. */
 async function entries(count: number) {
@@ -67,6 +69,15 @@ async function measure(nodes: number, { times, rounds }: { times: number; rounds
       times,
       repeat(() => ask(preview)),
     )
+    const models = await micros(
+      times,
+      repeat(() => ask(modelList)),
+    )
+    // After the counts of the last second.
+    const counting = await micros(1, async () => {
+      await sleep(1_100)
+      await ask(modelList)
+    })
     const listing = await micros(
       times,
       repeat(async () => ask(list(await storedKey(address, pool_cid)), signer)),
@@ -76,9 +87,10 @@ async function measure(nodes: number, { times, rounds }: { times: number; rounds
     const turns = await server.call<readonly number[]>('publish', { times: 5 })
     const members = await server.call<readonly Address[]>('draw', { times: 1, terms })
     const drawing = await micros(1_000, () => server.call('draw', { times: 1_000, terms }))
-    const seating = await micros(1_000, () => server.call('seats', { times: 1_000, members }))
+    const seating = await micros(10_000, () => server.call('seats', { times: 10_000, members }))
     return {
-      ...{ nodes, drawing, seating, previewing, listing },
+      ...{ nodes, drawing, seating, previewing, listing, models },
+      counting: counting / nodes,
       publishing: publishing / nodes,
       publishTurnMs: Math.min(...turns),
       ...(await download(server.port, pool_cid)),
@@ -110,7 +122,7 @@ async function download(port: number, root: string) {
   return { ...once, downloadTurnMs: Math.min(...turns) }
 }
 
-const flat = ['previewing', 'drawing', 'listing', 'seating'] as const
+const flat = ['previewing', 'drawing', 'listing', 'seating', 'models'] as const
 
 async function run(form: Form, say: (progress: string) => void): Promise<Findings> {
   const plan = byForm(form, {
@@ -133,18 +145,20 @@ function findingsOf(found: readonly Measured[]): Findings {
   const goal = (what: string, value: number, unit: string, limit: number) =>
     ({ what, found: value, unit, limit, better: 'lower' }) as const
   return {
-    method: `Processor time of an ICL with its store in memory: previews and lists by request, draws of a list and the look-up of its members for seats by themselves. Publication is of the whole pool, for each node. The first download is processor time of a client. Turns are the longest of the thread, in processor time, the least of some times.`,
+    method: `Processor time of an ICL with its store in memory: previews, lists and models by request, draws of a list and the look-up of its members for seats by themselves. The nodes of each model are counted once a second at most: that count and the publication are of the whole pool, for each node. The first download is processor time of a client. Turns are the longest of the thread, in processor time, the least of some times.`,
     tables: [
       {
         title: 'As the pool grows',
         rows: [
           [
-            ...['nodes', 'preview', 'draw', 'list', 'seats', 'publication', 'longest turn'],
+            ...['nodes', 'preview', 'draw', 'list', 'seats', 'models', 'count', 'publication'],
+            'longest turn',
             ...['download', 'requests', 'KiB', 'longest turn'],
           ],
           ...found.map((one) => [
             one.nodes.toLocaleString('en'),
-            ...[one.previewing, one.drawing, one.listing, one.seating].map(micros),
+            ...[one.previewing, one.drawing, one.listing, one.seating, one.models].map(micros),
+            `${one.counting.toFixed(1)} us a node`,
             `${one.publishing.toFixed(1)} us a node`,
             `${one.publishTurnMs.toFixed(1)} ms`,
             `${one.downloadMs.toFixed(0)} ms`,
