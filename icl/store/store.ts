@@ -191,7 +191,7 @@ export function lasting(store: Store): Store {
 }
 
 /** Figures of the store for the operator. */
-export type StoreStats = {
+type StoreStats = {
   readonly jobsByPhase: Readonly<Partial<Record<JobPhase, number>>>
   /** Effects that are not delivered yet. */
   readonly effects: number
