@@ -141,7 +141,8 @@ function createCaller({ baseUrl, fetch, clock, random, signer }: ApiOptions) {
           attempt(endpoint, input, options, signal, send).catch((error: unknown) => {
             if (signal.aborted) throw signal.reason
             if (error instanceof ProblemError || error instanceof SvcError) throw error
-            if (error instanceof z.core.$ZodError) throw unfit(endpoint, error)
+            // Not z.core.$ZodError: with z.core as a value a bundle has all of zod, with 50 languages.
+            if (error instanceof z.ZodError) throw unfit(endpoint, error)
             if (error instanceof AnswerRefused) throw refusing(baseUrl, error)
             if (error instanceof ProxyFailed)
               throw unreachable(baseUrl, `failed: it ${error.message}`, error)
@@ -291,7 +292,7 @@ const refusing = (baseUrl: string, error: AnswerRefused): SvcError =>
     ? unreachable(baseUrl, `failed (it ${error.message})`, error)
     : unexpected(`The ICL at ${baseUrl} ${error.message}`, false)
 
-const unfit = (endpoint: Endpoint, cause: z.core.$ZodError): SvcError =>
+const unfit = (endpoint: Endpoint, cause: z.ZodError): SvcError =>
   new SvcError(
     'request-invalid',
     `The request ${endpoint.method} ${endpoint.path} was not sent: ${z.prettifyError(cause)}`,
