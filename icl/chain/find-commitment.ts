@@ -2,13 +2,13 @@ import {
   AbiDecodingDataSizeTooSmallError,
   ContractFunctionZeroDataError,
   type Hex,
-  type PublicClient,
   parseEventLogs,
   zeroHash,
 } from 'viem'
 import { resultRegistryAbi } from '../../lib/abi/result-registry.ts'
 import { causesOf, isRevert, toChainError } from '../../lib/chain/chain-error.ts'
 import { chainHash } from '../../lib/chain/chain-hash.ts'
+import type { ReadClient } from '../../lib/chain/clients.ts'
 import type { Address, Hash32 } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { ChainResult, Commitment } from './chain.ts'
@@ -20,7 +20,7 @@ type Registry = { readonly resultRegistry: Address; readonly confirmations: numb
 
 /** Returns whether this very result is on chain, and which transaction put it there. */
 export async function findCommitment(
-  publicClient: PublicClient,
+  publicClient: ReadClient,
   { resultRegistry, confirmations }: Registry,
   result: ChainResult,
   sentTx: Hash32 | undefined,
@@ -46,7 +46,7 @@ export async function findCommitment(
 }
 
 async function readResult(
-  publicClient: PublicClient,
+  publicClient: ReadClient,
   resultRegistry: Address,
   { jobId }: ChainResult,
 ) {
@@ -79,7 +79,7 @@ type Found = { readonly tx: Hash32; readonly block: bigint }
 
 /** The event of a recorded result in the transaction that was sent for it. */
 async function findSent(
-  publicClient: PublicClient,
+  publicClient: ReadClient,
   result: Recorded,
   sentTx: Hash32 | undefined,
 ): Promise<Found | undefined> {
@@ -115,7 +115,7 @@ function foundIn(logs: readonly ResultLog[], result: Recorded): Found | undefine
 
 /** The event of a recorded result that another transaction put there. It is younger than the job's key. */
 const findEvent = (
-  publicClient: PublicClient,
+  publicClient: ReadClient,
   resultRegistry: Address,
   result: Recorded,
   latest: bigint,

@@ -1,9 +1,9 @@
-import { type Abi, type PublicClient, stringToHex, zeroHash } from 'viem'
+import { type Abi, stringToHex, zeroHash } from 'viem'
 import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
 import { promptKeyStoreAbi } from '../../lib/abi/prompt-key-store.ts'
 import { resultRegistryAbi } from '../../lib/abi/result-registry.ts'
 import { isUnreachable } from '../../lib/chain/chain-error.ts'
-import type { ChainWriter } from '../../lib/chain/clients.ts'
+import type { ChainWriter, ReadClient } from '../../lib/chain/clients.ts'
 import type { Address } from '../../lib/codecs.ts'
 import { reading } from './reading.ts'
 
@@ -35,7 +35,7 @@ export async function findFaults(
   })
 }
 
-async function chainFault(publicClient: PublicClient) {
+async function chainFault(publicClient: ReadClient) {
   const [actual, expected] = [await publicClient.getChainId(), publicClient.chain?.id]
   return actual === expected
     ? undefined
@@ -43,7 +43,7 @@ async function chainFault(publicClient: PublicClient) {
 }
 
 /** Returns what is wrong at an address that does not answer as the contract would. */
-export async function contractFault(client: PublicClient, name: string, address: Address) {
+export async function contractFault(client: ReadClient, name: string, address: Address) {
   const isAbsent = (await client.getCode({ address })) === undefined
   return isAbsent
     ? `${name}: there is no contract at ${address}`
@@ -60,7 +60,7 @@ const kinds = {
 } as const
 
 async function faultOf(
-  publicClient: PublicClient,
+  publicClient: ReadClient,
   { name, ...own }: (typeof kinds)[keyof typeof kinds],
   address: Address,
   coordinator: string,
@@ -74,7 +74,7 @@ async function faultOf(
   return `${name}: ${coordinator} does not have the coordinator role at ${address}`
 }
 
-async function keyStoreFault(client: PublicClient, address: Address, nodeRegistry: Address) {
+async function keyStoreFault(client: ReadClient, address: Address, nodeRegistry: Address) {
   const [contract, functionName] = [{ address, abi: promptKeyStoreAbi }, 'nodeRegistry'] as const
   const asked = await client.readContract({ ...contract, functionName }).catch(() => undefined)
   if (asked === undefined) return contractFault(client, 'PromptKeyStore', address)
@@ -83,7 +83,7 @@ async function keyStoreFault(client: PublicClient, address: Address, nodeRegistr
 }
 
 /** Lists are drawn from the event that stored a key. Some providers answer all but `eth_getLogs`. */
-async function eventsFault(client: PublicClient, address: Address) {
+async function eventsFault(client: ReadClient, address: Address) {
   // Of several servers behind one address, some may not have the newest block yet.
   const newest = await client.getBlockNumber()
   const block = newest > 2n ? newest - 2n : newest
@@ -97,7 +97,7 @@ async function eventsFault(client: PublicClient, address: Address) {
   )
 }
 
-async function fundsFault(publicClient: PublicClient, address: Address | `0x${string}`) {
+async function fundsFault(publicClient: ReadClient, address: Address | `0x${string}`) {
   const [wei, price] = await Promise.all([
     publicClient.getBalance({ address }),
     publicClient.getGasPrice(),

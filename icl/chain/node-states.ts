@@ -1,6 +1,7 @@
-import type { Hex, PublicClient } from 'viem'
+import type { Hex } from 'viem'
 import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
 import { toChainError } from '../../lib/chain/chain-error.ts'
+import type { ReadClient } from '../../lib/chain/clients.ts'
 import { type Clock, elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import type { Address } from '../../lib/codecs.ts'
 import type { ChainNode } from '../rules/eligibility.ts'
@@ -16,7 +17,7 @@ type Known = { readonly at: MonotonicMs; readonly node: Promise<ChainNode> }
 
 /** Reads the states of nodes from NodeRegistry, many with one request. Caches them for 15 s, except with `now`. */
 export function createNodeStates(
-  publicClient: PublicClient,
+  publicClient: ReadClient,
   registry: Address,
   clock: Clock,
 ): Chain['nodesOf'] {
@@ -72,7 +73,7 @@ export function createNodeStates(
 }
 
 async function readNodes(
-  publicClient: PublicClient,
+  publicClient: ReadClient,
   address: Hex,
   nodes: readonly Hex[],
 ): Promise<readonly ChainNode[]> {

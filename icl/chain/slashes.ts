@@ -1,7 +1,8 @@
-import { encodeFunctionData, type PublicClient } from 'viem'
+import { encodeFunctionData } from 'viem'
 import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
 import { isRevert, revertNameOf, toChainError } from '../../lib/chain/chain-error.ts'
 import { chainHash } from '../../lib/chain/chain-hash.ts'
+import type { ReadClient } from '../../lib/chain/clients.ts'
 import type { Sender } from '../../lib/chain/sender.ts'
 import { type Address, Hash32 } from '../../lib/codecs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
@@ -20,7 +21,7 @@ const passing: ReadonlySet<string> = new Set(['FaultAlreadyUsed', 'SlashNotPendi
 
 /** Slashes at NodeRegistry. */
 export const createSlashes = (
-  publicClient: PublicClient,
+  publicClient: ReadClient,
   sender: Sender,
   registry: Registry,
 ): Pick<Chain, 'slashOf' | 'proposeSlash' | 'executeSlash'> => {
@@ -72,7 +73,7 @@ function refused(doing: string, at: Address, revert = 'no reason given'): SvcErr
 }
 
 async function findSlash(
-  publicClient: PublicClient,
+  publicClient: ReadClient,
   { nodeRegistry: address, confirmations }: Registry,
   faultId: Hash32,
 ): Promise<ChainSlash> {
@@ -102,7 +103,7 @@ type End = { readonly slash: ChainSlash; readonly depth: bigint }
 
 /** Finds the event that settled a slash, in the blocks since the proposal. */
 async function findEnd(
-  publicClient: PublicClient,
+  publicClient: ReadClient,
   address: Address,
   faultId: Hash32,
   executableAt: number,
@@ -129,7 +130,7 @@ async function findEnd(
 
 /** Returns the first block that is not older than a time (Unix seconds). */
 async function firstBlockSince(
-  publicClient: PublicClient,
+  publicClient: ReadClient,
   time: bigint,
   latest: bigint,
 ): Promise<bigint> {

@@ -1,17 +1,16 @@
 import {
   type Chain,
+  type Client,
+  createClient,
   createNonceManager,
-  createPublicClient,
-  createWalletClient,
   defineChain,
-  type Hex,
   HttpRequestError,
   type HttpTransport,
   http,
   type LocalAccount,
   type NonceManager,
-  type PublicClient,
-  type WalletClient,
+  type PublicRpcSchema,
+  type WalletRpcSchema,
 } from 'viem'
 import { jsonRpc } from 'viem/nonce'
 import { withDeadline } from '../deadline.ts'
@@ -20,8 +19,8 @@ import { AnswerRefused, ask, type Fetch } from '../outgoing.ts'
 import { systemClock } from '../system.ts'
 import { systemFetch } from '../system-fetch.ts'
 import { abortable } from './abortable.ts'
+import { type ReadActions, readActions, type SignActions, signActions } from './client-actions.ts'
 import { inTurn, rpcListOf, rpcUrlsOf } from './rpc-list.ts'
-import { isWalletAccount, type WalletAccount } from './wallet-account.ts'
 
 // These chains make a block for each transaction at once, and polling them costs nothing.
 const devChainIds: readonly number[] = [31_337, localFheChainId]
@@ -44,12 +43,15 @@ export type ChainEndpoint = {
   readonly onRpcMoved?: (news: string) => void
 }
 
+/** A client of viem that reads a chain. */
+export type ReadClient = Client<HttpTransport, Chain, undefined, PublicRpcSchema, ReadActions>
+
 /** Reads a chain. */
-export type ChainReader = { readonly publicClient: PublicClient<HttpTransport, Chain> }
+export type ChainReader = { readonly publicClient: ReadClient }
 
 /** Reads a chain and sends transactions from one account. */
 export type ChainWriter = ChainReader & {
-  readonly walletClient: WalletClient<HttpTransport, Chain, LocalAccount>
+  readonly walletClient: Client<HttpTransport, Chain, LocalAccount, WalletRpcSchema, SignActions>
   /** Counts the nonces that the client takes. */
   readonly nonceManager: NonceManager
 }
@@ -117,7 +119,7 @@ const clientOptions = (endpoint: ChainEndpoint) => ({
 
 /** Makes a client that reads the chain. */
 export const createChainReader = (endpoint: ChainEndpoint): ChainReader => ({
-  publicClient: createPublicClient(clientOptions(endpoint)),
+  publicClient: createClient(clientOptions(endpoint)).extend(readActions),
 })
 
 /** Makes clients that send from `account` in parallel. Use one per account and process, because it counts the nonces. */
@@ -128,20 +130,11 @@ export const createChainWriter = (
   const nonceManager = createNonceManager({ source: jsonRpc() })
   const options = clientOptions(endpoint)
   const { account } = endpoint
-  const walletClient = createWalletClient({ ...options, account: { ...account, nonceManager } })
   return {
-    publicClient: createPublicClient(options),
-    walletClient: isWalletAccount(account) ? sentBy(account, walletClient) : walletClient,
+    publicClient: createClient(options).extend(readActions),
+    walletClient: createClient({ ...options, account: { ...account, nonceManager } }).extend(
+      signActions,
+    ),
     nonceManager,
   }
-}
-
-/** Makes the client leave transactions to a wallet, which counts their nonces. */
-const sentBy = (
-  account: WalletAccount,
-  walletClient: ChainWriter['walletClient'],
-): ChainWriter['walletClient'] => {
-  const send = ({ to, data, gas, value }: { to: Hex; data: Hex; gas: bigint; value: bigint }) =>
-    account.send({ chainId: walletClient.chain.id, to, data, gas, value })
-  return { ...walletClient, sendTransaction: send as typeof walletClient.sendTransaction }
 }

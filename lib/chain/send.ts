@@ -14,7 +14,7 @@ import { isFeeTooLow, isNonceTaken, lacksFunds } from './chain-error.ts'
 import type { ChainWriter } from './clients.ts'
 import { currentFees, signWith } from './fees.ts'
 import { waitForReceipt } from './wait-for-receipt.ts'
-import { isWalletAccount } from './wallet-account.ts'
+import { isWalletAccount, type WalletAccount } from './wallet-account.ts'
 
 /** An encoded contract call, with the ABI that names its errors. */
 export type ContractCall = {
@@ -85,8 +85,9 @@ export const sendCall = async (
 ): Promise<TransactionReceipt> => {
   if (writer.sender) return await writer.sender.send(call, 'result', signal)
   const gas = await estimateCall(writer, call, signal)
-  const receipt = await (isWalletAccount(writer.walletClient.account)
-    ? sendByWallet(writer, call, gas, signal)
+  const { account } = writer.walletClient
+  const receipt = await (isWalletAccount(account)
+    ? sendByWallet(writer, account, call, gas, signal)
     : sendSigned(writer, call, gas, signal))
   if (receipt.status === 'success') return receipt
   throw await failedReceipt(writer, call, gas, receipt, signal)
@@ -95,11 +96,12 @@ export const sendCall = async (
 /** Leaves nonce, fees, signature and sending to a wallet. */
 const sendByWallet = async (
   writer: ChainWriter,
+  account: WalletAccount,
   { to, data, value = 0n }: ContractCall,
   gas: bigint,
   signal: AbortSignal | undefined,
 ): Promise<TransactionReceipt> => {
-  const sent = writer.walletClient.sendTransaction({ to, data, gas, value })
+  const sent = account.send({ chainId: writer.walletClient.chain.id, to, data, gas, value })
   return await waitForReceipt(writer, await abortable(sent, signal), { signal })
 }
 

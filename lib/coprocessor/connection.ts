@@ -1,4 +1,6 @@
 import type { Permit } from '@cofhe/sdk/permits'
+import type { PublicClient, WalletClient } from 'viem'
+import type { ChainWriter } from '../chain/clients.ts'
 import type { EncryptedInput } from '../chain/encrypted-input.ts'
 import { type Clock, elapsedSince, type MonotonicMs } from '../clock.ts'
 import type { EncryptedHalves, EncryptNews, EncryptStep } from './coprocessor.ts'
@@ -14,6 +16,10 @@ export interface Connection {
   encrypt(halves: Halves, steps: StepTeller, signal: AbortSignal): Promise<EncryptedHalves>
   decrypt(handle: bigint, permit: Permit, signal: AbortSignal): Promise<bigint>
 }
+
+/** A chain's clients for the SDK, which calls nothing of them that client-actions.ts leaves out. */
+export const sdkClients = ({ publicClient, walletClient }: ChainWriter) =>
+  [publicClient as unknown as PublicClient, walletClient as unknown as WalletClient] as const
 
 /** Takes the inputs for both halves. */
 export function halvesOf([high, low]: readonly EncryptedInput[]): EncryptedHalves {

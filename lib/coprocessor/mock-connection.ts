@@ -19,7 +19,13 @@ import {
 import { type ChainEndpoint, type ChainWriter, rpcTransport } from '../chain/clients.ts'
 import type { EncryptedInput } from '../chain/encrypted-input.ts'
 import { taskManager } from '../chain/task-manager.ts'
-import { type Connection, type Halves, halvesOf, type StepTeller } from './connection.ts'
+import {
+  type Connection,
+  type Halves,
+  halvesOf,
+  type StepTeller,
+  sdkClients,
+} from './connection.ts'
 import type { EncryptedHalves } from './coprocessor.ts'
 
 const knownMark = 1n << 255n
@@ -89,7 +95,7 @@ async function connect(endpoint: ChainEndpoint, chain: ChainWriter): Promise<Cof
     compactPkeCrsDeserializer: noProofs,
     initTfhe: noProofs,
   })
-  await client.connect(chain.publicClient, chain.walletClient)
+  await client.connect(...sdkClients(chain))
   return client
 }
 

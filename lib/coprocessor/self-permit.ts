@@ -5,6 +5,7 @@ import { taskManager } from '../chain/task-manager.ts'
 import { type Clock, unixSeconds } from '../clock.ts'
 import { SvcError } from '../svc-error.ts'
 import type { PermitNews } from './cofhe-options.ts'
+import { sdkClients } from './connection.ts'
 
 const lifetimeSeconds = 7 * 24 * 3600
 const renewalSeconds = 24 * 3600
@@ -52,7 +53,7 @@ async function sign(chain: ChainWriter, expiration: number): Promise<Permit> {
   const { publicClient, walletClient } = chain
   const options = { issuer: walletClient.account.address, expiration }
   const [permit, acl] = await Promise.all([
-    PermitUtils.createSelfAndSign(options, publicClient, walletClient),
+    PermitUtils.createSelfAndSign(options, ...sdkClients(chain)),
     publicClient.readContract({ address: taskManager, abi: aclAbi, functionName: 'acl' }),
   ])
   const domain = permit._signedDomain

@@ -1,4 +1,5 @@
 import { type Abi, createTestClient, encodeFunctionData, type Hex, http } from 'viem'
+import { sendTransaction } from 'viem/actions'
 import { afterAll, describe, expect, it } from 'vitest'
 import { promptKeyStoreAbi } from '../../lib/abi/prompt-key-store.ts'
 import { ACTIVATOR, createListedKeys, jobId, NODES, OWNER, STRANGER } from './listed-keys.ts'
@@ -65,7 +66,7 @@ describe('a stranger that may use the handles and records them first', () => {
       const data = encodeFunctionData({ abi, functionName: 'storeKey', args })
       const { walletClient } = chain.wallet(from)
       const call = { to: chain.promptKeyStore, data, gas: 900_000n }
-      hashes.push(await walletClient.sendTransaction(call))
+      hashes.push(await sendTransaction(walletClient, call))
     }
     await test.mine({ blocks: 1 })
     await test.setAutomine(true)

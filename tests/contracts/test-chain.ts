@@ -8,6 +8,7 @@ import {
   type TransactionReceipt,
 } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
+import { simulateContract, writeContract } from 'viem/actions'
 import { type DeployedContracts, deployContracts } from '../../contracts/deploy.ts'
 import { type Anvil, startAnvil } from '../../contracts/local/anvil.ts'
 import { placeLocalCofhe } from '../../contracts/local/cofhe.ts'
@@ -81,11 +82,11 @@ export const startTestChain = async () => {
 /** Sends a call and returns its receipt; throws what the contract reverts with. */
 export const send = async (chain: ChainWriter, call: Call): Promise<TransactionReceipt> => {
   const { publicClient, walletClient } = chain
-  const { request } = await publicClient.simulateContract({
+  const { request } = await simulateContract(publicClient, {
     ...call,
     account: walletClient.account,
   })
-  const hash = await walletClient.writeContract(request)
+  const hash = await writeContract(walletClient, request)
   return await waitForReceipt(chain, hash)
 }
 

@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { createTestClient, hexToBytes, http } from 'viem'
 import { generatePrivateKey, privateKeyToAccount, privateKeyToAddress } from 'viem/accounts'
+import { waitForTransactionReceipt, writeContract } from 'viem/actions'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { runInfer } from '../../client/infer/run-infer.ts'
@@ -330,8 +331,8 @@ it('nodes that have nothing to lose any more have no answer printed, however wel
     const { publicClient, walletClient } = createChainWriter({ rpcUrl, chainId, account })
     const call = async (functionName: 'beginUnbonding' | 'withdraw') => {
       const contract = { address: contracts.nodeRegistry, abi: nodeRegistryAbi }
-      const hash = await walletClient.writeContract({ ...contract, functionName })
-      await publicClient.waitForTransactionReceipt({ hash })
+      const hash = await writeContract(walletClient, { ...contract, functionName })
+      await waitForTransactionReceipt(publicClient, { hash })
     }
     await call('beginUnbonding')
     const chain = createTestClient({ mode: 'anvil', transport: http(rpcUrl) })

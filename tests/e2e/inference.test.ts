@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { hexToBytes, type LocalAccount, toHex, zeroHash } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { simulateContract, waitForTransactionReceipt, writeContract } from 'viem/actions'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { fundWallet } from '../../demo/fund-wallet.ts'
 import { stake } from '../../demo/local-chain.ts'
@@ -209,10 +210,10 @@ describe('the whole service', () => {
       args: [[0]],
       value: stake,
     } as const
-    const hash = await walletClient.writeContract(registering)
-    await publicClient.waitForTransactionReceipt({ hash })
+    const hash = await writeContract(walletClient, registering)
+    await waitForTransactionReceipt(publicClient, { hash })
     const activates = (members: readonly Address[], index: number) =>
-      publicClient.simulateContract({
+      simulateContract(publicClient, {
         ...{ address: contracts.promptKeyStore, abi: promptKeyStoreAbi, account: coordinator },
         functionName: 'activate',
         args: [kpHighHandle, kpLowHandle, jobId, members, BigInt(list.until), index],

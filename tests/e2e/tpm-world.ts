@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { privateKeyToAccount } from 'viem/accounts'
+import { waitForTransactionReceipt, writeContract } from 'viem/actions'
 import { clientOf } from '../../demo/ask.ts'
 import { startIcl } from '../../demo/icl-process.ts'
 import { startLocalChain } from '../../demo/local-chain.ts'
@@ -100,7 +101,7 @@ async function build(answer: string, binary: string | undefined, stops: (() => u
     const { publicClient, walletClient } = createChainWriter({ rpcUrl, chainId, account })
     const contract = { address: chain.contracts.nodeRegistry, abi: nodeRegistryAbi }
     const call = { ...contract, functionName: 'setModelTiers', args: [tiers] } as const
-    await publicClient.waitForTransactionReceipt({ hash: await walletClient.writeContract(call) })
+    await waitForTransactionReceipt(publicClient, { hash: await writeContract(walletClient, call) })
   }
   const run = (node: TpmNode): LocalNode => runNode(place, node)
   const logged = (node: LocalNode, fragment: string) =>

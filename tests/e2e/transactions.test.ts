@@ -1,5 +1,6 @@
 import { type Hex, parseEther } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
+import { sendTransaction } from 'viem/actions'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createChainWriter } from '../../lib/chain/clients.ts'
 import { runCommand } from '../../lib/host/run-command.ts'
@@ -184,7 +185,7 @@ it("the command cancels another program's transaction while no daemon runs, and 
   const { walletClient } = createChainWriter({ ...place, account: privateKeyToAccount(privateKey) })
   pool.leastFee = (await test.estimateFeesPerGas()).maxFeePerGas * 2n
   const nonce = await test.getTransactionCount({ address })
-  await walletClient.sendTransaction({ to: address, value: 1n, gas: 21_000n })
+  await sendTransaction(walletClient, { to: address, value: 1n, gas: 21_000n })
   const doctor = await svcNode(0, 'doctor')
   expect(doctor.stdout).toContain(`1 in no block: nonce ${nonce}, of another program`)
   const replaced = await svcNode(0, 'transactions', '--replace', String(nonce), '--yes')

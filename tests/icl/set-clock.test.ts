@@ -1,9 +1,9 @@
-import type { PublicClient } from 'viem'
 import { describe, expect, it } from 'vitest'
 import { cached } from '../../icl/async/cached.ts'
 import { createNodeStates } from '../../icl/chain/node-states.ts'
 import { createMemoryStore } from '../../icl/store/memory/store.ts'
 import type { Webhooks } from '../../icl/webhooks/webhooks.ts'
+import type { ReadClient } from '../../lib/chain/clients.ts'
 import { anAddress } from '../branded.ts'
 import { createVirtualClock } from '../virtual-clock.ts'
 import { icl, startIcl } from './fresh-icl.ts'
@@ -37,7 +37,7 @@ describe.each(leaps)('when the clock is set %s', (_, leapMs) => {
     let active = true
     const publicClient = {
       multicall: async () => [{ registeredAt: 1n, active, unbondingAt: 0n, modelTiers: [0] }],
-    } as unknown as PublicClient
+    } as unknown as ReadClient
     const node = `0x${'a'.repeat(40)}` as const
     const nodesOf = createNodeStates(publicClient, anAddress(node), clock)
     expect((await nodesOf([anAddress(node)])).get(anAddress(node))?.active).toBe(true)

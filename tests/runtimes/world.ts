@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type LocalAccount, toHex } from 'viem'
+import { writeContract } from 'viem/actions'
 import { fundWallet } from '../../demo/fund-wallet.ts'
 import { type IclProcess, startIcl } from '../../demo/icl-process.ts'
 import { type LocalChain, stake, startLocalChain } from '../../demo/local-chain.ts'
@@ -94,7 +95,7 @@ async function register(chain: LocalChain, writerOf: WriterOf, name: string): Pr
   const { account } = walletOf(name)
   await fundWallet(writerOf(chain.funder), account.address, stake + gas)
   const writer = writerOf(account)
-  const registered = await writer.walletClient.writeContract({
+  const registered = await writeContract(writer.walletClient, {
     address: chain.contracts.nodeRegistry,
     abi: nodeRegistryAbi,
     functionName: 'register',

@@ -1,6 +1,6 @@
-import type { PublicClient } from 'viem'
 import { expect, it } from 'vitest'
 import { createNodeStates } from '../../../icl/chain/node-states.ts'
+import type { ReadClient } from '../../../lib/chain/clients.ts'
 import { anAddress } from '../../branded.ts'
 import { createVirtualClock } from '../../virtual-clock.ts'
 
@@ -10,7 +10,7 @@ const registered = { registeredAt: 1n, unbondingAt: 0n, active: true, modelTiers
 it('a look at a node as it is now that fails leaves what is remembered of it, for as long as before', async () => {
   const clock = createVirtualClock()
   let multicall = async () => [registered]
-  const publicClient = { multicall: () => multicall() } as unknown as PublicClient
+  const publicClient = { multicall: () => multicall() } as unknown as ReadClient
   const nodesOf = createNodeStates(publicClient, node, clock)
   const isActive = async (when?: 'now') => (await nodesOf([node], when)).get(node)?.active
   expect(await isActive()).toBe(true)
@@ -26,7 +26,7 @@ it('a look at a node as it is now that answers late does not replace what a late
   const clock = createVirtualClock()
   const slow = Promise.withResolvers<object[]>()
   const answers = [slow.promise, Promise.resolve([{ ...registered, active: false }])]
-  const publicClient = { multicall: () => answers.shift() } as unknown as PublicClient
+  const publicClient = { multicall: () => answers.shift() } as unknown as ReadClient
   const nodesOf = createNodeStates(publicClient, node, clock)
   const late = nodesOf([node], 'now')
   await clock.advance(3_000)

@@ -1,4 +1,5 @@
 import { privateKeyToAccount } from 'viem/accounts'
+import { sendTransaction } from 'viem/actions'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { startAnvil } from '../../../contracts/local/anvil.ts'
 import { createViemChain } from '../../../icl/chain/viem.ts'
@@ -120,7 +121,7 @@ it('several nonces that nobody fills are filled at once', async () => {
   const { walletClient } = writer()
   for (let index = 0; index < 5; index++) {
     const gas = 21_000n
-    await walletClient.sendTransaction({ to: sender(), value: 0n, gas, nonce: nonce + index })
+    await sendTransaction(walletClient, { to: sender(), value: 0n, gas, nonce: nonce + index })
   }
   const sent = sendTo(newSender())
   await until(async () => (await pool()).length === 6)

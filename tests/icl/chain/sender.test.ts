@@ -1,5 +1,6 @@
 import { encodeFunctionData, type Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
+import { sendTransaction } from 'viem/actions'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import type { ChainResult } from '../../../icl/chain/chain.ts'
 import { createViemChain, type ViemChainOptions } from '../../../icl/chain/viem.ts'
@@ -179,7 +180,7 @@ describe('sending while blocks are slow', () => {
     const wallet = chain.wallet(coordinator).walletClient
     const to = chain.addressOf(coordinator)
     // Another process of this account sent two, of which the first was dropped after ours was counted from them.
-    const foreign = await wallet.sendTransaction({ to, value: 0n, gas: 21_000n, nonce })
+    const foreign = await sendTransaction(wallet, { to, value: 0n, gas: 21_000n, nonce })
     const sending = newSender().send(commitCall(resultOf()), 'result')
     await until(async () => (await waiting()).length === 2)
     await anvil.dropTransaction({ hash: foreign })

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Hex, parseTransaction } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
+import { sendTransaction } from 'viem/actions'
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startAnvil } from '../../../contracts/local/anvil.ts'
 import { createChainWriter } from '../../../lib/chain/clients.ts'
@@ -115,7 +116,7 @@ describe('a transaction that pays too little', () => {
   it('of another program is replaced by an empty transfer, so that those after it land', async () => {
     await makeDear(2n)
     const { walletClient } = createChainWriter({ ...anvil, rpcUrl: pool.url, account })
-    await walletClient.sendTransaction({ to, value: 1n, gas: 21_000n })
+    await sendTransaction(walletClient, { to, value: 1n, gas: 21_000n })
     const nonce = await used()
     expect(await statusOf(sendCall(startNode(), call))).toBe('success')
     expect(await used()).toBe(nonce + 2)
