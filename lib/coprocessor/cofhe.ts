@@ -12,14 +12,13 @@ export const createCofheCoprocessor = (options: CofheOptions): CofheCoprocessor 
   else coprocessorUrlsOf(chainId, coprocessor)
   let loading: Promise<CofheCoprocessor> | undefined
   const loaded = (): Promise<CofheCoprocessor> => {
-    loading ??= import('./sdk-coprocessor.ts').then(
-      ({ createSdkCoprocessor }) => createSdkCoprocessor(options),
-      (error: unknown) => {
+    loading ??= import('./sdk-coprocessor.ts')
+      .then(({ createSdkCoprocessor }) => createSdkCoprocessor(options))
+      .catch((error: unknown) => {
         // Over a network the next attempt may succeed.
         loading = undefined
         throw error
-      },
-    )
+      })
     return loading
   }
   return {

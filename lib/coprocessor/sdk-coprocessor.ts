@@ -8,7 +8,6 @@ import type { CofheCoprocessor, CofheOptions } from './cofhe-options.ts'
 import type { Connection } from './connection.ts'
 import { createStepTeller } from './connection.ts'
 import { coprocessorUrlsOf, mockChainId } from './coprocessor-urls.ts'
-import { connectMock } from './mock-connection.ts'
 import { connectProduction } from './production-connection.ts'
 import { type Prover, proofLimitMs } from './prover.ts'
 import { createSelfPermit } from './self-permit.ts'
@@ -32,9 +31,13 @@ const noProver: Prover = {
   },
 }
 
-function connectionOf(options: CofheOptions, chain: ChainWriter): Connection {
+async function connectionOf(options: CofheOptions, chain: ChainWriter): Promise<Connection> {
   const { chainId, coprocessor, clock, prover = noProver, fetch = systemFetch } = options
-  if (chainId === mockChainId) return connectMock(options, chain)
+  if (chainId === mockChainId) {
+    // The SDK's client and viem's list of chains, which real networks need not load.
+    const { connectMock } = await import('./mock-connection.ts')
+    return connectMock(options, chain)
+  }
   const urls = coprocessorUrlsOf(chainId, coprocessor)
   return connectProduction({ chainId, urls, prover, fetch, clock }, chain)
 }
@@ -58,13 +61,13 @@ const retryEncrypt = async <T>(
 }
 
 /** Implements `createCofheCoprocessor` once the SDK is loaded. */
-export const createSdkCoprocessor = (options: CofheOptions): CofheCoprocessor => {
+export const createSdkCoprocessor = async (options: CofheOptions): Promise<CofheCoprocessor> => {
   const { clock } = options
   const usualEncryptMs = options.chainId === mockChainId ? 120_000 : proofLimitMs
   const { encryptTimeoutMs = usualEncryptMs, decryptTimeoutMs = 60_000 } = options
   const chain = createChainWriter(options)
   const permit = createSelfPermit(chain, clock, options.onPermit)
-  const connection = connectionOf(options, chain)
+  const connection = await connectionOf(options, chain)
 
   const decryptOnce = async (handle: bigint, signal: AbortSignal): Promise<bigint> =>
     connection.decrypt(handle, await permit.current(), signal)
