@@ -1,6 +1,7 @@
 import { chmod } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errorMessage } from '../../lib/error-message.ts'
+import { oneZod } from './one-zod.ts'
 
 /** The facts that the executable reports about its build. */
 export type BuildFacts = { readonly commit: string; readonly sourceHash: string }
@@ -28,6 +29,7 @@ export async function compile(
       minify: true,
       bytecode: true,
       env: 'disable',
+      plugins: [oneZod],
       define: {
         SVC_BUILD_COMMIT: JSON.stringify(facts.commit),
         SVC_BUILD_SOURCE_HASH: JSON.stringify(facts.sourceHash),

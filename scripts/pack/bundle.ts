@@ -2,16 +2,14 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { BunPlugin } from 'bun'
 import { webCryptoOnly } from '../../web/bundle.ts'
+import { oneZod } from '../build-node/one-zod.ts'
 
 export const root: string = join(import.meta.dirname, '..', '..')
 
-// The SDK has an older zod of its own. And importing `z` by name would include zod's texts in forty languages.
+// Some bundlers include zod's texts in fifty languages where `z` is imported by name.
 const leanZod: BunPlugin = {
   name: 'lean zod',
   setup: (build) => {
-    const isBundled = !build.config.external?.includes('zod')
-    if (isBundled)
-      build.onResolve({ filter: /^zod$/ }, () => ({ path: Bun.resolveSync('zod', root) }))
     build.onLoad({ filter: /\/lib\/.*\.ts$/ }, async ({ path }) => ({
       contents: (await readFile(path, 'utf8')).replace(
         "import { z } from 'zod'",
@@ -56,7 +54,12 @@ export async function bundle(options: {
     naming: { entry: '[name].js', chunk: 'part-[hash].js' },
     external: external.flatMap((name) => [name, `${name}/*`]),
     define: { 'process.env.NODE_ENV': '"production"', ...define },
-    plugins: [leanZod, oneThread, ...(target === 'browser' ? [webCryptoOnly] : [])],
+    plugins: [
+      leanZod,
+      oneThread,
+      ...(external.includes('zod') ? [] : [oneZod]),
+      ...(target === 'browser' ? [webCryptoOnly] : []),
+    ],
     throw: true,
   })
 }
