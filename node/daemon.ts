@@ -48,6 +48,8 @@ export type DaemonDeps = Omit<JobDeps, 'api' | 'chain' | 'outputKeys' | 'budget'
   readonly checkDisk: () => Promise<void>
   /** The resident memory of the process. */
   readonly residentBytes: () => number
+  /** Drops code and garbage that the process does not need now. */
+  readonly shrinkMemory: () => void
 }
 
 /** Runs the node until `signal` aborts, then drains it until `abandon` at most (spec 3.2). Throws `run-superseded` or `run-conflict`. */
@@ -139,7 +141,7 @@ function assemble(deps: DaemonDeps) {
 
 /** Runs the loops concurrently (spec 4). The first poll comes after the first heartbeat. */
 async function runLoops(daemon: Daemon): Promise<void> {
-  const { deps, certificate, beat, stopping, ended, disk, funds } = daemon
+  const { deps, certificate, slots, beat, stopping, ended, disk, funds } = daemon
   const { clock, log } = deps
   const first = Promise.withResolvers<void>()
   let isBeating = false
@@ -168,6 +170,8 @@ async function runLoops(daemon: Daemon): Promise<void> {
     if (!isHeard && !isBeating) heartbeat().catch(onHeartbeatError)
   }
   const outputKeys = createOutputKeys(deps)
+  const isIdle = () => slots.running().length === 0
+  const watchMemory = createMemoryWatch({ ...deps, isIdle })
   const chainHeartbeat = createChainHeartbeat({ ...deps, signal: stopping.signal })
   await Promise.all([
     every(clock, heartbeatPeriodMs, ended.signal, heartbeat, onHeartbeatError),
@@ -178,9 +182,9 @@ async function runLoops(daemon: Daemon): Promise<void> {
     every(clock, diskPeriodMs, ended.signal, disk.pass),
     // The loops that need the chain log that it is away.
     every(clock, fundsPeriodMs, stopping.signal, () => funds.pass(stopping.signal)),
-    every(clock, memoryPeriodMs, ended.signal, createMemoryWatch(deps)),
     first.promise.then(() => poll(daemon, outputKeys, onBack)),
     first.promise.then(() => outputKeys.keepReady(stopping.signal)),
+    first.promise.then(() => every(clock, memoryPeriodMs, ended.signal, watchMemory)),
   ])
 }
 

@@ -116,6 +116,11 @@ type Known = {
   readonly ended: AbortSignal
 }
 
+const ownMemory = {
+  residentBytes: () => process.memoryUsage.rss(),
+  shrinkMemory: () => Bun.shrink(),
+}
+
 async function connect(
   context: CommandContext,
   loaded: LoadedConfig,
@@ -200,7 +205,7 @@ async function connect(
     maxConcurrentJobs: config.max_concurrent_jobs,
     drainMs: config.drain_seconds * 1000,
     checkDisk: () => checkDisk(dirname(loaded.configPath)),
-    residentBytes: () => process.memoryUsage.rss(),
+    ...ownMemory,
   }
 }
 

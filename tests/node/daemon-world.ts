@@ -61,8 +61,11 @@ export async function createDaemonWorld(
       if (disk.failure) throw disk.failure
     },
     residentBytes: () => memory.bytes,
+    shrinkMemory: () => {
+      memory.shrinks++
+    },
   }
-  const memory = { bytes: 1 }
+  const memory = { bytes: 1, shrinks: 0 }
   /** Why the disk takes no files. */
   const disk: { failure: Error | undefined } = { failure: undefined }
   const stop = new AbortController()

@@ -474,6 +474,26 @@ it('memory above 2 GB is warned of once, until it was below', async () => {
   await end(world, running)
 })
 
+it('memory is dropped after the start, and again when it grew and no job runs', async () => {
+  const world = await createDaemonWorld()
+  world.memory.bytes = 90 * 2 ** 20
+  const running = world.start()
+  await world.clock.advance(1_000)
+  expect(world.memory.shrinks).toBe(1)
+  await world.clock.advance(300_000)
+  expect(world.memory.shrinks).toBe(1)
+  const answer = Promise.withResolvers<string>()
+  world.complete.mockReturnValueOnce(answer.promise)
+  world.offers.push(world.assignment)
+  world.memory.bytes = 99 * 2 ** 20
+  await world.clock.advance(60_000)
+  expect(world.memory.shrinks).toBe(1)
+  answer.resolve('')
+  await world.clock.advance(60_000)
+  expect(world.memory.shrinks).toBe(2)
+  await end(world, running)
+})
+
 it('a loop that breaks takes the daemon down with it', async () => {
   const world = await createDaemonWorld()
   const log = {

@@ -103,6 +103,7 @@ export async function prepareDaemon(icl: RealIcl, name: string) {
     maxConcurrentJobs: 2,
     drainMs: 60_000,
     residentBytes: () => 1,
+    shrinkMemory: () => {},
     checkDisk: async () => {},
   }
   return { name, address, faults, lines, deps, attestOnce, attestations, journal, history, acks }

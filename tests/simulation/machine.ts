@@ -225,6 +225,7 @@ function depsOf(
     maxConcurrentJobs: habits.slots,
     drainMs: 60_000,
     residentBytes: () => 1,
+    shrinkMemory: () => {},
     checkDisk: async () => {},
   }
 }
