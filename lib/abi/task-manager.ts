@@ -1,12 +1,10 @@
 // Generated from contracts/CofheTaskManager.sol by contracts/build.ts; do not edit.
 
-import { parseAbi } from 'viem'
-
 /** The ABI of CofheTaskManager. */
-export const taskManagerAbi = parseAbi([
-  'error ACLNotAllowed(uint256 handle, address account)',
-  'error InvalidSigner(address signer, address expected)',
-  'function acl() view returns (address)',
-  'function isAllowed(uint256 handle, address account) view returns (bool)',
-  'function isPubliclyAllowed(uint256 handle) view returns (bool)',
-])
+export const taskManagerAbi = [
+  {"name":"ACLNotAllowed","type":"error","inputs":[{"type":"uint256","name":"handle"},{"type":"address","name":"account"}]},
+  {"name":"InvalidSigner","type":"error","inputs":[{"type":"address","name":"signer"},{"type":"address","name":"expected"}]},
+  {"name":"acl","type":"function","stateMutability":"view","inputs":[],"outputs":[{"type":"address"}]},
+  {"name":"isAllowed","type":"function","stateMutability":"view","inputs":[{"type":"uint256","name":"handle"},{"type":"address","name":"account"}],"outputs":[{"type":"bool"}]},
+  {"name":"isPubliclyAllowed","type":"function","stateMutability":"view","inputs":[{"type":"uint256","name":"handle"}],"outputs":[{"type":"bool"}]},
+] as const

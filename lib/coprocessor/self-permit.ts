@@ -1,5 +1,6 @@
 import { type Permit, PermitUtils } from '@cofhe/sdk/permits'
-import { isAddressEqual, parseAbi } from 'viem'
+import { isAddressEqual } from 'viem'
+import { taskManagerAbi } from '../abi/task-manager.ts'
 import type { ChainWriter } from '../chain/clients.ts'
 import { taskManager } from '../chain/task-manager.ts'
 import { type Clock, unixSeconds } from '../clock.ts'
@@ -9,7 +10,6 @@ import { sdkClients } from './connection.ts'
 
 const lifetimeSeconds = 7 * 24 * 3600
 const renewalSeconds = 24 * 3600
-const aclAbi = parseAbi(['function acl() view returns (address)'])
 
 /** The wallet's permit for decryptions: made at first need, renewed a day before it expires. */
 export type SelfPermit = {
@@ -54,7 +54,7 @@ async function sign(chain: ChainWriter, expiration: number): Promise<Permit> {
   const options = { issuer: walletClient.account.address, expiration }
   const [permit, acl] = await Promise.all([
     PermitUtils.createSelfAndSign(options, ...sdkClients(chain)),
-    publicClient.readContract({ address: taskManager, abi: aclAbi, functionName: 'acl' }),
+    publicClient.readContract({ address: taskManager, abi: taskManagerAbi, functionName: 'acl' }),
   ])
   const domain = permit._signedDomain
   // The SDK uses this chain id. A wrong one would send the permit to another network, or to none.
