@@ -1,4 +1,4 @@
-import { base64url } from 'jose'
+import * as base64url from 'jose/base64url'
 import { z } from 'zod'
 import { isStrongKey } from './strong-key.ts'
 

@@ -1,4 +1,4 @@
-import { base64url } from 'jose'
+import * as base64url from 'jose/base64url'
 import { bytesToHex, type Hex, keccak256, sha256 as sha256Here } from 'viem'
 import type { Hash32 } from './codecs.ts'
 import { hostCrypto } from './host-crypto.ts'
