@@ -11,7 +11,7 @@ const entry = 'lib/client/mod.ts'
 const prover = 'lib/coprocessor/worker-prover.ts'
 const worker = 'lib/coprocessor/prove-worker.ts'
 const wasm = 'tfhe_bg.wasm'
-/** Packages that stay imports: users have viem for the wallet, and the types refer to both. */
+/** Packages that the types refer to. Only zod stays an import: to load all of viem takes Node longer than the rest. */
 const shared = ['viem', 'zod'] as const
 
 /** Packs the client library into a folder. Returns the path of the file. */
@@ -21,7 +21,7 @@ export async function packClient(folder: string): Promise<string> {
   const modules = join(place, 'dist')
   // Node has no `self`, on which a dependency of the SDK looks for randomness.
   const define = { self: 'globalThis' }
-  const built = { folder: modules, target: 'browser', external: shared, define } as const
+  const built = { folder: modules, target: 'browser', external: ['zod'], define } as const
   await bundle({ ...built, entrypoints: [entry, prover, worker] })
   await cp(join(root, 'node_modules', 'tfhe', wasm), join(modules, wasm))
   await declare([entry, prover], join(place, 'types'))
