@@ -1,5 +1,5 @@
 import {
-  createWalletClient,
+  createClient,
   custom,
   type Hex,
   hashMessage,
@@ -10,6 +10,7 @@ import {
   numberToHex,
 } from 'viem'
 import { toAccount } from 'viem/accounts'
+import { signMessage, signTypedData } from 'viem/actions'
 import { z } from 'zod'
 import { Address, Hash32 } from '../codecs.ts'
 import { SvcError } from '../svc-error.ts'
@@ -52,18 +53,14 @@ export function walletAccount(provider: WalletProvider, address: string): Wallet
   const own = Address.parse(address)
   // A retry would show the user the same question again.
   const transport = custom(provider as Parameters<typeof custom>[0], { retryCount: 0 })
-  const wallet = createWalletClient({ account: own, transport })
+  const wallet = createClient({ account: own, transport })
   const account = toAccount({
     address: own,
     signMessage: ({ message }) =>
-      signed(wallet.signMessage({ message }), hashMessage(message), 'sign a request'),
+      signed(signMessage(wallet, { message }), hashMessage(message), 'sign a request'),
     // viem passes the caller's types through.
     signTypedData: (typed) =>
-      signed(
-        wallet.signTypedData(typed as Parameters<typeof wallet.signTypedData>[0]),
-        hashTypedData(typed),
-        'sign a permit',
-      ),
+      signed(signTypedData(wallet, typed as never), hashTypedData(typed), 'sign a permit'),
     signTransaction: async () => {
       throw failed('sign a transaction without sending it', new Error('wallets send it themselves'))
     },
