@@ -71,8 +71,8 @@ function findingsOf(
     ratio(of(mine), of(empty)),
   ]
   const daemons = idle.slice(0, -1)
-  const resident = Math.max(...daemons.map(({ residentMegabytes }) => residentMegabytes))
-  const largest = daemons.find(({ residentMegabytes }) => residentMegabytes === resident)
+  const own = Math.max(...daemons.map(({ ownMegabytes }) => ownMegabytes))
+  const largest = daemons.find(({ ownMegabytes }) => ownMegabytes === own)
   const emptyIdle = idle.at(-1)
   const startRatio = mine.medianMs / empty.medianMs
   return {
@@ -113,7 +113,9 @@ function findingsOf(
       version_empty_ms: empty.medianMs,
       version_to_empty: startRatio,
       ...(idle.length > 0 && {
-        idle_resident_megabytes: resident,
+        idle_own_megabytes: own,
+        idle_empty_own_megabytes: emptyIdle?.ownMegabytes ?? Number.NaN,
+        idle_resident_megabytes: largest?.residentMegabytes ?? Number.NaN,
         idle_empty_resident_megabytes: emptyIdle?.residentMegabytes ?? Number.NaN,
         idle_of_one_core_percent:
           (100 * median(daemons.map(({ processorSeconds }) => processorSeconds))) / seconds,
@@ -132,12 +134,12 @@ function findingsOf(
         ? []
         : [
             {
-              what: 'resident memory of an idle daemon',
-              found: resident,
+              what: 'memory of its own of an idle daemon',
+              found: own,
               unit: 'MB',
-              limit: 80,
+              limit: 25,
               better: 'lower' as const,
-              heldBackBy: `an empty compiled program takes ${emptyIdle?.residentMegabytes.toFixed(1)} MB, and the modules of the chain client and of the attestation stay loaded`,
+              heldBackBy: `the schemas, the chain client and the attestation stay loaded; an empty compiled program takes ${emptyIdle?.ownMegabytes.toFixed(1)} MB`,
             },
           ]),
     ],

@@ -65,7 +65,7 @@ async function processorSeconds(pid: number): Promise<number> {
   return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond
 }
 
-/** Megabytes: resident, of that its own (not pages of the file that others share), and the most it ever was. */
+/** Megabytes: resident, of that its own (no pages of the executable, which count as dirty while it is new), and the most it ever was. */
 async function memoryOf(pid: number) {
   const [status, rollup] = await Promise.all(
     ['status', 'smaps_rollup'].map((file) => readFile(join('/proc', String(pid), file), 'utf8')),
@@ -74,7 +74,7 @@ async function memoryOf(pid: number) {
     (Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text ?? '')?.[1]) * 1024) / 1e6
   return {
     residentMegabytes: megabytes(status, 'VmRSS'),
-    ownMegabytes: megabytes(rollup, 'Private_Dirty'),
+    ownMegabytes: megabytes(rollup, 'Anonymous'),
     peakMegabytes: megabytes(status, 'VmHWM'),
   }
 }
