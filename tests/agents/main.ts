@@ -9,7 +9,7 @@ import { programOf } from '../../demo/runtime-programs.ts'
 import { startWorld } from '../../demo/world.ts'
 import { flag } from '../../lib/host/program/option.ts'
 import { startGateway } from '../gateway-process.ts'
-import { runOnly } from '../run-program.ts'
+import { print, runOnly } from '../run-program.ts'
 import { curlCells } from './curl.ts'
 import { startProvider } from './provider.ts'
 import { askReal } from './real.ts'
@@ -159,9 +159,9 @@ function tellTable(rows: readonly Row[]): number {
     ['---', ...columns.map(() => '---')],
     ...rows.map(({ client }) => [client, ...columns.map((column) => shown(client, column))]),
   ]
-  for (const line of lines) process.stdout.write(`| ${line.join(' | ')} |\n`)
+  for (const line of lines) print(`| ${line.join(' | ')} |`)
   for (const { client, column, result } of failed) tell(`${client}, ${column}: ${result}`)
-  process.stdout.write(`${all.length - failed.length} ok, ${failed.length} failed\n`)
+  print(`${all.length - failed.length} ok, ${failed.length} failed`)
   return failed.length
 }
 

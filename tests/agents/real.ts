@@ -8,6 +8,7 @@ import { startWorld } from '../../demo/world.ts'
 import { errorMessage } from '../../lib/error-message.ts'
 import { wholeOutput } from '../../lib/host/whole-output.ts'
 import { startGateway } from '../gateway-process.ts'
+import { print } from '../run-program.ts'
 
 const prompts = `
 Name three uses of a lighthouse.
@@ -76,7 +77,7 @@ export async function askReal(
   const [median, most] = [times[times.length / 2], times.at(-1)].map((time) => time?.toFixed(1))
   const counts = [prompts.length, prompts.length - failed, count('3 of 3'), count('2 of 3')]
   const line = [...counts, median, most]
-  process.stdout.write('| prompts | accepted | 3 of 3 | 2 of 3 | median s | most s |\n')
-  process.stdout.write(`${'| --- '.repeat(line.length)}|\n| ${line.join(' | ')} |\n`)
+  print('| prompts | accepted | 3 of 3 | 2 of 3 | median s | most s |')
+  print(`${'| --- '.repeat(line.length)}|\n| ${line.join(' | ')} |`)
   return failed
 }

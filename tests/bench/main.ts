@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { flag, json, ListOf, option } from '../../lib/host/program/option.ts'
 import { commitOf } from '../../scripts/build-node/commit.ts'
-import { runOnly } from '../run-program.ts'
+import { print, runOnly } from '../run-program.ts'
 import { type BenchmarkName, benchmarkNames, benchmarks, everydayNames } from './all.ts'
 import type { Form } from './benchmark.ts'
 import { type Circumstances, describeMachine, goalRow, writePage } from './page.ts'
@@ -37,19 +37,17 @@ async function all(
     if (!json) tell(outcome)
   }
   const circumstances = await describeCircumstances(form)
-  if (json) process.stdout.write(`${JSON.stringify(jsonOf(circumstances, outcomes))}\n`)
+  if (json) print(JSON.stringify(jsonOf(circumstances, outcomes)))
   if (writes) await write(circumstances, outcomes)
   return outcomes.some(({ failure }) => failure !== undefined) ? 1 : 0
 }
 
 function tell({ findings }: Outcome): void {
   if (!findings) return
-  for (const { title, rows } of findings.tables)
-    process.stdout.write(`\n${title}\n\n${table(rows)}`)
+  for (const { title, rows } of findings.tables) print(`${title}\n\n${table(rows)}`)
   const { goals } = findings
-  if (goals.length > 0)
-    process.stdout.write(`\n${table([['goal', 'found', 'wanted', ''], ...goals.map(goalRow)])}\n`)
-  for (const why of findings.skipped) process.stdout.write(`skipped: ${why}\n`)
+  if (goals.length > 0) print(table([['goal', 'found', 'wanted', ''], ...goals.map(goalRow)]))
+  for (const why of findings.skipped) print(`skipped: ${why}`)
 }
 
 async function describeCircumstances(form: Circumstances['form']): Promise<Circumstances> {

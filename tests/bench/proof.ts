@@ -9,7 +9,7 @@ import { option, WholeNumber } from '../../lib/host/program/option.ts'
 import { CoprocessorSetting } from '../../lib/schemas/coprocessor-urls.ts'
 import { systemClock } from '../../lib/system.ts'
 import { startCoprocessorWorld } from '../contracts/local/coprocessor-world.ts'
-import { runOnly } from '../run-program.ts'
+import { print, runOnly } from '../run-program.ts'
 import { peakBytes, watchEventLoop, watchPeak } from './proof-measures.ts'
 import { table } from './table.ts'
 
@@ -120,13 +120,12 @@ async function once(
 function tell(done: readonly Run[], peaks: Record<string, number | undefined>): void {
   const names = Object.keys(done[0] ?? {}) as (keyof Run)[]
   const rows = names.map((name) => [name, ...done.map((run) => String(run[name]))])
-  process.stdout.write(table([['', ...done.map((_, index) => `run ${index + 1}`)], ...rows]))
+  print(table([['', ...done.map((_, index) => `run ${index + 1}`)], ...rows]))
   const megabytes = (bytes: number | undefined) => `${((bytes ?? Number.NaN) / 1e6).toFixed(0)} MB`
   const { parent_peak_bytes: parent, child_peak_bytes: child, gap_idle_ms } = peaks
-  process.stdout.write(
-    `\nLongest gap in ${idleMs / 1000} s with nothing to do: ${gap_idle_ms} ms\nMemory at most: parent ${megabytes(parent)}, proof process ${megabytes(child)}\n`,
-  )
-  process.stdout.write(`Bun ${Bun.version}; ${cpus()[0]?.model}\n`)
+  print(`Longest gap in ${idleMs / 1000} s with nothing to do: ${gap_idle_ms} ms`)
+  print(`Memory at most: parent ${megabytes(parent)}, proof process ${megabytes(child)}`)
+  print(`Bun ${Bun.version}; ${cpus()[0]?.model}`)
 }
 
 await runOnly('npm run bench:proof --', {
@@ -134,6 +133,5 @@ await runOnly('npm run bench:proof --', {
   options: z.object({ runs: option(WholeNumber(1, 1_000).default(1), 'N', 'How often') }),
   run: async ({ runs }) => {
     await bench(runs)
-    return 0
   },
 })

@@ -12,6 +12,5 @@ await runOnly('npm run causes --', {
       print(`  client   ${client}`)
       print(`  console  ${console}`)
     }
-    return 0
   },
 })

@@ -2,14 +2,12 @@ import { z } from 'zod'
 import { demoStopSignal } from '../../demo/stop-signals.ts'
 import { flag, ListOf, option, WholeNumber } from '../../lib/host/program/option.ts'
 import { usageError } from '../../lib/host/program/program.ts'
-import { runOnly } from '../run-program.ts'
+import { print, runOnly } from '../run-program.ts'
 import { findSecantusDb } from '../store/wire-server/secantusdb.ts'
 import { faultKinds } from './kinds.ts'
 import { findPreload } from './preload.ts'
 import { remarksOf, tableOf, totalsOf } from './report.ts'
 import { type RunReport, runFaults } from './run.ts'
-
-const print = (line: string) => void process.stdout.write(`${line}\n`)
 
 /** Returns the stores with the faults of `names` that can be injected over each here, and prints which cannot. */
 async function ableStores(names: readonly string[], library: string | undefined) {

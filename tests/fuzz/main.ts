@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { openStore } from '../../icl/start/open-store.ts'
 import { flag, OneOf, option, WholeNumber } from '../../lib/host/program/option.ts'
-import { runOnly } from '../run-program.ts'
+import { print, runOnly } from '../run-program.ts'
 import { openWireServer } from '../store/wire-server/open.ts'
 import { describeMalformed, sendMalformed } from './raw-http.ts'
 import { reportOf } from './report.ts'
@@ -21,7 +21,6 @@ await runOnly('npm run fuzz --', {
   }),
   run: async (given, { warn }) => {
     const { store, ...asked } = given
-    const write = (text: string) => process.stdout.write(text)
     const startedAt = performance.now()
     const seconds = () => `${((performance.now() - startedAt) / 1000).toFixed(0)} s`
     const folder = mkdtempSync(join(tmpdir(), 'svc-fuzz-'))
@@ -40,9 +39,9 @@ await runOnly('npm run fuzz --', {
         },
       })
       const { text, failures } = reportOf(result, given)
-      write(`${text}${seconds()}\n`)
+      print(`${text}${seconds()}`)
       const malformed = asked.overHttp ? await sendMalformed() : []
-      write(describeMalformed(malformed))
+      if (asked.overHttp) print(describeMalformed(malformed))
       const isRefused = malformed.every(({ wrong }) => wrong === undefined)
       return failures.length === 0 && isRefused ? 0 : 1
     } finally {

@@ -7,7 +7,7 @@ import { freePort } from '../../demo/free-port.ts'
 import { programOf } from '../../demo/runtime-programs.ts'
 import { packageNames } from '../../scripts/pack/packages.ts'
 import { startClientWorld } from '../client/client-world.ts'
-import { runOnly } from '../run-program.ts'
+import { print, runOnly } from '../run-program.ts'
 import {
   askedOf,
   askInPage,
@@ -80,9 +80,7 @@ async function tryAll(): Promise<number> {
       const answer = await ask().catch((error: Error) => error.message)
       const isAnswered = answer === rightAnswer
       if (!isAnswered) failures += 1
-      process.stdout.write(
-        `${isAnswered ? 'pass' : 'FAIL'}  ${name}${isAnswered ? '' : `: ${answer}`}\n`,
-      )
+      print(isAnswered ? `pass  ${name}` : `FAIL  ${name}: ${answer}`)
     }
   } finally {
     await place.stop()

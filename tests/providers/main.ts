@@ -5,7 +5,7 @@ import { flag, option } from '../../lib/host/program/option.ts'
 import { baseUrlVariable } from '../../lib/providers.ts'
 import { systemClock } from '../../lib/system.ts'
 import { startGateway } from '../gateway-process.ts'
-import { runOnly } from '../run-program.ts'
+import { print, runOnly } from '../run-program.ts'
 import { ask, type Got } from './ask.ts'
 import { realPrompts } from './prompts.ts'
 import { type Expected, isStreamed, type Row, rows, slowRow } from './rows.ts'
@@ -15,7 +15,6 @@ const usual = 'own'
 const mostRequests = 9
 const atOnce = 3
 
-const print = (line: string) => process.stdout.write(`${line}\n`)
 let failures = 0
 
 async function withGateway(

@@ -1,6 +1,6 @@
 import { iclRuntimes, programOf } from '../../demo/runtime-programs.ts'
 import { startPackedServer } from '../packed-server.ts'
-import { runOnly } from '../run-program.ts'
+import { print, runOnly } from '../run-program.ts'
 import { checks, objectChecks } from './checks.ts'
 import { outgoingCases } from './inside/outgoing.ts'
 import { cases } from './inside/run-cases.ts'
@@ -8,7 +8,6 @@ import { runInside } from './inside/runtimes.ts'
 import { dealWith } from './running-icl.ts'
 import { startRuntimesWorld } from './world.ts'
 
-const say = (text: string) => process.stdout.write(`${text}\n`)
 const columns = [...[...checks, ...objectChecks].map(({ name }) => name), 'shared code']
 const failures: string[] = []
 
@@ -68,10 +67,10 @@ await runOnly('npm run test:runtimes --', {
     )
     const line = (row: readonly string[]) =>
       `| ${row.map((text, column) => text.padEnd(widths[column] ?? 0)).join(' | ')} |`
-    say(line(table[0] ?? []))
-    say(`|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`)
-    for (const row of rows) say(line(row))
-    for (const failure of failures) say(`\nFAIL ${failure}`)
+    print(line(table[0] ?? []))
+    print(`|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`)
+    for (const row of rows) print(line(row))
+    for (const failure of failures) print(`\nFAIL ${failure}`)
     return failures.length === 0 ? 0 : 1
   },
 })

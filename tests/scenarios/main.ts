@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { option, WholeNumber } from '../../lib/host/program/option.ts'
 import { table } from '../bench/table.ts'
-import { runOnly } from '../run-program.ts'
+import { print, runOnly } from '../run-program.ts'
 import { attackHeadings, attackRow, brokenPromises } from './attack-table.ts'
 import { attacks } from './attacks.ts'
 import { facesOf, faultyTenth } from './faulty-tenth.ts'
@@ -10,7 +10,6 @@ import { weighedAttacks } from './weighed.ts'
 import { weighedHeadings, weighedRow } from './weighed-table.ts'
 
 const all = [...attacks, ...weighedAttacks]
-const print = (text: string) => process.stdout.write(`${text}\n`)
 
 async function playAll(only: string, days: number, seed: number): Promise<readonly string[]> {
   const length = {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { json, OneOf, option, WholeNumber } from '../../lib/host/program/option.ts'
-import { runOnly } from '../run-program.ts'
+import { print, runOnly } from '../run-program.ts'
 import type { StoreKind } from './parameters.ts'
 import { type Outcome, simulate, storeOf } from './simulate.ts'
 import { lineOf, type StoryEvent } from './story.ts'
@@ -9,8 +9,6 @@ import { describeTotals, noTotals, withOutcome } from './totals.ts'
 const shownEvents = 50
 /** How seeds are played, and whether only the last line is printed, as JSON. */
 type How = { readonly store?: StoreKind | undefined; readonly json: boolean }
-
-const print = (text: string) => void process.stdout.write(`${text}\n`)
 
 function tellFailure(outcome: Outcome): void {
   const { seed, store, violations, events } = outcome

@@ -8,6 +8,5 @@ await runOnly('npm run vectors --', {
     for (const [name, make] of Object.entries(vectorFiles)) {
       await writeFile(vectorPath(name), vectorText(await make()))
     }
-    return 0
   },
 })

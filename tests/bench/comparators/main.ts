@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { comparators } from '../../../lib/comparators/all.ts'
 import { command } from '../../../lib/host/program/program.ts'
 import { type Lines, runHere } from '../../../lib/host/program/run-program.ts'
+import { print } from '../../run-program.ts'
 import { readAnswers } from './answers-file.ts'
 import { figuresOf } from './figures.ts'
 import {
@@ -32,7 +33,6 @@ const realParts = [
 const onProgress = (share: number) => {
   if (process.stderr.isTTY) process.stderr.write(`\r${(100 * share).toFixed(0)} % `)
 }
-const write = (text: string) => process.stdout.write(`${text}\n`)
 
 const measure = command({
   name: 'measure',
@@ -42,19 +42,18 @@ const measure = command({
   run: async ({ answers, comparator: id, keys, figures: file }) => {
     const comparator = comparators[id]
     const sets = await readAnswers(answers)
-    write(`${comparator.id}, ${keys} keys a question\n${legend}`)
+    print(`${comparator.id}, ${keys} keys a question\n${legend}`)
     const all = []
     for (const [name, questions] of Object.entries(sets)) {
       const figures = await figuresOf(name, questions, comparator, keys, onProgress)
-      write(textOf(figures))
+      print(textOf(figures))
       const told = await recordedTeacher(questions)
-      if (told !== undefined) write(told)
+      if (told !== undefined) print(told)
       all.push(figures)
     }
     if (file !== undefined) {
       await writeFile(file, `${JSON.stringify({ comparator: comparator.id, sets: all })}\n`)
     }
-    return 0
   },
 })
 
@@ -68,10 +67,10 @@ const real = command({
     const sets = await readAnswers(answers)
     if (seats) {
       const { askUnlike } = await import('./unlike.ts')
-      process.stdout.write(await askUnlike(sets, { ...options, seats }, warn))
+      print(await askUnlike(sets, { ...options, seats }, warn))
       return 0
     }
-    for (const [which, part] of realParts) write(`${which}\n${await realText(sets, part)}`)
+    for (const [which, part] of realParts) print(`${which}\n${await realText(sets, part)}`)
     return 0
   },
 })
@@ -85,7 +84,6 @@ const realRecord = command({
   notes: 'A second start continues.',
   run: async ({ file, ...options }, { warn }: Lines) => {
     await recordReal(file, options, warn)
-    return 0
   },
 })
 
@@ -96,7 +94,7 @@ const providerRecord = command({
   args: recordingArgs,
   options: recordingOptions,
   notes: 'A second start continues.',
-  run: async (given, { print }: Lines) => {
+  run: async (given) => {
     const ended = new AbortController()
     process.once('SIGINT', () => ended.abort(new Error('ended by the user')))
     const recording = await prepareRecording(given, process.env)

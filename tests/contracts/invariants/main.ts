@@ -1,11 +1,9 @@
 import { z } from 'zod'
 import { option, WholeNumber } from '../../../lib/host/program/option.ts'
-import { runOnly } from '../../../lib/host/program/run-program.ts'
+import { print, runOnly } from '../../run-program.ts'
 import { type RunReport, runInvariants } from './run.ts'
 
 const tellEvery = 10_000
-
-const say = (line: string) => process.stdout.write(`${line}\n`)
 
 const secondsSince = (started: number) => ((performance.now() - started) / 1_000).toFixed(1)
 
@@ -15,10 +13,10 @@ const tell = (report: RunReport, seconds: string) => {
       .sort(([a], [b]) => a.localeCompare(b))
       .map(([name, times]) => `${name} ${times}`)
       .join(', ')
-  say(`done: ${list(report.done)}`)
-  say(`events: ${list(report.events)}`)
-  say(`errors: ${list(report.errors)}`)
-  say(
+  print(`done: ${list(report.done)}`)
+  print(`events: ${list(report.events)}`)
+  print(`errors: ${list(report.errors)}`)
+  print(
     `${report.calls} calls in ${report.blocks} blocks and ${Math.round(report.days)} days, ${report.keys} keys, ${report.results} results, ${seconds} s: everything held`,
   )
 }
@@ -34,15 +32,14 @@ await runOnly('npm run contracts:fuzz --', {
     ),
   }),
   run: async ({ calls, seed = Date.now() % 1_000_000 }) => {
-    say(`seed ${seed}, ${calls} calls`)
+    print(`seed ${seed}, ${calls} calls`)
     const started = performance.now()
     let told = 0
     const onProgress = (made: number) => {
       if (made - told < tellEvery) return
       told = made
-      say(`${made} calls, ${secondsSince(started)} s`)
+      print(`${made} calls, ${secondsSince(started)} s`)
     }
     tell(await runInvariants({ seed, calls, onProgress }), secondsSince(started))
-    return 0
   },
 })
