@@ -19,7 +19,6 @@ await runOnly(
       const into = resolve(root, folder)
       await mkdir(into, { recursive: true })
       print(await (isCommand ? packCommand(into) : packClient(into)))
-      return 0
     },
   },
   { args },

@@ -24,11 +24,10 @@ await runOnly(
       for (const line of banner.split('\n')) print(line)
       // Making keys takes long. The end of the process leaves nothing of them behind.
       const started = await Promise.race([ended, startLocalCoprocessor(given, print)])
-      if (started === undefined) return 0
+      if (started === undefined) return
       print(`Local coprocessor (${warning}) of chain ${given.chainId} at ${started.url}`)
       await ended
       await started.stop()
-      return 0
     },
   },
   { isService: true },
