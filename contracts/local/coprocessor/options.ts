@@ -21,7 +21,7 @@ export const coprocessorOptions = z
         })
         .default(localFheChainId),
       'N',
-      "The chain's id",
+      `The chain's id. ${mockChainId} is that of the SDK's mock mode, which needs no coprocessor`,
     ),
     port: option(WholeNumber(0, 65_535).default(0), 'N', 'Where to listen. 0: any free port'),
     host: option(
