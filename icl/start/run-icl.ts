@@ -1,6 +1,5 @@
 import { endBySignals } from '../../lib/host/end-by-signals.ts'
-import { command, type Program } from '../../lib/host/program/program.ts'
-import { runHere } from '../../lib/host/program/run-program.ts'
+import { runHere, runOnly } from '../../lib/host/program/run-program.ts'
 import type { Listen } from './listening.ts'
 import { readFileText } from './machine.ts'
 import type { Environment } from './serve.ts'
@@ -17,22 +16,17 @@ export async function runIcl(
     const { adminProgram } = await import('./admin.ts')
     return runHere(adminProgram, (lines) => ({ ...lines, environment }), { args })
   }
-  const run = async () => {
-    const { serve } = await import('./serve.ts')
-    await serve(parseSettings(environment, readFileText), environment, listen)
-  }
-  return runHere(icl, () => run, { isService: true })
-}
-
-const icl: Program<() => Promise<void>> = {
-  typed: 'npm run icl --',
-  notes: `Environment:\n\n${describeSettings()}`,
-  commands: [
-    command({
-      name: '',
+  return runOnly(
+    'npm run icl --',
+    {
       summary:
         'Starts the inference coordination service. `admin --help` lists the commands of its operator.',
-      run: async (_, run: () => Promise<void>) => void (await run()),
-    }),
-  ],
+      notes: `Environment:\n\n${describeSettings()}`,
+      run: async () => {
+        const { serve } = await import('./serve.ts')
+        await serve(parseSettings(environment, readFileText), environment, listen)
+      },
+    },
+    { isService: true },
+  )
 }
