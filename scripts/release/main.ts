@@ -31,7 +31,11 @@ const options = z.object({
   dryRun: flag(
     'Also when the commit is not tagged or files have changed: says so, and keeps nothing',
   ),
-  targets: option(ListOf(targetNames).default([...targetNames]), 'TARGETS', 'Only these'),
+  targets: option(
+    ListOf(targetNames).default([...targetNames]),
+    'TARGETS',
+    'Only these, separated by commas',
+  ),
   out: option(
     z.string().optional(),
     'FOLDER',

@@ -28,7 +28,7 @@ export const realOptions = z.object({
       .transform((names) => names.split(','))
       .optional(),
     'SEATS',
-    'Ask through the whole service, with a node for each seat, a level or a copy such as Q4_0, which replays the recording, and print what came of the nodes',
+    'Ask through the whole service, with a node for each seat (separated by commas), a level or a copy such as Q4_0, which replays the recording, and print what came of the nodes',
   ),
   prompts: option(WholeNumber(1, 1_000).default(40), 'N', 'How many prompts those nodes get'),
   rule: option(AgreementRule.default('three'), 'RULE', 'The rule of agreement'),
@@ -46,7 +46,7 @@ export const recordingRealOptions = z.object({
       .transform((names) => names.split(','))
       .pipe(z.tuple([Name, Name], Name)),
     'LEVELS',
-    'Processor levels: AVX2, AVX-512, AVX; sapphirerapids has AMX',
+    'Processor levels, separated by commas: AVX2, AVX-512, AVX; sapphirerapids has AMX',
   ),
 })
 
@@ -60,7 +60,7 @@ export const recordingOptions = z.object({
     'By its key and address in the environment, such as OPENAI_API_KEY, SVC_OPENAI_BASE_URL',
   ),
   weakerModel: option(Name.optional(), 'MODEL', 'Also ask this one, once a question'),
-  questions: option(WholeNumber(1, 10_000).default(50), 'N', 'How many of the prompts'),
+  questions: option(WholeNumber(1, 10_000).default(50), 'N', 'The first N of the prompts'),
   runs: option(WholeNumber(2, 100).default(7), 'N', 'How often each'),
   priceIn: option(Price, 'PRICE', 'Of a million input tokens'),
   priceOut: option(Price, 'PRICE', 'Of a million output tokens'),
