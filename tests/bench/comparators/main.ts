@@ -1,24 +1,23 @@
 import { writeFile } from 'node:fs/promises'
+import { z } from 'zod'
+import { ComparatorId, defaultComparator } from '../../../lib/codecs.ts'
 import { comparators } from '../../../lib/comparators/all.ts'
+import { option, WholeNumber } from '../../../lib/host/program/option.ts'
 import { command } from '../../../lib/host/program/program.ts'
 import { type Lines, runHere } from '../../../lib/host/program/run-program.ts'
+import { AgreementRule } from '../../../lib/schemas/terms.ts'
 import { print } from '../../run-program.ts'
 import { readAnswers } from './answers-file.ts'
 import { figuresOf } from './figures.ts'
-import {
-  answersArgs,
-  measuringOptions,
-  realOptions,
-  recordingArgs,
-  recordingOptions,
-  recordingRealArgs,
-  recordingRealOptions,
-} from './options.ts'
+import { File, Name, recordingArgs, recordingOptions } from './options.ts'
 import { realText } from './real.ts'
 import { costOf, prepareRecording, record } from './record.ts'
 import { recordReal } from './record-real.ts'
 import { textOf } from './tables.ts'
 import { recordedTeacher } from './teacher.ts'
+
+/** The file of recorded answers that a command reads. */
+const answersArgs = z.object({ answers: option(File, 'FILE', 'JSON, .gz too') })
 
 const legend = `Shares in %, with 95 % intervals in brackets (bootstrap over questions; Wilson where nothing or everything matched), on all questions.
 Runs that were not recorded count as copies of recorded ones (docs/comparators.md); in parentheses, as matching nothing and as matching everything.
@@ -38,7 +37,11 @@ const measure = command({
   name: 'measure',
   summary: 'Measure recorded answers',
   args: answersArgs,
-  options: measuringOptions,
+  options: z.object({
+    comparator: option(ComparatorId.default(defaultComparator), 'NAME', 'The rule of likeness'),
+    keys: option(WholeNumber(1, 100).default(2), 'N', 'Keys under which each question is measured'),
+    figures: option(File.optional(), 'FILE', 'Also write all figures there, as JSON'),
+  }),
   run: async ({ answers, comparator: id, keys, figures: file }) => {
     const comparator = comparators[id]
     const sets = await readAnswers(answers)
@@ -62,7 +65,19 @@ const real = command({
   summary:
     'Print how often the rule of likelihood is right about a recording of the real model, by number of tokens',
   args: answersArgs,
-  options: realOptions,
+  options: z.object({
+    seats: option(
+      z
+        .string()
+        .max(500)
+        .transform((names) => names.split(','))
+        .optional(),
+      'SEATS',
+      'Ask through the whole service, with a node for each seat (separated by commas), a level or a copy such as Q4_0, which replays the recording, and print what came of the nodes',
+    ),
+    prompts: option(WholeNumber(1, 1_000).default(40), 'N', 'How many prompts those nodes get'),
+    rule: option(AgreementRule.default('three'), 'RULE', 'The rule of agreement'),
+  }),
   run: async ({ answers, seats, ...options }, { warn }: Lines) => {
     const sets = await readAnswers(answers)
     if (seats) {
@@ -79,8 +94,21 @@ const realRecord = command({
   name: 'record-real',
   summary:
     "Install the demo's real model and record what it writes on unlike processors, what its requantized copies write, and how likely each text is",
-  args: recordingRealArgs,
-  options: recordingRealOptions,
+  args: z.object({ file: option(File.endsWith('.gz'), 'FILE.gz') }),
+  options: z.object({
+    questions: option(WholeNumber(1, 1_000).default(96), 'N', 'The first N of real-prompts.txt'),
+    tokens: option(WholeNumber(1, 1_024).default(192), 'N', 'Tokens of an answer, at most'),
+    levels: option(
+      z
+        .string()
+        .max(200)
+        .default('haswell,icelake,sandybridge')
+        .transform((names) => names.split(','))
+        .pipe(z.tuple([Name, Name], Name)),
+      'LEVELS',
+      'Processor levels, separated by commas: AVX2, AVX-512, AVX; sapphirerapids has AMX',
+    ),
+  }),
   notes: 'A second start continues.',
   run: async ({ file, ...options }, { warn }: Lines) => {
     await recordReal(file, options, warn)
