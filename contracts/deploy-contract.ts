@@ -15,7 +15,7 @@ import { waitForReceipt } from '../lib/chain/wait-for-receipt.ts'
 import { Address, type Hash32 } from '../lib/codecs.ts'
 import { keccak256Hex } from '../lib/digest.ts'
 import { SvcError } from '../lib/svc-error.ts'
-import { ask, type DeployStep, deploymentFailed } from './deploy-plan.ts'
+import { ask, type DeployStep, deploymentFailed, isCode } from './deploy-plan.ts'
 import type { SentContract } from './deploy-progress.ts'
 import type { Artifact } from './solc.ts'
 
@@ -102,17 +102,20 @@ async function checkCode(
   if (input.toLowerCase() !== data.toLowerCase()) {
     throw differs(`transaction ${hash} has not the code and arguments of ${contract}`)
   }
+  if (!isCode(code)) {
+    throw behind(`the transaction ${hash}, and not the contract at ${address} that it made`)
+  }
   if (!isCodeOf(artifact, code)) throw differs(`the code at ${address} is not ${contract}'s`)
 }
 
 /** Whether code on chain is an artifact's. Ignores the values of immutables. */
-function isCodeOf({ deployedBytecode, immutables }: Artifact, code: Hex | undefined): boolean {
+function isCodeOf({ deployedBytecode, immutables }: Artifact, code: Hex): boolean {
   const masked = (text: string): string =>
     immutables.reduce((result, { start, length }) => {
       const [from, to] = [2 + 2 * start, 2 + 2 * (start + length)]
       return result.slice(0, from) + '0'.repeat(to - from) + result.slice(to)
     }, text.toLowerCase())
-  return code !== undefined && masked(code) === masked(deployedBytecode)
+  return masked(code) === masked(deployedBytecode)
 }
 
 /** Looks for a recorded transaction. Throws SvcError `chain-unavailable` when the chain RPC contradicts itself. */
@@ -133,9 +136,9 @@ export async function wasLost(
     const receipt = await publicClient.getTransactionReceipt({ hash: tx }).catch(absent)
     if (receipt !== undefined) return receipt.status !== 'success'
     if (used > nonce) {
-      const code = await publicClient.getCode({ address })
-      if (code !== undefined && code !== '0x') throw unseen(contract, address, tx)
-      return true
+      if (!isCode(await publicClient.getCode({ address }))) return true
+      const replaced = ` If you have replaced it with another one, ${contract} is there. To give that up and start anew, remove the file of the unfinished deployment.`
+      throw behind(`a contract at ${address}, and not the transaction ${tx} that made it`, replaced)
     }
     // Public RPCs do not show every pending transaction. A transaction taken for lost would be sent twice, with another nonce.
     const next = await publicClient.getTransactionCount({ address: deployer, blockTag: 'pending' })
@@ -148,15 +151,12 @@ export async function wasLost(
 const isNotFound = (cause: unknown): boolean =>
   cause instanceof TransactionReceiptNotFoundError || cause instanceof TransactionNotFoundError
 
-const unseen = (contract: string, address: Hex, tx: Hex): SvcError =>
-  new SvcError(
-    'chain-unavailable',
-    `the chain RPC shows a contract at ${address}, and not the transaction ${tx} that made it`,
-    {
-      hint: `Try again in a minute, or with another --rpc-url. If you have replaced it with another one, ${contract} is there. To give that up and start anew, remove the file of the unfinished deployment.`,
-      retryable: true,
-    },
-  )
+/** The error for a chain RPC that shows one thing and not another that belongs to it. */
+const behind = (shown: string, more = ''): SvcError =>
+  new SvcError('chain-unavailable', `the chain RPC shows ${shown}`, {
+    hint: `Try again in a minute, or with another --rpc-url.${more}`,
+    retryable: true,
+  })
 
 const differs = (what: string): SvcError =>
   new SvcError('deployment-differs', `what is deployed is not what was to be: ${what}`, {

@@ -68,6 +68,9 @@ export const ask = <T>(doing: string, work: Promise<T>, signal?: AbortSignal): P
     throw toChainError(error, doing)
   })
 
+/** Whether there is code at an address. */
+export const isCode = (code: Hex | undefined): code is Hex => Boolean(code) && code !== '0x'
+
 /** The error for a contract that cannot be deployed. */
 export const deploymentFailed = (contract: string, why: string, cause?: unknown): SvcError =>
   new SvcError('deployment-failed', `deploying ${contract} failed: ${why}`, {
@@ -125,7 +128,7 @@ export async function planDeployment(
     steps: steps as readonly DeployStep[],
     /** The highest cost of the transactions in wei. */
     cost: steps.reduce((sum, { gas }) => sum + gas * gasPrice, 0n),
-    hasTaskManager: code !== undefined && code !== '0x',
+    hasTaskManager: isCode(code),
   }
 }
 

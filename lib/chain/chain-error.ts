@@ -115,7 +115,8 @@ export const isAlreadyKnown = (error: unknown): boolean =>
 
 /** One line that says what went wrong, without viem's request dump. */
 export const shortMessageOf = (error: unknown): string => {
-  if (error instanceof BaseError) return error.shortMessage
+  // viem leaves it undefined where the cause is an error of the language.
+  if (error instanceof BaseError) return error.shortMessage ?? shortMessageOf(error.cause)
   return errorMessage(error)
 }
 

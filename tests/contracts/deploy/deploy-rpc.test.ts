@@ -115,6 +115,15 @@ describe('contracts:deploy behind a chain RPC that is not at its best', () => {
     expect(again.code).toBe(0)
   })
 
+  it.each([
+    ['eth_getCode', /and not the contract at 0x/],
+    ['eth_estimateGas', /^error: estimating NodeRegistry: /m],
+  ])('says what it misses when the answer to %s is null', async (method, message) => {
+    proxy.decide = ({ body }) => (methodOf(body) === method ? { change: none } : 'pass')
+    const { code, err } = await deployBy(args(`${method}.json`, proxy.url), key())
+    expect([code, err]).toEqual([75, expect.stringMatching(message)])
+  })
+
   it('pays no more for gas than the plan said', async () => {
     const before = await nonce()
     let isDear = false
