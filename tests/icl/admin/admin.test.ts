@@ -45,7 +45,6 @@ const isAttested = async (address: typeof nodeA) =>
 
 describe('the command line', () => {
   it.each([
-    [['nodes', 'fly']],
     [['revoke']],
     [['revoke', '0x12']],
     [['ban', nodeA]],

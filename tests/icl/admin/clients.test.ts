@@ -106,9 +106,4 @@ describe('clients erase', () => {
     expect(JSON.parse(text)).toMatchObject({ erased: true, jobs: 405, open_jobs: [] })
     expect(await store.countJobsOfClient(client, { since: 0 })).toBe(0)
   })
-
-  it('refuses what is no address, and a flag that it has not', async () => {
-    expect((await admin(['clients', 'erase', '0x12'])).code).toBe(2)
-    expect((await admin(['clients', 'erase', client, '--merge'])).code).toBe(2)
-  })
 })

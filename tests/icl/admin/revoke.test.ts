@@ -69,7 +69,6 @@ describe('revoke', () => {
     [['revoke', nodeA, '--jti', 'jti-a']],
     [['revoke', '--ek', tpmA.ek, '--jti', 'jti-a']],
     [['unrevoke']],
-    [['unrevoke', '--jti', 'jti-a']],
   ])('%j is wrong usage', async (args) => {
     expect((await admin(args)).code).toBe(2)
     expect(await attested()).toHaveLength(2)
