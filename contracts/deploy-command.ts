@@ -29,10 +29,12 @@ import { openProgress, type SentContract } from './deploy-progress.ts'
 import { openDeployer } from './deployer.ts'
 
 const nobody = `0x${'0'.repeat(40)}`
-// A role given to a mistyped address is lost, so the capitals of an address are checked (EIP-55).
+// A role given to a mistyped address is lost, so the capitals of an address are checked (EIP-55). Errors do not show the text: it may be
+// the deployer's key.
 const Account = z
   .string()
-  .refine((text) => !/^0x[0-9a-fA-F]{40}$/.test(text) || isAddress(text), {
+  .regex(/^0x[0-9a-fA-F]{40}$/, { error: 'must be an address', abort: true })
+  .refine((text) => isAddress(text), {
     error: 'has capitals that do not fit it (EIP-55): is it mistyped?',
     abort: true,
   })

@@ -188,6 +188,10 @@ describe('contracts:deploy refuses, and sends nothing', () => {
     const [, err] = await refused(local, at(local, 'local', ...out()), bad)
     expect(err).toMatch(/SVC_DEPLOYER_KEY is no private key/)
     expect(err).not.toContain('0000')
+    const { SVC_DEPLOYER_KEY: key } = keyOf(local)
+    const typed = await refused(local, at(local, 'local', '--deployer', key, ...out()), {})
+    expect(typed).toEqual(saying(2, '--deployer must be an address'))
+    expect(typed[1]).not.toContain(key)
     const elsewhere = ['--network', 'sepolia', '--arbiter', arbiter]
     expect(await refused(local, elsewhere, keyOf(local))).toEqual(saying(2, 'SVC_RPC_URL'))
     const socket = { ...keyOf(local), SVC_RPC_URL: 'ws://127.0.0.1:1' }
