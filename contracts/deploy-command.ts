@@ -34,7 +34,7 @@ const nobody = `0x${'0'.repeat(40)}`
 const Account = z
   .string()
   .regex(/^0x[0-9a-fA-F]{40}$/, { error: 'must be an address', abort: true })
-  .refine((text) => isAddress(text), {
+  .refine((text): boolean => isAddress(text), {
     error: 'has capitals that do not fit it (EIP-55): is it mistyped?',
     abort: true,
   })
