@@ -2,7 +2,7 @@
 switch (process.argv[2]) {
   case 'self-check': {
     const { selfCheck } = await import('./self-check.ts')
-    process.exitCode = await selfCheck(process.argv.slice(3))
+    await selfCheck(process.argv.slice(3))
     break
   }
   // The executable starts itself with this argument to make a proof (lib/host/coprocessor/proof-child.ts).
