@@ -131,6 +131,25 @@ describe('a MongoDB that several ICLs share', () => {
     })
   })
 
+  it('is asked for a save that became readable only while no look was made', async () => {
+    const second = jobOf('2')
+    await other.save({ kind: 'job', job: second, base: 0 })
+    expect(await minTier()).toBe(2)
+    await save(3, 2)
+    await rows(async (client) => {
+      const records = client.db().collection<{ _id: string; changed: Timestamp }>('records')
+      const changedBy = async (_id: string, changed: Timestamp) =>
+        (await records.findOneAndUpdate({ _id }, { $set: { changed } }))!.changed
+      // As if the save were still under way: its stamp is earlier than that of the save after it.
+      const stamp = await changedBy(`job:${id}`, new Timestamp({ t: 1, i: 1 }))
+      await other.save({ kind: 'job', job: { ...second, minTier: 4 }, base: 1 })
+      expect(await minTier()).toBe(2)
+      await changedBy(`job:${id}`, stamp)
+    })
+    passedMs += 10_000
+    expect(await minTier()).toBe(3)
+  })
+
   it('is asked at most once a second while nothing changes, and brings each save once', async () => {
     passedMs += 20_000
     await store.listDue('tick', 0, 9)

@@ -280,18 +280,18 @@ function createFeed({ all }: Queries, clock: Clock) {
   let after: Stamp | undefined
   let stampedAt: MonotonicMs | undefined
   const since = ([t, i]: Stamp) => ({ changed: { $gt: new Timestamp({ t, i }) } })
-  /** Learns the stamps of saves, and advances the cursor. */
-  const settle = async (from: Stamp): Promise<Stamp> => {
+  /** Learns the stamps of saves, and advances the cursor to the latest of those with `ids`. */
+  const settle = async (from: Stamp, ids: readonly string[]): Promise<Stamp> => {
     stampedAt = clock.monotonic()
     const rows = await all(since(from), { projection: { writeId: 1, changed: 1 } })
     for (const row of rows) {
       const found = known.get(String(row.writeId))
       if (found) known.set(String(row.writeId), { ...found, stamp: stampOf(row) })
     }
-    const isOld = ({ since }: Known) => elapsedSince(clock, since) >= settlingMs
-    const stamps = [...known.values()].flatMap((one) =>
-      one.stamp && isOld(one) ? [one.stamp] : [],
-    )
+    const stamps = ids.flatMap((writeId) => {
+      const stamp = known.get(writeId)?.stamp
+      return stamp ? [stamp] : []
+    })
     const last = stamps.toSorted(compareStamps).at(-1) ?? from
     for (const [writeId, { stamp, since }] of known) {
       // One without a stamp was followed by another save of its document.
@@ -318,9 +318,15 @@ function createFeed({ all }: Queries, clock: Clock) {
     /** Returns the rows that have changed since the last call, but for saves that are known. */
     next: async (): Promise<readonly Row[]> => {
       const from = after ?? earlierStamp(undefined)
-      if (known.size > 0 && elapsedSince(clock, stampedAt) >= stampsMs) after = await settle(from)
+      // This look brings every save with an earlier stamp than these, before the cursor passes them.
+      const old = [...known].flatMap(([writeId, { since }]) =>
+        elapsedSince(clock, since) >= settlingMs ? [writeId] : [],
+      )
       const writeId = { $nin: [...known.keys()] }
-      const rows = await all({ ...since(after ?? from), writeId, kind: { $in: kinds } }, {})
+      const rows = await all({ ...since(from), writeId, kind: { $in: kinds } }, {})
+      if (old.length > 0 && elapsedSince(clock, stampedAt) >= stampsMs) {
+        after = await settle(from, old)
+      }
       const now = clock.monotonic()
       for (const row of rows) known.set(String(row.writeId), { stamp: stampOf(row), since: now })
       return rows
