@@ -115,6 +115,45 @@ describe('a MongoDB that several ICLs share', () => {
     expect(await save(3, 2, store)).toBe(true)
   })
 
+  it('counts a job all the time while the memory is compared with it', async () => {
+    await rows((client) =>
+      client
+        .db()
+        .collection<{ _id: string }>('records')
+        .updateOne({ _id: `job:${id}` }, { $set: { writeId: 'other' } }),
+    )
+    passedMs += 61_000
+    const counts: number[] = []
+    proxy.fateOf = async () => {
+      counts.push(await store.countJobsOfClient(jobOf('1').client, 'unsettled'))
+      return 'forward'
+    }
+    await store.listDue('tick', 0, 9)
+    expect(counts.length).toBeGreaterThan(1)
+    expect(counts).toEqual(counts.map(() => 1))
+  })
+
+  it('is asked after a pause for jobs that are not over, and not for every save since', async () => {
+    const over = { phase: 'cancelled', settledAt: 5, tickAt: undefined, outbox: [] } as const
+    const [second, third] = [jobOf('2', over), jobOf('3')]
+    const setBack = (jobId: string, seconds: number) =>
+      rows(async (client) => {
+        const records = client.db().collection<{ _id: string; changed: Timestamp }>('records')
+        const { t } = (await records.findOne({ _id: `job:${jobId}` }))!.changed
+        const changed = new Timestamp({ t: t - seconds, i: 1 })
+        await records.updateOne({ _id: `job:${jobId}` }, { $set: { changed } })
+      })
+    await setBack(id, 1_000)
+    const { cursor } = await store.listChanges(undefined)
+    await other.save({ kind: 'job', job: second, base: 0 })
+    await setBack(second.id, 500)
+    await other.save({ kind: 'job', job: third, base: 0 })
+    passedMs += 61_000
+    const { jobs } = await store.listChanges(cursor)
+    expect(new Set(jobs.map((job) => job.id))).toEqual(new Set([third.id]))
+    expect((await store.findJob(second.id))?.version).toBe(1)
+  })
+
   it('shows within a minute what no look brings: a job that was erased, and a save with an early stamp', async () => {
     await rows(async (client) => {
       const records = client.db().collection<{ _id: string }>('records')

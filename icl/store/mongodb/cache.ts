@@ -13,9 +13,10 @@
  *   the latest stamp that was known for settlingMs: until then, a save with an earlier stamp may still become readable.
  * - Of two versions of a document the higher one stays. After a refused save, it is read from the database.
  *
- * Failure cases: a save that becomes readable later than settlingMs after its stamp, a clock of a single server that was set back, and a
- * deletion by another process are not seen by a look. Each minute the memory is compared with the database, and what is over is dropped.
- * Until then reads are old, and saves on top of them are refused. While the database is away, a read after `renew` throws `unavailable`.
+ * Failure cases: a save that becomes readable later than settlingMs after its stamp, a clock of a single server that was set back, and
+ * a deletion by another process are not seen by a look. Each minute, and after a pause of a minute, the memory is compared
+ * with the database, and everything but active jobs is dropped. Until then reads are old, and saves on top of them are refused. While the
+ * database is away, a read after `renew` throws `unavailable`.
  */
 
 import { Timestamp } from 'mongodb'
@@ -76,13 +77,12 @@ export function createCache(queries: Queries, unreadable: Unreadable, clock: Clo
   const { renew, renewed, paced, noteJob } = createLooks(queries, memory, feed, clock)
   const find = async <T extends Job | Node | Client>(kind: Kind, id: string) => {
     await renewed()
-    if (!memory.entry(kind, id)) {
+    const ask = async () => {
       const before = memory.now()
       const row = await queries.one(kind, { _id: rowId(kind, id) })
-      if (row) memory.take(row, before)
-      else memory.dropOld(kind, id, before)
+      return row ? memory.take(row, before) : memory.dropOld(kind, id, before)
     }
-    const found = memory.entry(kind, id)
+    const found = memory.current(kind, id) ?? (await ask())
     return found && (unreadable.read(`${kind} ${id}`, found.read) as Versioned<T>)
   }
   const { reads } = memory
@@ -110,7 +110,7 @@ export function createCache(queries: Queries, unreadable: Unreadable, clock: Clo
     /** Returns the id of the save that made the version on which a save is based; undefined when it is not known. */
     baseOf: (writes: readonly Write[]): string | undefined => {
       const write = documentIn(writes)
-      const entry = write && memory.entry(write.kind, idOf(write))
+      const entry = write && memory.last(write.kind, idOf(write))
       return entry && entry.version === write.base ? entry.writeId : undefined
     },
     /** Notes a save of this process, or that it was refused. */
@@ -137,7 +137,8 @@ function createLooks(queries: Queries, memory: Documents, feed: Feed, clock: Clo
   let next: Promise<void> | undefined
   const look = async (): Promise<void> => {
     const [number, at] = [++begun, clock.monotonic()]
-    await feed.start()
+    // After a pause, a comparison needs less than all saves since.
+    if (elapsedSince(clock, lookedAt) >= compareMs) await feed.start()
     if (elapsedSince(clock, comparedAt) >= compareMs) {
       await compare(queries, memory)
       comparedAt = at
@@ -187,16 +188,21 @@ function createDocuments(unreadable: Unreadable) {
   const doubted = new Set<string>()
   const jobs = emptyState()
   let changes = 0
+  /** The last time when entries were dropped that reads under way may find in an older version. */
+  let clearedAt = 0
   const drop = (kind: Kind, id: string): void => {
     entries.delete(rowId(kind, id))
     doubted.delete(rowId(kind, id))
     if (kind === 'job') removeJob(jobs, id as JobId)
   }
-  const set = (entry: Omit<Entry, 'at'>): void => {
-    const { kind, id, version, read } = entry
+  const set = (found: Omit<Entry, 'at'>): Entry => {
+    const { kind, id, version, writeId, read } = found
+    const entry = { ...found, at: ++changes }
+    const isKnown = entries.get(rowId(kind, id))?.writeId === writeId && jobs.indexes.has(id)
     doubted.delete(rowId(kind, id))
-    entries.set(rowId(kind, id), { ...entry, at: ++changes })
-    if (kind !== 'job') return
+    entries.set(rowId(kind, id), entry)
+    // Only what is new wakes those who wait for changes.
+    if (kind !== 'job' || isKnown) return entry
     try {
       const { document } = unreadable.read(`job ${id}`, read)
       put(jobs, { kind, job: document as Job, version })
@@ -204,26 +210,33 @@ function createDocuments(unreadable: Unreadable) {
       // It is in no list. A read of it alone says why.
       removeJob(jobs, id as JobId)
     }
+    return entry
   }
-  /** Takes a row unless a higher version is here, or, with `before`, unless what is here came later than that. */
-  const take = (row: Row, before?: number): void => {
+  /** Takes a row unless a higher version is here, or, with `before`, unless what is here came later than that. Returns what is newer. */
+  const take = (row: Row, before?: number): Entry => {
     const { kind, writeId } = row as Pick<Entry, 'kind' | 'writeId'>
     const [id, version] = [textOf(row, 'id'), numberOf(row, 'version')]
     const known = entries.get(rowId(kind, id))
     const isNewer = known && known.version >= version && known.writeId !== writeId
-    if (isNewer && (before === undefined || known.at > before)) return
+    if (isNewer && (before === undefined || known.at > before)) return known
     let value: Versioned<Job | Node | Client> | undefined
+    // Its text is not kept beside it.
+    let text: Row | undefined = row
     const read = () => {
-      value ??= versionedOf(row, kind)
+      value ??= versionedOf(text as Row, kind)
+      text = undefined
       return value
     }
-    set({ kind, id, version, writeId, read })
+    const found = { kind, id, version, writeId, read }
+    if (!known && before !== undefined && before < clearedAt) return { ...found, at: before }
+    return set(found)
   }
   return {
     reads: createMemoryReads(jobs),
     now: () => changes,
-    all: () => [...entries.values()],
-    entry: (kind: Kind, id: string): Entry | undefined =>
+    last: (kind: Kind, id: string): Entry | undefined => entries.get(rowId(kind, id)),
+    /** Returns what need not be read from the database. */
+    current: (kind: Kind, id: string): Entry | undefined =>
       doubted.has(rowId(kind, id)) ? undefined : entries.get(rowId(kind, id)),
     /** Takes a save of this process. */
     put: (write: VersionedWrite, writeId: string): void => {
@@ -234,10 +247,19 @@ function createDocuments(unreadable: Unreadable) {
       set({ kind: write.kind, id, version, writeId, read: () => ({ document, version }) })
     },
     drop,
-    /** Drops a document unless it came later than `before`. */
-    dropOld: (kind: Kind, id: string, before: number): void => {
+    /** Drops a document unless it came later than `before`. Returns what is left. */
+    dropOld: (kind: Kind, id: string, before: number): Entry | undefined => {
       const known = entries.get(rowId(kind, id))
-      if (!known || known.at <= before) drop(kind, id)
+      if (known && known.at > before) return known
+      drop(kind, id)
+      return undefined
+    },
+    /** Drops what came until `before`, but for some jobs. */
+    clear: (before: number, isKept: (entry: Entry) => boolean): void => {
+      for (const entry of entries.values()) {
+        if (entry.at <= before && !isKept(entry)) drop(entry.kind, entry.id)
+      }
+      clearedAt = ++changes
     },
     /** Has a document read from the database the next time. */
     doubt: (kind: Kind, id: string) => void doubted.add(rowId(kind, id)),
@@ -260,16 +282,14 @@ async function compare({ list }: Queries, memory: Documents): Promise<void> {
   const before = memory.now()
   const rows = await list('job', active, { projection: { writeId: 1 } })
   const present = new Map(rows.map(({ id, writeId }) => [String(id), writeId]))
-  for (const { kind, id, writeId, at } of memory.all()) {
-    if (at > before) continue
-    if (kind === 'job' && present.get(id) === writeId) present.delete(id)
-    else memory.drop(kind, id)
-  }
-  const lacking = [...present.keys()].map((id) => rowId('job', id))
+  const isSame = (id: string) => memory.last('job', id)?.writeId === present.get(id)
+  const lacking = [...present.keys()].filter((id) => !isSame(id)).map((id) => rowId('job', id))
   for (let from = 0; from < lacking.length; from += fetchedAtOnce) {
     const some = { _id: { $in: lacking.slice(from, from + fetchedAtOnce) } }
     memory.takeAll(await list('job', some), before)
   }
+  // Last, so that lists have every job meanwhile.
+  memory.clear(before, ({ kind, id }) => kind === 'job' && present.has(id) && isSame(id))
 }
 
 type Feed = ReturnType<typeof createFeed>
@@ -305,14 +325,9 @@ function createFeed({ all }: Queries, clock: Clock) {
   return {
     /** Sets the cursor, so that nothing is missed that is read from now on. */
     start: async (): Promise<void> => {
-      if (after) return
       stampedAt = clock.monotonic()
-      const [newest] = await all(
-        { changed: { $gt: new Timestamp({ t: 0, i: 0 }) } },
-        {
-          ...{ projection: { changed: 1 }, sort: { changed: -1 }, limit: 1 },
-        },
-      )
+      const options = { projection: { changed: 1 }, sort: { changed: -1 }, limit: 1 } as const
+      const [newest] = await all(since([0, 0]), options)
       after = earlierStamp(newest && stampOf(newest))
     },
     /** Returns the rows that have changed since the last call, but for saves that are known. */
