@@ -115,6 +115,19 @@ describe('a MongoDB that several ICLs share', () => {
     expect(await save(3, 2, store)).toBe(true)
   })
 
+  it('does not show a job that another process erased', async () => {
+    const over = { phase: 'cancelled', settledAt: 5, tickAt: undefined, outbox: [] } as const
+    expect(await other.save({ kind: 'job', job: jobOf('1', over), base: 2 })).toBe(true)
+    store.renew?.()
+    expect((await store.findJob(id))?.document.phase).toBe('cancelled')
+    const { cursor } = await store.listChanges(undefined)
+    expect((await store.findJob(id))?.version).toBe(3)
+    expect((await store.listChanges(cursor)).jobs).toEqual([])
+    expect(await other.erase({ kind: 'job', id })).toBe(true)
+    store.renew?.()
+    expect(await store.findJob(id)).toBeUndefined()
+  })
+
   it('counts a job all the time while the memory is compared with it', async () => {
     await rows((client) =>
       client

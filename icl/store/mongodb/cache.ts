@@ -12,9 +12,10 @@
  * - A look asks for what has a later stamp (changes.ts) than its cursor, except for saves whose ids are known. The cursor advances to
  *   the latest stamp that was known for settlingMs: until then, a save with an earlier stamp may still become readable.
  * - Of two versions of a document the higher one stays. After a refused save, it is read from the database.
+ * - A job that is over is read from the database each time: it may have been erased.
  *
  * Failure cases: a save that becomes readable later than settlingMs after its stamp, a clock of a single server that was set back, and
- * a deletion by another process are not seen by a look. Each minute, and after a pause of a minute, the memory is compared
+ * the deletion of a client by another process are not seen by a look. Each minute, and after a pause of a minute, the memory is compared
  * with the database, and everything but active jobs is dropped. Until then reads are old, and saves on top of them are refused. While the
  * database is away, a read after `renew` throws `unavailable`.
  */
@@ -212,6 +213,11 @@ function createDocuments(unreadable: Unreadable) {
     }
     return entry
   }
+  /** True for a job that may be erased. */
+  const isOver = (kind: Kind, id: string): boolean => {
+    const index = kind === 'job' ? jobs.indexes.get(id) : undefined
+    return index?.settledAt !== undefined && index.effects === 0
+  }
   /** Takes a row unless a higher version is here, or, with `before`, unless what is here came later than that. Returns what is newer. */
   const take = (row: Row, before?: number): Entry => {
     const { kind, writeId } = row as Pick<Entry, 'kind' | 'writeId'>
@@ -237,7 +243,7 @@ function createDocuments(unreadable: Unreadable) {
     last: (kind: Kind, id: string): Entry | undefined => entries.get(rowId(kind, id)),
     /** Returns what need not be read from the database. */
     current: (kind: Kind, id: string): Entry | undefined =>
-      doubted.has(rowId(kind, id)) ? undefined : entries.get(rowId(kind, id)),
+      doubted.has(rowId(kind, id)) || isOver(kind, id) ? undefined : entries.get(rowId(kind, id)),
     /** Takes a save of this process. */
     put: (write: VersionedWrite, writeId: string): void => {
       const [id, version] = [idOf(write), write.base + 1]
