@@ -38,6 +38,8 @@ export function createLeadership(deps: Dependencies, key: string) {
 
   const begin = () => {
     term = new AbortController()
+    // The work done by the replica before need not be done again.
+    store.renew?.()
     log.info('work taken over', { key })
   }
   const lose = () => {

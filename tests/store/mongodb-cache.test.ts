@@ -1,5 +1,7 @@
 import { MongoClient, Timestamp } from 'mongodb'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { createLeadership } from '../../icl/background/leadership.ts'
+import type { Dependencies } from '../../icl/dependencies.ts'
 import { createSharedStore } from '../../icl/store/mongodb/shared.ts'
 import type { Store } from '../../icl/store/store.ts'
 import type { MonotonicMs } from '../../lib/clock.ts'
@@ -220,6 +222,21 @@ describe('a MongoDB that several ICLs share', () => {
     expect(jobs.map(({ version }) => version)).toEqual([3])
     passedMs += 20_000
     expect((await store.listChanges(next)).jobs).toEqual([])
+  })
+
+  it('is asked by a replica that takes over the work of another', async () => {
+    expect(await minTier()).toBe(2)
+    await save(3, 2)
+    const begun = Promise.withResolvers<void>()
+    const log = { info: () => begun.resolve(), warn: begun.reject }
+    const deps = { store, clock, log, replicaId: 'b' }
+    const { keep } = createLeadership(deps as unknown as Dependencies, 'leader')
+    const end = new AbortController()
+    const kept = keep(end.signal)
+    await begun.promise
+    expect((await store.findJob(id))?.version).toBe(3)
+    end.abort()
+    await kept
   })
 
   it('fails the reads of a request while it is away, and is read again afterwards', async () => {
