@@ -93,7 +93,7 @@ export function updateTo(record: StoreRecord, others: object) {
 }
 
 /** The index of jobs by phase. */
-export const phaseIndex = { phase: 1, createdAt: -1, _id: -1 } as const
+export const phaseIndex = { kind: 1, phase: 1, createdAt: 1, _id: 1 } as const
 
 // Ids need no index here: `_id` has one, which is unique.
 const indexes: Partial<Record<StoreRecord['kind'], readonly Record<string, 1 | -1>[]>> = {
@@ -102,9 +102,9 @@ const indexes: Partial<Record<StoreRecord['kind'], readonly Record<string, 1 | -
     { effectsDueAt: 1 },
     { settledAt: 1 },
     { occupied: 1 },
-    { client: 1, createdAt: -1, _id: -1 },
+    { client: 1, createdAt: 1, _id: 1 },
     { client: 1, settledAt: 1 },
-    { createdAt: -1, _id: -1 },
+    { createdAt: 1, _id: 1 },
     phaseIndex,
   ],
   node: [{ certificateExpiresAt: 1 }],
@@ -135,9 +135,10 @@ export async function prepareDatabase(db: Db): Promise<void> {
       },
     )
   }
-  // Each has the rows of one kind, as all reads name theirs.
+  // Each has the rows of one kind, as all reads name theirs. Before version 7 the server looks for the kind in the row, unless it is in
+  // the index: counts and sums would read every job and blob whole.
   const ofKinds = Object.entries(indexes).flatMap(([kind, keys]) =>
-    keys.map((key) => ({ key, partialFilterExpression: { kind } })),
+    keys.map((key) => ({ key: { kind: 1, ...key }, partialFilterExpression: { kind } })),
   )
   // Sparse: few rows are gone, and only documents have a time of change.
   const ofAll = [{ gone: 1 }, { changed: 1 }].map((key) => ({ key, sparse: true }))
