@@ -16,9 +16,9 @@ export const rowOf = ({ _id, ...row }: Document): Row => ({
 export function createQueries({ run }: MongoConnection) {
   const all = (filter: Filter<MongoRow>, options: FindOptions): Promise<readonly Row[]> =>
     run(async ({ records }) => (await records.find(filter, options).toArray()).map(rowOf))
-  // A row without its record only has a number (follower.ts).
+  // A row without its record has no kind (follower.ts).
   const list = (kind: Kind, filter: Filter<MongoRow>, options: FindOptions = {}) =>
-    all({ ...filter, kind, gone: null }, options)
+    all({ ...filter, kind }, options)
   return {
     /** Returns rows of any kind. */
     all,
