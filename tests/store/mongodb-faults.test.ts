@@ -130,6 +130,30 @@ describe('the mongodb store, when things go wrong', () => {
     expect((await other.findJob(jobOf('1').id))?.version).toBe(3)
   })
 
+  it('says so, too, when the repeat finds a key released, as by the save itself', async () => {
+    await insert(jobOf('1'))
+    const key = { key: 'k', value: 'v' }
+    await store.save({ kind: 'key', ...key, now: 0, expiresAt: 9 })
+    const overtake = async (): Promise<Fate> => {
+      expect(await other.save({ kind: 'job', job: jobOf('1', { minTier: 9 }), base: 2 })).toBe(true)
+      return 'forward'
+    }
+    const job: Write = { kind: 'job', job: jobOf('1', { minTier: 7 }), base: 1 }
+    proxy.fateOf = fates('update', 'lose-answer', overtake)
+    expect(await codeOf(store.saveAll([job, { kind: 'release-key', ...key }]))).toBe('unavailable')
+  })
+
+  it('takes back a key that a repeat of a refused save had given', async () => {
+    await insert(jobOf('1'))
+    const key = { kind: 'key', key: 'k', now: 0, expiresAt: 9 } as const
+    await store.save({ ...key, value: 'before' })
+    const swap: Write = { ...key, value: 'after', insteadOf: 'before' }
+    const job: Write = { kind: 'job', job: jobOf('1'), base: 7 }
+    proxy.fateOf = fates('update', 'lose-answer')
+    expect(await store.saveAll([swap, job])).toEqual(job)
+    expect(await other.findKey('k', 0)).toBe('before')
+  })
+
   it('answers false when others saved before a save that never arrived', async () => {
     await insert(jobOf('1'))
     const overtake = async (): Promise<Fate> => {

@@ -161,11 +161,12 @@ function stepOf(write: Adding, writeId: string): Step {
   }
 }
 
-/** Gives a key to a value, and notes the former value in the row. */
+/** Gives a key to a value, and notes the former value in the row. A repeat leaves that of the first attempt. */
 function keyStep(write: WriteOf<'key'>, writeId: string): Step {
   const { value, insteadOf, now, expiresAt } = write
   const held = insteadOf === undefined ? [{ value }] : [{ value }, { value: insteadOf }]
-  const former = { value: '$value', expiresAt: '$expiresAt' }
+  const found = { value: '$value', expiresAt: '$expiresAt' }
+  const former = { $cond: [{ $eq: ['$writeId', { $literal: writeId }] }, '$former', found] }
   const $set = { kind: 'key', value: { $literal: value }, expiresAt, writeId, former }
   const filter = { $or: [...held, { expiresAt: { $lte: now } }] }
   return { write, filter, update: [{ $set }], upsert: true }
@@ -181,9 +182,7 @@ async function isDone(
   const found = await records.findOne({ _id: rowOfWrite(document ?? refused) })
   if (found?.writeId === writeId) return document !== undefined || found.value === null
   // This save may have succeeded without an answer before another one: neither true nor false is certain.
-  if (refused === document && Number(found?.version ?? 0) > document.base + 1) {
-    throw unknownOutcome()
-  }
+  if (document && Number(found?.version ?? 0) > document.base + 1) throw unknownOutcome()
   return false
 }
 
