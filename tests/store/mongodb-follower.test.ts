@@ -121,6 +121,19 @@ describe('a MongoDB that follows a file', () => {
     expect(await Array.fromAsync(direct.scan())).toEqual([])
   })
 
+  it('is read anew by an ICL that shared it before, at each change', async () => {
+    const follower = followerOf(url)
+    await follower.claim(undefined, owner)
+    const shared = opening(createSharedStore({ url, clock, random }))
+    for (const version of [1, 2, 3]) {
+      const record = { kind: 'job', job: jobOf('1', { minTier: version }), version } as const
+      const { id } = record.job
+      await follower.put(owner, everything, [{ kind: 'job', id, seq: version, record }])
+      shared.renew?.()
+      expect((await shared.findJob(id))?.document.minTier).toBe(version)
+    }
+  })
+
   it('has one owner, and takes nothing from another, or from one that believes it is further', async () => {
     const follower = followerOf(url)
     expect(await follower.claim(undefined, owner)).toBe(true)

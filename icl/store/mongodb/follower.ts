@@ -142,7 +142,7 @@ function writeOf(_id: string, { seq, record }: Mirrored, now: number) {
   if (record === undefined) {
     return { replaceOne: { filter, replacement: { seq, gone: now }, upsert: true } }
   }
-  // Shared databases know their saves by an id; this one was made by none.
-  const update = { ...updateTo(record, { seq, writeId: '' }), $unset: { gone: '' } }
+  // Those who share a database know saves by an id.
+  const update = { ...updateTo(record, { seq, writeId: `${seq}` }), $unset: { gone: '' } }
   return { updateOne: { filter, update, upsert: true } }
 }
