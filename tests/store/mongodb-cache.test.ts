@@ -10,7 +10,7 @@ import { codeOf } from '../code-of.ts'
 import { nodeA } from '../icl/rules/sample-job.ts'
 import { jobOf, nodeOf } from './suite.ts'
 import { openWireServer, type WireServer, whyNoWireServer } from './wire-server/open.ts'
-import { startProxy, type WireProxy } from './wire-server/proxy.ts'
+import { type Fate, startProxy, type WireProxy } from './wire-server/proxy.ts'
 
 const missing = await whyNoWireServer()
 const timeouts = { selectionMs: 2_000, answerMs: 15_000, retryWithinMs: 2_000 }
@@ -139,7 +139,7 @@ describe('a MongoDB that several ICLs share', () => {
     )
     passedMs += 61_000
     const counts: number[] = []
-    proxy.fateOf = async () => {
+    proxy.fateOf = async (): Promise<Fate> => {
       counts.push(await store.countJobsOfClient(jobOf('1').client, 'unsettled'))
       return 'forward'
     }

@@ -226,7 +226,7 @@ function createDocuments(unreadable: Unreadable) {
     const isNewer = known && known.version >= version && known.writeId !== writeId
     if (isNewer && (before === undefined || known.at > before)) return known
     let value: Versioned<Job | Node | Client> | undefined
-    // Its text is not kept beside it.
+    // Dropped once it is decoded.
     let text: Row | undefined = row
     const read = () => {
       value ??= versionedOf(text as Row, kind)
