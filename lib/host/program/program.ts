@@ -80,21 +80,21 @@ export function readCommandLine<Context>(
   args: readonly string[],
 ): Asked<Context> {
   const { commands } = program
-  const tokens = markedTokens(commands, args)
+  const { words, options, rest } = marked(commands, args)
   const cli = cac(program.typed)
   cli.option('-h, --help', '').option('-v, --version', '')
   const declared = commands.map((one) => declare(cli, one))
-  cli.parse(['', '', ...tokens], { run: false })
-  const found = cli.matchedCommand && commands[declared.indexOf(cli.matchedCommand)]
-  if (cli.options.help === true) return { help: found }
-  if (cli.options.version === true) return { version: true }
+  const known = options.filter(({ isKnown }) => isKnown).map(({ token }) => token)
+  cli.parse(['', '', ...words, ...known, ...rest], { run: false })
   const typed = [...cli.args, ...cli.options['--']].map(unmarked)
-  if (found === undefined) throw noCommand(program, typed)
+  const found = cli.matchedCommand && commands[declared.indexOf(cli.matchedCommand)]
+  const begun = commands.filter(({ name }) => name.startsWith(`${typed[0]} `))
+  if (cli.options.help === true) return { help: found ?? (begun.length > 1 ? undefined : begun[0]) }
+  if (cli.options.version === true) return { version: true }
+  if (found === undefined) throw noCommand(program, typed, begun.length > 0)
   const see = `See \`${[program.typed, found.name].filter(Boolean).join(' ')} --help\`.`
-  const given = {
-    ...argumentsOf(found, typed, see),
-    ...optionsOf(found, tokens, cli.options, see),
-  }
+  checkNames(optionFields(found), options, see)
+  const given = { ...argumentsOf(found, typed, see), ...optionsOf(found, cli.options, see) }
   const parsed = parse(found, given, see)
   return { run: (context) => found.run(parsed as never, context) }
 }
@@ -111,50 +111,60 @@ function declare(cli: ReturnType<typeof cac>, one: Pick<Command<never>, 'name' |
   return declared
 }
 
-/** Marks words and values, joins a value to its option where it begins with a dash, and joins names of two words. */
-function markedTokens(
+/** An option as typed, with its value after `=` and the mark. */
+type Typed = { readonly token: string; readonly name: string; readonly isKnown: boolean }
+
+const namesOf = (fields: readonly Field[]): readonly string[] =>
+  fields.flatMap(({ name, letter }) => (letter === undefined ? [name] : [name, `-${letter}`]))
+
+/** Marks words, joins names of two words, and joins each value to its option. */
+function marked(
   commands: readonly Pick<Command<never>, 'name' | 'args' | 'options'>[],
   args: readonly string[],
-): readonly string[] {
-  const options = commands.flatMap(optionFields)
-  const names = new Set([...options.map(({ name }) => name), '--help', '--version', '--'])
-  const valued = new Set(options.flatMap(({ name, isSwitch }) => (isSwitch ? [] : [name])))
+) {
+  const fields = commands.flatMap(optionFields)
+  const names = new Set([...namesOf(fields), '--help', '-h', '--version', '-v', '--'])
+  const valued = new Set(namesOf(fields.filter(({ isSwitch }) => !isSwitch)))
   const dashed = commands.flatMap(({ args }) => fieldsOf(args)).filter(({ isDashed }) => isDashed)
   const isWord = (text: string) =>
     !text.startsWith('-') ||
     text === '-' ||
     (!names.has(text) && dashed.some(({ schema }) => z.safeParse(schema, text).success))
-  const tokens: string[] = []
-  for (let at = 0; at < args.length; at += 1) {
+  const words: string[] = []
+  const options: Typed[] = []
+  let at = 0
+  for (; at < args.length && args[at] !== '--'; at += 1) {
     const text = args[at] ?? ''
+    const [name = '', ...values] = text.split('=')
     const next = args[at + 1]
-    if (text === '--') return [...tokens, ...args.slice(at)]
-    const pair = `${text} ${next}`
-    if (valued.has(text) && next?.startsWith('-') && !names.has(next)) {
-      tokens.push(`${text}=${mark}${next}`)
+    if (isWord(text)) words.push(text)
+    else if (valued.has(text) && next !== undefined && !names.has(next)) {
+      options.push({ token: `${text}=${mark}${next}`, name, isKnown: true })
       at += 1
-    } else if (commands.some(({ name }) => name === pair)) {
-      tokens.push(mark + pair)
-      at += 1
-    } else if (isWord(text)) tokens.push(mark + text)
-    else tokens.push(text.replace('=', `=${mark}`))
+    } else {
+      const value = values.length > 0 ? `=${mark}${values.join('=')}` : ''
+      options.push({ token: name + value, name, isKnown: names.has(name) })
+    }
   }
-  return tokens
+  const pair = words.slice(0, 2).join(' ')
+  if (words.length > 1 && commands.some(({ name }) => name === pair)) words.splice(0, 2, pair)
+  return { words: words.map((word) => mark + word), options, rest: args.slice(at) }
 }
 
 function noCommand<Context>(
   { typed: program, commands }: Program<Context>,
   [first, second]: readonly string[],
+  isBegun: boolean,
 ): SvcError {
   const see = `See \`${program} --help\`.`
   if (first === undefined) return usageError('no command given', see)
   const names = commands.map(({ name }) => name)
   // Names have one or two words, and either may be meant.
-  const near = nearestName(`${first} ${second}`, names) ?? nearestName(first, names)
+  const near = nearestName([first, second].join(' ').trim(), names) ?? nearestName(first, names)
   const hint =
     near === undefined ? see : `Did you mean \`${program} ${near}\`? Else s${see.slice(1)}`
-  const isPart = second !== undefined && names.some((name) => name.startsWith(`${first} `))
-  return usageError(`there is no command ${isPart ? `${first} ${second}` : first}`, hint)
+  const shown = isBegun && second !== undefined ? `${first} ${second}` : first
+  return usageError(`there is no command ${shown}`, hint)
 }
 
 function argumentsOf<Context>(
@@ -177,17 +187,14 @@ function argumentsOf<Context>(
   )
 }
 
-/** Returns the options as typed. Throws SvcError `usage` for unknown and repeated ones, and for missing values. */
+/** Returns the options as typed. Throws SvcError `usage` for repeated ones, and for missing values. */
 function optionsOf<Context>(
   found: Command<Context>,
-  tokens: readonly string[],
   parsed: Readonly<Record<string, unknown>>,
   see: string,
 ): Readonly<Record<string, unknown>> {
-  const fields = optionFields(found)
-  checkNames(fields, tokens, see)
   return Object.fromEntries(
-    fields.flatMap(
+    optionFields(found).flatMap(
       ({ key, name, value: shown, isSwitch, isList }): (readonly [string, unknown])[] => {
         const value = parsed[key]
         if (value === undefined) return []
@@ -203,11 +210,8 @@ function optionsOf<Context>(
   )
 }
 
-function checkNames(fields: readonly Field[], tokens: readonly string[], see: string): void {
-  const end = tokens.indexOf('--')
-  for (const token of end < 0 ? tokens : tokens.slice(0, end)) {
-    if (token.startsWith(mark)) continue
-    const [typed = '', value] = token.split(`=${mark}`)
+function checkNames(fields: readonly Field[], options: readonly Typed[], see: string): void {
+  for (const { token, name: typed } of options) {
     const field = fields.find(({ name, letter }) => typed === name || typed === `-${letter}`)
     if (field === undefined) {
       const near = nearestName(
@@ -217,7 +221,7 @@ function checkNames(fields: readonly Field[], tokens: readonly string[], see: st
       const hint = near === undefined ? see : `Did you mean ${near}? Else s${see.slice(1)}`
       throw usageError(`there is no option ${typed}`, hint)
     }
-    if (field.isSwitch && value !== undefined) throw usageError(`${typed} takes no value`, see)
+    if (field.isSwitch && token !== typed) throw usageError(`${typed} takes no value`, see)
   }
 }
 

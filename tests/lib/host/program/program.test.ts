@@ -82,12 +82,12 @@ describe('a command line', () => {
     )
   })
 
-  it('takes options before the command, words after `--`, and an id that begins with a dash', async () => {
+  it('takes options before and between its words, words after `--`, and an id that begins with a dash', async () => {
     expect((await run('--limit', '3', 'look', 'here')).given).toMatchObject({ limit: 3 })
     expect((await run('look', 'a', '--', '--json', '-q')).given).toMatchObject({
       ...{ place: 'a', rest: ['--json', '-q'], json: false },
     })
-    expect((await run('keys', 'show', '-abcdefghijk', '--reason', '--x')).given).toEqual({
+    expect((await run('keys', '--reason', '--x', 'show', '-abcdefghijk')).given).toEqual({
       ...{ key: '-abcdefghijk', reason: '--x' },
     })
   })
@@ -115,6 +115,9 @@ describe('a command line', () => {
     [['look', 'x', '--__proto__', '1'], 'there is no option --__proto__'],
     [['look', 'x', '-qz'], 'there is no option -qz'],
     [['look', 'x', '--reason', '1'], 'there is no option --reason'],
+    [['look', '--bogus', 'x'], 'there is no option --bogus'],
+    [['look', 'x', '--limit', '3', '--limit.x=4'], 'there is no option --limit.x'],
+    [['--bogus', 'look', 'x'], 'there is no option --bogus'],
     [['lok'], 'there is no command lok'],
     [['keys', 'shw'], 'there is no command keys shw'],
     [[], 'no command given'],
@@ -155,7 +158,9 @@ describe('the help', () => {
     const { code, out } = await run('--help')
     expect(code).toBe(0)
     expect(out.join('\n')).toContain('  keys show KEY --reason TEXT\n')
-    expect((await run('keys', 'show', '--help')).out.join('\n')).toContain('--reason TEXT')
+    for (const words of [['keys', 'show'], ['keys']]) {
+      expect((await run(...words, '--help')).out.join('\n')).toContain('--reason TEXT  Why')
+    }
   })
 
   it('leaves standard output to JSON where --json is given', async () => {
