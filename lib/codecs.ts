@@ -2,7 +2,8 @@ import * as base64url from 'jose/base64url'
 import { z } from 'zod'
 import { isStrongKey } from './strong-key.ts'
 
-const hexString = (digits: number) => z.string().regex(new RegExp(`^0x[0-9a-fA-F]{${digits}}$`))
+const hexString = (digits: number) =>
+  z.string().regex(new RegExp(`^0x[0-9a-fA-F]{${digits}}$`), `must be 0x and ${digits} hex digits`)
 
 /** Hex text that was parsed or made as one kind of value. Kinds are not assignable to one another, and each is a `0x${string}`. */
 type Branded<Kind extends string> = `0x${string}` & { readonly '(kind)': Kind }

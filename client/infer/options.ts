@@ -57,11 +57,7 @@ export const options = z.object({
     'the ICL notifies this server when the job has settled. Prints the secret of its messages',
   ),
   open: option(
-    z
-      .string()
-      .regex(/^0x[0-9a-f]{64}$/i, 'takes the id of a job: 0x and 64 hex digits')
-      .pipe(JobId)
-      .optional(),
+    JobId.optional(),
     'JOB',
     'takes no prompt: waits for an earlier job of this wallet, and prints its answer. Costs nothing. Give --max-output-tokens again to check that the nodes were told it',
   ),

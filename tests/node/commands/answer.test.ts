@@ -64,7 +64,7 @@ describe('svc-node answer', () => {
     const cases = [
       [stranger, [fault(1), '--text', 'x', '--yes'], 1, `accuses ${node.address}`],
       [node, [fault(9), '--text', 'x', '--yes'], 1, 'knows no accusation'],
-      [node, ['0x12', '--text', 'x', '--yes'], 2, 'FAULT cannot be "0x12"'],
+      [node, ['0x12', '--text', 'x', '--yes'], 2, 'FAULT must be 0x and 64 hex digits'],
       [node, [fault(1), '--yes'], 2, '--file or a --text'],
       [node, [fault(1), '--text', 'x', '--file', 'y', '--yes'], 2, '--file or a --text'],
     ] as const
