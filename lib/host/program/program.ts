@@ -240,10 +240,11 @@ function parse<Context>(
   const mistakes = issues.map(({ path: [key], message }) => {
     const label = labels.get(String(key))
     if (key === undefined || label === undefined) return message
+    if (given[String(key)] === undefined) return `${label} is missing`
     // The schema library's own messages begin with a capital and do not say what was typed.
-    const text = given[String(key)]
-    if (text === undefined) return `${label} is missing`
-    return `${label} ${/^[A-Z]/.test(message) ? `cannot be ${JSON.stringify(text)}` : message}`
+    if (!/^[A-Z]/.test(message)) return `${label} ${message}`
+    const typed = JSON.stringify(given[String(key)])
+    return `${label} ${typed.length > 100 ? 'is too long' : `cannot be ${typed}`}`
   })
   throw usageError([...new Set(mistakes)].join('; '), see)
 }

@@ -38,16 +38,20 @@ export async function runProgram<Context>(
     const asked = readCommandLine(program, args)
     if ('help' in asked) {
       const { helpOf } = await import('./help.ts')
-      // With --json only JSON goes to standard output.
-      const say = args.includes('--json') ? lines.warn : lines.print
+      const say = asksJson(args) ? lines.warn : lines.print
       for (const line of helpOf(program, asked.help).split('\n')) say(line)
-    } else if ('version' in asked) lines.print(version)
-    else return (await asked.run(await host.context(lines))) ?? exitCodes.done
+    } else if ('version' in asked) {
+      lines.print(asksJson(args) ? JSON.stringify({ version }) : version)
+    } else return (await asked.run(await host.context(lines))) ?? exitCodes.done
     return exitCodes.done
   } catch (error) {
     return await reportFailure(program, args, lines, error)
   }
 }
+
+/** Whether only JSON may go to standard output. */
+const asksJson = (args: readonly string[]): boolean =>
+  args.slice(0, [...args, '--'].indexOf('--')).includes('--json')
 
 async function reportFailure<Context>(
   { jsonFailure }: Program<Context>,
@@ -57,7 +61,7 @@ async function reportFailure<Context>(
 ): Promise<number> {
   const { errorLines, exitCodeOf, explainError } = await import('../explain-error.ts')
   for (const line of errorLines(error)) warn(line)
-  if (args.includes('--json')) {
+  if (asksJson(args)) {
     const { message, hint = null } = explainError(error)
     const code = error instanceof SvcError ? error.code : 'failed'
     print(JSON.stringify(jsonFailure?.(error) ?? { error: { code, message, hint } }))

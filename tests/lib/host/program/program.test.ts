@@ -101,6 +101,7 @@ describe('a command line', () => {
     [['look'], 'look needs PLACE'],
     [['keys', 'show', 'abcdefghijkl'], '--reason is missing'],
     [['keys', 'show', 'abc', '--reason', 'x'], 'KEY cannot be "abc"'],
+    [['keys', 'show', 'a'.repeat(100), '--reason', 'x'], 'KEY is too long'],
     [['keys', 'show', 'abcdefghijkl', 'more', '--reason', 'x'], 'more is one argument too many'],
     [
       ['look', 'x', '--limit', '21', '--rule', 'one'],
@@ -133,6 +134,11 @@ describe('a command line', () => {
     [['keys', 'shw'], 'hint: Did you mean `svc-try keys show`? Else see `svc-try --help`.'],
   ])('names the nearest for %j', async (args, hint) => {
     expect((await run(...args)).err[1]).toBe(hint)
+  })
+
+  it('prints the version as JSON where --json is an option, which it is not after `--`', async () => {
+    expect((await run('--version', '--json')).out).toEqual([expect.stringMatching(/^{"version":"/)])
+    expect((await run('look', '--limit', 'x', '--', '--json')).out).toEqual([])
   })
 
   it('ends with JSON, too, where --json is given and the command fails', async () => {
