@@ -53,9 +53,8 @@ const section = (title: string, body: string | undefined): readonly string[] =>
   body ? [`${title}:\n${body}`] : []
 
 /** Returns the help of a program, or of one of its commands, in lines of at most 100 columns. */
-export function helpOf(program: AnyProgram, chosen?: Any): string {
+export function helpOf(program: AnyProgram, only?: Any): string {
   const { typed, about, notes, commands } = program
-  const only = commands.length === 1 && commands[0]?.name === '' ? commands[0] : chosen
   const hasOptions = only && shownFields(only).some(({ isNeeded }) => !isNeeded)
   const usage = only
     ? [typed, hasOptions ? `${signatureOf(only)} [OPTIONS]`.trim() : signatureOf(only)]

@@ -168,22 +168,18 @@ function noCommand<Context>(
 }
 
 function argumentsOf<Context>(
-  { name, args }: Command<Context>,
+  { args }: Command<Context>,
   typed: readonly string[],
   see: string,
 ): Readonly<Record<string, unknown>> {
   const fields = fieldsOf(args)
-  const last = fields.at(-1)
-  const missing = fields.find(({ isNeeded }, at) => isNeeded && at >= typed.length)
-  if (missing) throw usageError(`${name || 'the command'} needs ${missing.value}`, see)
-  if (typed.length > fields.length && !last?.isList) {
+  if (typed.length > fields.length && !fields.at(-1)?.isList) {
     throw usageError(`${typed[fields.length]} is one argument too many`, see)
   }
   return Object.fromEntries(
-    fields.flatMap((field, at): (readonly [string, unknown])[] => {
-      if (field.isList) return [[field.key, typed.slice(at)]]
-      return at < typed.length ? [[field.key, typed[at]]] : []
-    }),
+    fields
+      .slice(0, typed.length)
+      .map(({ key, isList }, at) => [key, isList ? typed.slice(at) : typed[at]]),
   )
 }
 
@@ -193,20 +189,17 @@ function optionsOf<Context>(
   parsed: Readonly<Record<string, unknown>>,
   see: string,
 ): Readonly<Record<string, unknown>> {
+  const given = optionFields(found).filter(({ key }) => parsed[key] !== undefined)
   return Object.fromEntries(
-    optionFields(found).flatMap(
-      ({ key, name, value: shown, isSwitch, isList }): (readonly [string, unknown])[] => {
-        const value = parsed[key]
-        if (value === undefined) return []
-        if (isSwitch) return [[key, true]]
-        const values = [value].flat()
-        if (values.some((one) => typeof one !== 'string')) {
-          throw usageError(`${name} needs a value: ${name} ${shown}`, see)
-        }
-        if (values.length > 1 && !isList) throw usageError(`${name} is given more than once`, see)
-        return [[key, isList ? values.map(unmarked) : unmarked(values[0])]]
-      },
-    ),
+    given.map(({ key, name, value, isSwitch, isList }) => {
+      if (isSwitch) return [key, true]
+      const values = [parsed[key]].flat()
+      if (values.some((one) => typeof one !== 'string')) {
+        throw usageError(`${name} needs a value: ${name} ${value}`, see)
+      }
+      if (values.length > 1 && !isList) throw usageError(`${name} is given more than once`, see)
+      return [key, isList ? values.map(unmarked) : unmarked(values[0])]
+    }),
   )
 }
 

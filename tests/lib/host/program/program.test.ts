@@ -98,7 +98,7 @@ describe('a command line', () => {
   })
 
   it.each([
-    [['look'], 'look needs PLACE'],
+    [['look'], 'PLACE is missing'],
     [['keys', 'show', 'abcdefghijkl'], '--reason is missing'],
     [['keys', 'show', 'abc', '--reason', 'x'], 'KEY cannot be "abc"'],
     [['keys', 'show', 'a'.repeat(100), '--reason', 'x'], 'KEY is too long'],
@@ -144,7 +144,7 @@ describe('a command line', () => {
   it('ends with JSON, too, where --json is given and the command fails', async () => {
     const { out } = await run('look', '--json')
     expect(JSON.parse(out[0] ?? '')).toEqual({
-      error: { code: 'usage', message: 'look needs PLACE', hint: 'See `svc-try look --help`.' },
+      error: { code: 'usage', message: 'PLACE is missing', hint: 'See `svc-try look --help`.' },
     })
   })
 })
