@@ -4,15 +4,11 @@
 // Invariant: what was typed is only compared with patterns, never evaluated.
 import { z } from 'zod'
 import { type Field, fieldsOf, OneOf, option, takesFile, wordsOf } from './option.ts'
-import { type Command, command, type Program } from './program.ts'
+import { command, type Program } from './program.ts'
 import type { Lines } from './run-program.ts'
 
-type Completed = Pick<Program<never>, 'typed' | 'shellWords'> & {
-  readonly commands: readonly Pick<Command<never>, 'name' | 'summary' | 'args' | 'options'>[]
-}
-
 /** Declares the command that prints the completion script of a program, which contains every command and option. */
-export const completionCommand = (program: () => Completed) =>
+export const completionCommand = (program: () => Program<never>) =>
   command({
     name: 'completion',
     summary: 'Print the completion script of a shell',
@@ -23,7 +19,7 @@ export const completionCommand = (program: () => Completed) =>
   })
 
 function completionScript(
-  { typed, shellWords = [typed], commands }: Completed,
+  { typed, shellWords = [typed], commands }: Program<never>,
   shell: 'bash' | 'zsh' | 'fish',
 ): readonly string[] {
   const [executable, ...prefix] = shellWords

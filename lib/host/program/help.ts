@@ -5,11 +5,6 @@ import { commit, version } from '../version.ts'
 import { describeField, type Field, fieldsOf, flag } from './option.ts'
 import type { Command, Program } from './program.ts'
 
-type Any = Pick<Command<never>, 'name' | 'summary' | 'args' | 'options' | 'notes'>
-type AnyProgram = Omit<Program<never>, 'commands' | 'jsonFailure'> & {
-  readonly commands: readonly Any[]
-}
-
 const common = fieldsOf(
   z.object({
     help: flag('Show this help', { letter: 'h' }),
@@ -17,13 +12,13 @@ const common = fieldsOf(
   }),
 )
 
-const shownFields = (one: Any): readonly Field[] =>
+const shownFields = (one: Command<never>): readonly Field[] =>
   fieldsOf(one.options).filter(({ isHidden }) => isHidden !== true)
 
 const usageOf = ({ name, value, isList }: Field): string =>
   [name, value].filter(Boolean).join(' ') + (isList ? '...' : '')
 
-function signatureOf(one: Any): string {
+function signatureOf(one: Command<never>): string {
   const args = fieldsOf(one.args).map(({ value, isNeeded, isList }) => {
     const shown = isList ? `${value}...` : value
     return isNeeded ? shown : `[${shown}]`
@@ -53,7 +48,7 @@ const section = (title: string, body: string | undefined): readonly string[] =>
   body ? [`${title}:\n${body}`] : []
 
 /** Returns the help of a program, or of one of its commands, in lines of at most 100 columns. */
-export function helpOf(program: AnyProgram, only?: Any): string {
+export function helpOf(program: Program<never>, only?: Command<never>): string {
   const { typed, about, notes, commands } = program
   const hasOptions = only && shownFields(only).some(({ isNeeded }) => !isNeeded)
   const usage = only

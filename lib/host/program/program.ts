@@ -99,10 +99,9 @@ export function readCommandLine<Context>(
   return { run: (context) => found.run(parsed as never, context) }
 }
 
-const optionFields = ({ options }: Pick<Command<never>, 'options'>): readonly Field[] =>
-  fieldsOf(options)
+const optionFields = ({ options }: Command<never>): readonly Field[] => fieldsOf(options)
 
-function declare(cli: ReturnType<typeof cac>, one: Pick<Command<never>, 'name' | 'options'>) {
+function declare(cli: ReturnType<typeof cac>, one: Command<never>) {
   const declared = cli.command(one.name)
   if (one.name !== '') declared.alias(mark + one.name)
   for (const { name, letter, isSwitch } of optionFields(one)) {
@@ -118,10 +117,7 @@ const namesOf = (fields: readonly Field[]): readonly string[] =>
   fields.flatMap(({ name, letter }) => (letter === undefined ? [name] : [name, `-${letter}`]))
 
 /** Marks words, joins names of two words, and joins each value to its option. */
-function marked(
-  commands: readonly Pick<Command<never>, 'name' | 'args' | 'options'>[],
-  args: readonly string[],
-) {
+function marked(commands: readonly Command<never>[], args: readonly string[]) {
   const fields = commands.flatMap(optionFields)
   const names = new Set([...namesOf(fields), '--help', '-h', '--version', '-v', '--'])
   const valued = new Set(namesOf(fields.filter(({ isSwitch }) => !isSwitch)))
@@ -151,8 +147,8 @@ function marked(
   return { words: words.map((word) => mark + word), options, rest: args.slice(at) }
 }
 
-function noCommand<Context>(
-  { typed: program, commands }: Program<Context>,
+function noCommand(
+  { typed: program, commands }: Program<never>,
   [first, second]: readonly string[],
   isBegun: boolean,
 ): SvcError {
@@ -167,8 +163,8 @@ function noCommand<Context>(
   return usageError(`there is no command ${shown}`, hint)
 }
 
-function argumentsOf<Context>(
-  { args }: Command<Context>,
+function argumentsOf(
+  { args }: Command<never>,
   typed: readonly string[],
   see: string,
 ): Readonly<Record<string, unknown>> {
@@ -184,8 +180,8 @@ function argumentsOf<Context>(
 }
 
 /** Returns the options as typed. Throws SvcError `usage` for repeated ones, and for missing values. */
-function optionsOf<Context>(
-  found: Command<Context>,
+function optionsOf(
+  found: Command<never>,
   parsed: Readonly<Record<string, unknown>>,
   see: string,
 ): Readonly<Record<string, unknown>> {
@@ -218,8 +214,8 @@ function checkNames(fields: readonly Field[], options: readonly Typed[], see: st
   }
 }
 
-function parse<Context>(
-  { args, options }: Command<Context>,
+function parse(
+  { args, options }: Command<never>,
   given: Readonly<Record<string, unknown>>,
   see: string,
 ): object {
