@@ -85,6 +85,8 @@ unless it was opened. A second Ctrl-C leaves at once.
 /** What the help says of the command as a whole. */
 export const texts = { typed: invocationOf('infer'), about, notes } as const
 
+const see = `See \`${texts.typed} --help\`.`
+
 const ofOpening: readonly string[] = [
   'open',
   'maxOutputTokens',
@@ -102,7 +104,6 @@ export function completed(
   command: InferCommand,
   { SVC_MODEL: inEnvironment }: Readonly<Record<string, string | undefined>>,
 ): InferCommand {
-  const see = `See \`${invocationOf('infer')} --help\`.`
   if (command.open === undefined) {
     const model = ModelId.safeParse(command.model ?? (inEnvironment || undefined))
     if (model.success || !inEnvironment) return { ...command, model: model.data }
@@ -119,5 +120,4 @@ export function completed(
 }
 
 /** The error for a prompt that is not there, or cannot be read. */
-export const noPrompt = (message: string): SvcError =>
-  usageError(message, `See \`${invocationOf('infer')} --help\`.`)
+export const noPrompt = (message: string): SvcError => usageError(message, see)
