@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import {
   chmod,
   mkdir,
@@ -16,8 +16,6 @@ import { text } from 'node:stream/consumers'
 import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, describe, expect, it } from 'vitest'
 import { readKeystore } from '../../lib/host/keystore.ts'
-import { describeField, fieldsOf } from '../../lib/host/program/option.ts'
-import { svcNode } from '../../node/command-table.ts'
 import { lockPathOf, takeLock } from '../../node/journal/lock.ts'
 import manifest from '../../package.json' with { type: 'json' }
 import { builtBinary } from '../binary/executable.ts'
@@ -78,23 +76,6 @@ describe('the command line', () => {
     expect(await run(['--version'])).toEqual({ code: 0, out: `${manifest.version}\n`, err: '' })
   })
 
-  it('explains itself', async () => {
-    const { code, out } = await run(['--help'])
-    expect(code).toBe(0)
-    for (const { name, summary } of svcNode.commands) {
-      expect(out).toContain(`  ${name}`)
-      expect(out.replaceAll(/\s+/g, ' ')).toContain(summary)
-    }
-  })
-
-  it.each(svcNode.commands)('explains $name with every option', async ({ name, options }) => {
-    const { code, out, err } = await runHere([...name.split(' '), '--help'], {})
-    expect([code, err]).toEqual([0, ''])
-    const squeezed = out.replaceAll(/\s+/g, ' ')
-    for (const field of fieldsOf(options)) expect(squeezed).toContain(describeField(field))
-    for (const line of out.split('\n')) expect(line.length).toBeLessThanOrEqual(100)
-  })
-
   it.each([
     'init --scrypt-n 100',
     'init --scrypt-n 5000',
@@ -105,24 +86,9 @@ describe('the command line', () => {
     'attest --mock --backend tpm',
     'run --log-format xml',
     'transactions --replace 1 --cancel 2',
-    'receipt burn file',
-    'completion tcsh',
   ])('ends with 2 on `%s`', async (line) => {
     const { code, err } = await runHere(line.split(' '), {})
     expect([code, err]).toEqual([2, expect.stringMatching(/^error: .+\nhint: .+\n$/)])
-  })
-
-  it('completes in a real bash', async () => {
-    const offered = async (...words: readonly string[]) => {
-      const { out } = await runHere(['completion', 'bash'], {})
-      const typed = ['svc-node', ...words].map((word) => `'${word}'`).join(' ')
-      const ask = `COMP_WORDS=(${typed}); COMP_CWORD=${words.length}; _svc_node; echo "\${COMPREPLY[@]}"`
-      return spawnSync('bash', ['--norc', '-c', out + ask], { encoding: 'utf8' }).stdout.trim()
-    }
-    expect(await offered('un')).toBe('unregister')
-    expect(await offered('receipt', '')).toBe('verify')
-    expect(await offered('jobs', '--c')).toBe('--csv')
-    expect(await offered('attest', '--backend', '')).toBe('mock tpm')
   })
 
   it.each([
