@@ -5,6 +5,7 @@ import { ProblemError } from '../problem.ts'
 import type { ProblemCode } from '../problem-codes.ts'
 import { SvcError } from '../svc-error.ts'
 import { exitCodes } from './exit-code.ts'
+import { Interrupted } from './stop-signals.ts'
 
 const remedies: Partial<Record<ProblemCode, string>> = {
   'attestation-backend-refused':
@@ -83,6 +84,7 @@ const mistakes: readonly string[] = [
 
 /** The exit code for a command that failed: 75 when the same command may succeed later, 2 for wrong input, else 1. */
 export function exitCodeOf(error: unknown): number {
+  if (error instanceof Interrupted) return error.exitCode
   if (error instanceof SvcError && mistakes.includes(error.code)) return exitCodes.usage
   if (error instanceof SvcError && error.code === 'output-unwritable')
     return exitCodes.outputUnwritable

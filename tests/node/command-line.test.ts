@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import {
   chmod,
   mkdir,
@@ -89,6 +89,12 @@ describe('the command line', () => {
   ])('ends with 2 on `%s`', async (line) => {
     const { code, err } = await runHere(line.split(' '), {})
     expect([code, err]).toEqual([2, expect.stringMatching(/^error: .+\nhint: .+\n$/)])
+  })
+
+  it('says so when there is no room for the help, also for that of the daemon', async () => {
+    const full = ['-c', 'exec "$@" >/dev/full', 'sh', binary, 'run', '--help']
+    const { status, stderr } = spawnSync('sh', full, { encoding: 'utf8' })
+    expect([status, stderr]).toEqual([74, expect.stringContaining('cannot be written')])
   })
 
   it.each([

@@ -66,11 +66,11 @@ async function reportFailure<Context>(
     const code = error instanceof SvcError ? error.code : 'failed'
     print(JSON.stringify(jsonFailure?.(error) ?? { error: { code, message, hint } }))
   }
-  return error instanceof Interrupted ? error.exitCode : exitCodeOf(error)
+  return exitCodeOf(error)
 }
 
 /**
- * Runs the command line of this process, and exits. `isService`: output that nothing reads is no reason to end with a failure. A program
+ * Runs the command line of this process, and exits. `isService`: output of its command that nothing reads is no failure. A program
  * that is a function is loaded unless only the version is asked for.
  */
 export async function runHere<Context>(
@@ -84,6 +84,7 @@ export async function runHere<Context>(
   checkFolder()
   const [output, errors] = [wholeOutput(process.stdout), wholeOutput(process.stderr)]
   let failure: unknown
+  let isServing = false
   process.stdout.on('error', (error) => {
     failure ??= error
   })
@@ -93,7 +94,10 @@ export async function runHere<Context>(
   const host: ProgramHost<Context> = {
     print: (line) => void output.write(`${inOutput(line)}\n`),
     warn: (line) => void errors.write(`${inErrors(line)}\n`),
-    context,
+    context: (lines) => {
+      isServing = isService
+      return context(lines)
+    },
   }
   let exitCode: number = exitCodes.done
   if (args.length === 1 && /^(-v|--version)$/.test(args[0] ?? '')) host.print(version)
@@ -107,8 +111,8 @@ export async function runHere<Context>(
     failure ??= error
   })
   // A failure that the command has reported stays its exit code.
-  if (failure !== undefined && !isService && exitCode === exitCodes.done) {
-    await endUnwritten(failure)
+  if (failure !== undefined && !isServing && exitCode === exitCodes.done) {
+    exitCode = await reportUnwritten(failure, host)
   }
   await errors.written().catch(() => {})
   // Something abandoned may still be waiting. It must not keep the process alive.
@@ -130,13 +134,12 @@ export const runOnly = <
     how,
   )
 
-/** Ends a process whose standard output was not written: quietly where its reader has gone. */
-async function endUnwritten(error: unknown): Promise<never> {
+/** Reports that standard output was not written, quietly where its reader has gone. Returns the exit code. */
+async function reportUnwritten(error: unknown, { warn }: Lines): Promise<number> {
   const { errorLines, exitCodeOf } = await import('../explain-error.ts')
   const failure = outputFailure(error)
-  if (failure instanceof Interrupted) process.exit(failure.exitCode)
-  for (const line of errorLines(failure)) process.stderr.write(`${line}\n`)
-  process.exit(exitCodeOf(failure))
+  if (!(failure instanceof Interrupted)) for (const line of errorLines(failure)) warn(line)
+  return exitCodeOf(failure)
 }
 
 /** Ends the process with a remedy where the folder that it was started in is gone: each relative path would fail with another error. */
