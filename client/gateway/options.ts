@@ -90,7 +90,7 @@ export const options = z.object({
   ),
 })
 
-/** What the help says of the command as a whole. */
+/** The help of the command as a whole. */
 export const texts = {
   typed: invocationOf('gateway'),
   about: `POST /v1/chat/completions and /v1/responses, GET /v1/models and /health. Each request becomes a job:

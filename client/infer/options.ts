@@ -82,7 +82,7 @@ unless it was opened. A second Ctrl-C leaves at once.
   SVC_COFHE_URLS          the coprocessor, if neither the chain nor the address file names it
   SVC_IPFS_GATEWAY        more places to download the answer from, with commas`
 
-/** What the help says of the command as a whole. */
+/** The help of the command as a whole. */
 export const texts = { typed: invocationOf('infer'), about, notes } as const
 
 const see = `See \`${texts.typed} --help\`.`
@@ -96,7 +96,7 @@ const ofOpening: readonly string[] = [
   'quiet',
 ]
 
-/** What was asked for; without words of a prompt it is read from standard input. */
+/** The parsed command line; without words of a prompt, standard input has it. */
 export type InferCommand = z.output<typeof args> & z.output<typeof options>
 
 /** Adds the model that SVC_MODEL names. Throws SvcError `usage` for a wrong one, and for an opening with options of a new job. */

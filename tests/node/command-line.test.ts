@@ -91,7 +91,7 @@ describe('the command line', () => {
     expect([code, err]).toEqual([2, expect.stringMatching(/^error: .+\nhint: .+\n$/)])
   })
 
-  it('says so when there is no room for the help, also for that of the daemon', async () => {
+  it('ends with 74 when its help cannot be written, also the help of the daemon', async () => {
     const full = ['-c', 'exec "$@" >/dev/full', 'sh', binary, 'run', '--help']
     const { status, stderr } = spawnSync('sh', full, { encoding: 'utf8' })
     expect([status, stderr]).toEqual([74, expect.stringContaining('cannot be written')])

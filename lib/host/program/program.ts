@@ -50,7 +50,7 @@ export const command = <
 export type Program<Context> = {
   /** How the user types it, such as `svc-node` or `npm run infer --`. */
   readonly typed: string
-  /** The words that complete it in a shell; without them it is no command of a shell. */
+  /** The words that complete it in a shell, if a shell can complete it. */
   readonly shellWords?: readonly [string, ...string[]]
   /** Paragraphs before the options, and after them. */
   readonly about?: string | undefined
@@ -60,7 +60,7 @@ export type Program<Context> = {
   readonly jsonFailure?: (error: unknown) => unknown
 }
 
-/** What a command line asks for. */
+/** The request of a command line. */
 export type Asked<Context> =
   | { readonly help: Command<Context> | undefined }
   | { readonly version: true }

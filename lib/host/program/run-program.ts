@@ -70,7 +70,7 @@ async function reportFailure<Context>(
 }
 
 /**
- * Runs the command line of this process, and exits. `isService`: output of its command that nothing reads is no failure. A program
+ * Runs the command line of this process, and exits. `isService`: its command may write output that nothing reads. A program
  * that is a function is loaded unless only the version is asked for.
  */
 export async function runHere<Context>(
