@@ -63,6 +63,13 @@ it('a full Durable Object takes no save until it has room', async () => {
   expect([store.status().reasons, host.aborts]).toEqual([[], 0])
 })
 
+it('a Durable Object takes no part of a job that is above the size of a row', async () => {
+  const { store, insert } = openHeld()
+  const job = jobOf('1', { promptCid: 'c'.repeat(2_000_000) })
+  expect(await codeOf(store.save({ kind: 'job', job, base: 0 }))).toContain('above the 1990000')
+  expect(await insert('1')).toBe(true)
+})
+
 it('a Durable Object starts again after an error of its disk', async () => {
   const { host, insert } = openHeld()
   host.failure = 'disk I/O error: SQLITE_IOERR (extended: SQLITE_IOERR_WRITE)'

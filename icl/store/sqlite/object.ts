@@ -60,6 +60,7 @@ const hosts = /^(BEGIN|COMMIT|PRAGMA (secure_delete|wal_checkpoint))\b/
 
 function databaseOf(object: ObjectState): SqliteDatabase {
   const rowsOf = (sql: string, values: readonly SqliteValue[] = []): Row[] => {
+    checkSize(values)
     try {
       return object.storage.sql
         .exec(sql, ...values)
@@ -76,7 +77,6 @@ function databaseOf(object: ObjectState): SqliteDatabase {
     },
     prepare: (sql) => ({
       run: (...values) => {
-        checkSize(values)
         rowsOf(sql, values)
         // The host's own count has entries of indexes and rows of triggers in it.
         return { changes: numberOf(rowsOf('SELECT changes() AS changes')[0] ?? {}, 'changes') }
