@@ -1,0 +1,48 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import manifest from '../../package.json' with { type: 'json' }
+
+const root = join(import.meta.dirname, '..', '..')
+const read = (path: string) => readFile(join(root, path), 'utf8')
+
+/** The packages that the product's sources import. */
+async function importedByTheProduct(): Promise<Set<string>> {
+  const found = new Set<string>()
+  for (const folder of ['icl', 'node', 'lib']) {
+    for (const name of await readdir(join(root, folder), { recursive: true })) {
+      if (!/\.tsx?$/.test(name)) continue
+      const text = await read(join(folder, name))
+      for (const [, from = ''] of text.matchAll(/(?:from|import)[ (]'([^'.][^']*)'/g)) {
+        found.add(/^(?:@[^/]+\/)?[^/]+/.exec(from)?.[0] ?? from)
+      }
+    }
+  }
+  return found
+}
+
+it.each([
+  ...['hono', 'zod', 'viem', '@cofhe/sdk', 'mongodb', 'cac', 'tslog'],
+  ...['openai', '@anthropic-ai/sdk'],
+])('the product imports %s', async (name) => {
+  expect(await importedByTheProduct()).toContain(name)
+  expect(manifest.dependencies).toHaveProperty([name])
+})
+
+it('the tests import vitest, and are checked against the types of Bun', async () => {
+  expect(manifest.devDependencies).toHaveProperty('vitest')
+  expect(await read('tsconfig.json')).toMatch(/"bun(-types)?"/)
+  expect(await read('bunfig.toml')).toContain('preload')
+})
+
+it.each([
+  ...['package.json', 'bunfig.toml', 'deno.json'],
+  ...['icl', 'node', 'lib', 'contracts', 'tests'],
+])('%s stands at the top', async (name) => {
+  expect(await readdir(root)).toContain(name)
+})
+
+it('has a command of npm for the ICL, on Bun and on Node', () => {
+  expect(manifest.scripts.icl).toMatch(/bun\.mjs icl\/start\/bun\.ts$/)
+  expect(manifest.scripts['icl:node']).toMatch(/icl\/start\/node\.ts$/)
+})
