@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
 
@@ -46,3 +48,14 @@ it('has a command of npm for the ICL, on Bun and on Node', () => {
   expect(manifest.scripts.icl).toMatch(/bun\.mjs icl\/start\/bun\.ts$/)
   expect(manifest.scripts['icl:node']).toMatch(/icl\/start\/node\.ts$/)
 })
+
+it('the installed Bun runs a test of this project', async () => {
+  const bun = join(root, 'node_modules', '.bin', 'bun')
+  const { stderr } = await promisify(execFile)(bun, ['test', 'tests/lib/retry-after'], {
+    ...{ cwd: root, timeout: 60_000, env: { PATH: process.env.PATH } },
+  })
+  expect(stderr).toMatch(/^ 0 fail$/m)
+  // `npm test` chooses no tests of its own.
+  expect(manifest.scripts.test).toBe('node scripts/test.mjs')
+  expect(await read('bunfig.toml')).toContain('root = "./tests"')
+}, 90_000)

@@ -14,6 +14,7 @@ import { answerJson, startServer } from '../local-server.ts'
 import { createDaemonWorld } from '../node/daemon-world.ts'
 import { jobId, recordingLog } from '../node/fakes.ts'
 import { createJobWorld, type JobWorld } from '../node/job-world.ts'
+import { runHere } from '../node/run-here.ts'
 
 const steps = { onClaimed: () => {}, onSlotFree: () => {} }
 const run = (world: JobWorld) =>
@@ -95,6 +96,15 @@ describe('the log of a job (section 6)', () => {
     expect(world.log.lines.join('\n')).toMatch(/ERROR .*aborted: provider openai failed/)
     expect(world.api.revealAnswer).not.toHaveBeenCalled()
   })
+})
+
+it('names the commands of section 4 in its help', async () => {
+  const { code, out } = await runHere(['--help'], {})
+  expect(code).toBe(0)
+  for (const name of ['init', 'attest', 'run'])
+    expect(out).toMatch(new RegExp(`^ +${name}\\b`, 'm'))
+  const attest = await runHere(['attest', '--help'], {})
+  expect(attest.out).toContain('--mock')
 })
 
 it('reads ~/.svc/config.json, or the file that SVC_CONFIG_PATH names', () => {
