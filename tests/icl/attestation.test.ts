@@ -139,8 +139,12 @@ describe('mock attestation', () => {
     expect((await postAttestation(sound)).status).toBe(200)
   })
 
-  it('is refused with a nonce that is old, foreign or made up', async () => {
+  it('is refused with a nonce that is old, foreign, made up or used', async () => {
     const session = await key()
+    const young = await challenge()
+    await icl.clock.jump(299_000)
+    const early = await attestationOf(name, young.nonce, session, inSeconds(86_400))
+    expect(await codeOf(young.api.verifyAttestation({ body: early }))).toBeUndefined()
     const old = await challenge()
     await icl.clock.jump(300_001)
     const late = await attestationOf(name, old.nonce, session, inSeconds(86_400))
@@ -152,6 +156,9 @@ describe('mock attestation', () => {
       const body = await attestationOf(name, bad, session, inSeconds(86_400))
       expect(await codeOf(api.verifyAttestation({ body }))).toBe('challenge-invalid')
     }
+    const body = await attestationOf(name, nonce, session, inSeconds(86_400))
+    expect(await codeOf(api.verifyAttestation({ body }))).toBeUndefined()
+    expect(await codeOf(api.verifyAttestation({ body }))).toBe('challenge-used')
   })
 
   it('is refused when another wallet sends it', async () => {

@@ -1,5 +1,5 @@
-// The table of what shows each requirement of the specification. `rows.tsv` has a requirement a line: number, section, words, and its evidence, which is
-// `FILE > TEST` (a test under tests/, by the name as it is written there), `D7` (a departure of docs/specification.md), or
+// The table of what shows each requirement of the specification. `rows.tsv` has a requirement a line: number, section, words and evidence,
+// which is `FILE > TEST` (a test under tests/, by the name as it is written there), `D7` (a departure of docs/specification.md), or
 // `deviates: WHY` and `missing: WHY`.
 
 import { readFile } from 'node:fs/promises'
