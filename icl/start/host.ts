@@ -1,3 +1,4 @@
+import type { ProcessFigures } from '../../lib/prometheus.ts'
 import type { RecoverKey } from '../../lib/wallet-signature.ts'
 import type { Defer } from '../async/batches.ts'
 import type { Store } from '../store/store.ts'
@@ -5,17 +6,6 @@ import type { Log } from '../telemetry/log.ts'
 import type { Webhooks } from '../webhooks/webhooks.ts'
 import type { ReadText } from './deployment-settings.ts'
 import type { Settings } from './settings.ts'
-
-/** The metrics of a process. */
-export type ProcessFigures = {
-  /** When it started, in Unix seconds. */
-  readonly startedAt: number
-  readonly memoryBytes: () => number
-  readonly processorSeconds: () => number
-  /** How many files and connections are open, and how many may be; undefined where the runtime or the system does not say. */
-  readonly openFiles: () => number | undefined
-  readonly openFilesLimit: () => number | undefined
-}
 
 const fewFiles = 4_096
 

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers'
+import { figuresOf } from '../../lib/host/process-figures.ts'
 import type { RecoverKey } from '../../lib/wallet-signature.ts'
-import { known } from '../store/sqlite/path.ts'
 import type { ReadText } from './deployment-settings.ts'
-import type { Host, ProcessFigures } from './host.ts'
+import type { Host } from './host.ts'
 import { openServiceStore } from './open-store.ts'
 import type { ReadFolder } from './playground.ts'
 import { createWebhookSender } from './webhook-sender.ts'
@@ -54,19 +54,3 @@ export async function loadRecovery(): Promise<RecoverKey> {
   const { recover } = await import('tiny-secp256k1')
   return (hash, rs, parity) => recover(hash, rs, parity, false)
 }
-
-const figuresOf = ({ uptime, memoryUsage, cpuUsage }: NodeJS.Process): ProcessFigures => ({
-  startedAt: Math.round(Date.now() / 1000 - uptime()),
-  memoryBytes: () => memoryUsage().rss,
-  processorSeconds: () => {
-    const { user, system } = cpuUsage()
-    return (user + system) / 1_000_000
-  },
-  // The folder is itself open while it is read.
-  openFiles: () => known(() => readdirSync('/proc/self/fd').length - 1),
-  openFilesLimit: () =>
-    known(() => {
-      const [, limit] = /^Max open files +(\d+)/m.exec(readFileText('/proc/self/limits')) ?? []
-      return limit === undefined ? undefined : Number(limit)
-    }),
-})

@@ -1,7 +1,7 @@
-import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import { Registry } from 'prom-client'
+import { figureGauges, type Makers, makersOf, type ProcessFigures } from '../../lib/prometheus.ts'
 import { AttestationBackend } from '../../lib/schemas/nodes.ts'
 import type { Gauges, Metrics } from '../telemetry/metrics.ts'
-import type { ProcessFigures } from './host.ts'
 
 const requestBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 31]
 const callBuckets = [0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5, 10]
@@ -50,24 +50,6 @@ export function createPrometheus(figures?: ProcessFigures): Metrics {
     },
   }
 }
-
-/** Makes metrics in a registry, each from its name after a prefix, its help and its labels. */
-const makersOf = (registry: Registry, prefix: string) => {
-  const registers = [registry]
-  return {
-    counter: <Label extends string>(name: string, help: string, labelNames: Label[] = []) =>
-      new Counter({ name: prefix + name, help, labelNames, registers }),
-    gauge: <Label extends string>(name: string, help: string, labelNames: Label[] = []) =>
-      new Gauge({ name: prefix + name, help, labelNames, registers }),
-    histogram: <Label extends string>(
-      name: string,
-      help: string,
-      buckets: number[],
-      labelNames: Label[] = [],
-    ) => new Histogram({ name: prefix + name, help, buckets, labelNames, registers }),
-  }
-}
-type Makers = ReturnType<typeof makersOf>
 
 const countersOf = ({ counter, gauge, histogram }: Makers) => {
   const held = gauge('held_requests', 'Open long polls and event streams', ['kind'])
@@ -182,23 +164,5 @@ function gaugesOf({ gauge }: Makers): (gauges: Gauges) => void {
       effects.remove()
       age.remove()
     }
-  }
-}
-
-function figureGauges({ counter, gauge }: Makers, figures: ProcessFigures): () => void {
-  const memory = gauge('resident_memory_bytes', 'Resident memory')
-  const cpu = counter('cpu_seconds_total', 'Processor time')
-  const startedAt = gauge('start_time_seconds', 'When the process started, in Unix seconds')
-  const open = gauge('open_fds', 'Open files and connections')
-  const limit = gauge('max_fds', 'The most files and connections that may be open')
-  startedAt.set(figures.startedAt)
-  const show = (shown: Gauge, value: number | undefined) =>
-    value === undefined ? shown.remove() : shown.set(value)
-  return () => {
-    show(open, figures.openFiles())
-    show(limit, figures.openFilesLimit())
-    memory.set(figures.memoryBytes())
-    cpu.reset()
-    cpu.inc(figures.processorSeconds())
   }
 }

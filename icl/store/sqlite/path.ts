@@ -5,6 +5,7 @@
 // and another lock, and its log would be lost with the container that mounts the file.
 import { readFileSync, realpathSync, type Stats, statSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { known } from '../../../lib/host/known.ts'
 import { createPrivately } from '../../../lib/host/private-files.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { failureCode, isDamaged, troubleOf } from './database.ts'
@@ -74,15 +75,6 @@ function remedyFor(file: string, code: string | undefined): string {
   const asUser = user === undefined ? 'the user of the ICL' : `uid ${user}, the user of the ICL,`
   if (owner === undefined) return `Allow ${asUser} to write to its folder.`
   return `It belongs to uid ${owner}. Give the database and the files beside it to ${asUser} (chown), or run the ICL as their owner.`
-}
-
-/** Returns what the system tells, or undefined when it refuses: a folder may be closed to this user, and Deno wants a permission. */
-export function known<T>(ask: () => T): T | undefined {
-  try {
-    return ask()
-  } catch {
-    return undefined
-  }
 }
 
 /** True when there is certainly no such file; a folder that is closed to this user may have it. */
