@@ -61,6 +61,8 @@ export type FlightNews = {
   readonly kind: 'busy' | 'replaced' | 'cancelled' | 'limit' | 'removed' | 'refused' | 'landed'
   readonly flight: KeptFlight
   readonly why?: unknown
+  /** Of a transaction that landed. */
+  readonly receipt?: TransactionReceipt
 }
 
 /** How patient a sender is, in milliseconds. */

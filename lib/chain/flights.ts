@@ -216,7 +216,7 @@ async function land(state: SenderState, flight: Flight): Promise<void> {
     state.movedAt = state.clock.monotonic()
     await end(state, flight)
     const isCancel = cancels.includes(raw)
-    state.patience.onNews?.({ kind: 'landed', flight: flight.kept })
+    state.patience.onNews?.({ kind: 'landed', flight: flight.kept, receipt })
     if (!isCancel && state.patience.settleMs !== undefined) {
       state.settling.set(nonce, { ...flight, strangers: 0, landedAt: state.clock.monotonic() })
     }

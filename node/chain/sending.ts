@@ -10,6 +10,9 @@ import type { Config } from '../config.ts'
 import type { Log } from '../log.ts'
 import { gweiText } from './gwei-text.ts'
 
+/** The gas that a transaction used, and its price in wei. */
+export type Spent = { readonly gas: bigint; readonly wei: bigint }
+
 /** How a node sends: where it keeps its transactions, how much they may cost, and what it logs of them. */
 export type SendOptions = {
   readonly store: FlightStore
@@ -19,6 +22,8 @@ export type SendOptions = {
   readonly stuckMs?: number
   /** How long a transaction in a block is watched; 2 minutes by default. */
   readonly settleMs?: number
+  /** Called for each transaction that got into a block, reverted and empty ones included. */
+  readonly onSpent?: ((spent: Spent) => void) | undefined
   /** Ends the watch of what is under way. */
   readonly signal: AbortSignal
 }
@@ -26,12 +31,20 @@ export type SendOptions = {
 /** Adds a sender to a client, which continues with the transactions that an earlier process left. */
 export function sendingWith(
   writer: ChainWriter,
-  { store, maxFeeGwei, log, signal, stuckMs = 15_000, settleMs = 120_000 }: SendOptions,
+  { store, maxFeeGwei, log, signal, onSpent, stuckMs = 15_000, settleMs = 120_000 }: SendOptions,
 ): Sending & { readonly sender: Sender } {
+  const tell = logOf(log)
+  const onNews = (news: FlightNews) => {
+    tell(news)
+    const { receipt } = news
+    if (receipt === undefined) return
+    const { gasUsed: gas, effectiveGasPrice } = receipt
+    onSpent?.({ gas, wei: gas * effectiveGasPrice })
+  }
   const patience = {
     pollMs: writer.publicClient.pollingInterval,
     mostWei: maxFeeGwei === undefined ? undefined : parseGwei(String(maxFeeGwei)),
-    ...{ stuckMs, settleMs, signal, onNews: logOf(log) },
+    ...{ stuckMs, settleMs, signal, onNews },
   }
   return { ...writer, sender: createSender(writer, systemClock, patience, store) }
 }

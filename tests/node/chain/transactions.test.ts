@@ -11,7 +11,7 @@ import { type Sending, sendCall } from '../../../lib/chain/send.ts'
 import type { Sender } from '../../../lib/chain/sender.ts'
 import { Address } from '../../../lib/codecs.ts'
 import { systemClock } from '../../../lib/system.ts'
-import { type SendOptions, sendingWith } from '../../../node/chain/sending.ts'
+import { type SendOptions, type Spent, sendingWith } from '../../../node/chain/sending.ts'
 import { openTransactions } from '../../../node/journal/transactions.ts'
 import { codeOf } from '../../code-of.ts'
 import { until } from '../../eventually.ts'
@@ -79,6 +79,14 @@ describe('a transaction that pays too little', () => {
     )
     expect(lines.at(-1)).toMatch(/ is in a block$/)
     expect(await files()).toEqual([])
+  })
+
+  it('is told once it is in a block, with the gas and the wei that the wallet paid', async () => {
+    const before = await test.getBalance({ address })
+    const spent: Spent[] = []
+    await sendCall(startNode({ onSpent: (one) => spent.push(one) }), call)
+    const paid = before - (await test.getBalance({ address }))
+    expect(spent).toEqual([{ gas: 21_000n, wei: paid }])
   })
 
   it('waits when the limit of the operator is reached, and the log names the setting', async () => {
