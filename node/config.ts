@@ -11,6 +11,7 @@ import type { Environment } from './environment.ts'
 import { ProviderSettingsField } from './inference/provider-setting.ts'
 import { unknownProviderText } from './inference/providers.ts'
 import { Prices } from './inference/usage.ts'
+import { MetricsAddress } from './metrics/address.ts'
 
 const isHttpUrl = (text: string): boolean =>
   URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
@@ -83,6 +84,7 @@ const fields = {
   log_format: z.enum(['text', 'json'], 'must be text or json').default('text'),
   log_max_bytes: wholeNumber(4_096, 2 ** 40, 'bytes, at least 4096').default(10 * 1024 * 1024),
   log_old_files: wholeNumber(0, 100, 'files, 0 to 100').default(5),
+  metrics: MetricsAddress.optional(),
   mock_attestation_key: z
     .string()
     .regex(/^(0x)?([0-9a-fA-F]{2}){16,}$/, 'must be hex of at least 16 bytes')
@@ -113,6 +115,7 @@ export const environmentFields: readonly (keyof typeof fields)[] = [
   'log_level',
   'log_file',
   'log_format',
+  'metrics',
   'mock_attestation_key',
   'tpm',
   'tpm_certificates',

@@ -48,8 +48,21 @@ export type DaemonDeps = Omit<JobDeps, 'api' | 'chain' | 'outputKeys' | 'budget'
   readonly checkDisk: () => Promise<void>
   /** The resident memory of the process. */
   readonly residentBytes: () => number
+  /** Receives, at its start, what the daemon shows of itself. */
+  readonly onStart?: (state: DaemonState) => void
   /** Drops code and garbage that the process does not need now. */
   readonly shrinkMemory: () => void
+}
+
+/** What a running daemon shows of itself. */
+export type DaemonState = {
+  /** Until the certificate expires. 0 without one. */
+  readonly certificateSeconds: () => number
+  /** Slots for new jobs. 0 while the daemon takes no work. */
+  readonly freeSlots: () => number
+  readonly usedSlots: () => number
+  /** Jobs that have not ended, including those that hold no slot. */
+  readonly runningJobs: () => number
 }
 
 /** Runs the node until `signal` aborts, then drains it until `abandon` at most (spec 3.2). Throws `run-superseded` or `run-conflict`. */
@@ -125,16 +138,23 @@ function assemble(deps: DaemonDeps) {
   const all = createSlots(deps.maxConcurrentJobs)
   const mayTakeWork = () => disk.isWritable() && funds.canPay()
   const slots: Slots = { ...all, free: () => (mayTakeWork() ? all.free() : 0) }
+  const freeSlots = () => (stopping.signal.aborted ? 0 : slots.free())
   const beat: SendHeartbeat = createHeartbeat({
     ...deps,
     api,
     models: () => deps.offer.now,
     withdrawn: () => deps.offer.withdrawn,
     comparators: ComparatorId.options,
-    freeSlots: () => (stopping.signal.aborted ? 0 : slots.free()),
+    freeSlots,
     takesWork: mayTakeWork,
   })
   deps.offer.onChange(beatNow)
+  deps.onStart?.({
+    certificateSeconds: certificate.secondsLeft,
+    freeSlots: () => (certificate.secondsLeft() > 0 ? freeSlots() : 0),
+    usedSlots: all.used,
+    runningJobs: () => slots.running().length,
+  })
   const parts = { deps, api, certificate, slots, disk, funds, mayTakeWork, beat, beatNow }
   return { ...parts, stopping, jobs, ended, fail, failure: () => failure }
 }

@@ -4,6 +4,8 @@ import { type AssignmentId, nameOf } from './journal/read-journal.ts'
 export type Slots = {
   /** How many more jobs may start now. */
   free(): number
+  /** How many jobs hold a slot. */
+  used(): number
   /** Jobs that have not ended, including those that wait for other nodes. */
   running(): readonly Promise<void>[]
   /** Aborts when a full node has a free slot, and when no job runs any more. */
@@ -36,6 +38,7 @@ export function createSlots(count: number): Slots {
   }
   return {
     free,
+    used: () => holding.size,
     running: () => [...running],
     news: () => next.signal,
     isTaken: (id) => taken.has(nameOf(id)),

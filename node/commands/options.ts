@@ -119,6 +119,11 @@ export const options = {
       'NAME',
       'How to log, by text if left out (SVC_LOG_FORMAT)',
     ),
+    metrics: option(
+      text,
+      'ADDRESS',
+      'Serve metrics for Prometheus here, such as 127.0.0.1:9464 (SVC_METRICS)',
+    ),
   }),
   repair: z.object({ json }),
   status: z.object({ json }),

@@ -7,14 +7,15 @@ import { openLogFile } from '../log-file.ts'
 import type { CommandContext } from './context.ts'
 import type { Given } from './options.ts'
 
-/** Returns the environment overridden by the log options of `run`. */
-export const withLogFlags = (
+/** Returns the environment overridden by the options of `run`. */
+export const withRunFlags = (
   environment: Environment,
-  { logFile, logFormat }: Given<'run'>,
+  { logFile, logFormat, metrics }: Given<'run'>,
 ): Environment => ({
   ...environment,
   ...(logFile !== undefined && { SVC_LOG_FILE: logFile }),
   ...(logFormat !== undefined && { SVC_LOG_FORMAT: logFormat }),
+  ...(metrics !== undefined && { SVC_METRICS: metrics }),
 })
 
 /** Opens the daemon's log in the configured file, else on `print`, brief on a terminal. Throws SvcError `log-file-unusable`. */

@@ -1,5 +1,5 @@
 import { dirname } from 'node:path'
-import { createApi } from '../../lib/api.ts'
+import { type Api, createApi } from '../../lib/api.ts'
 import { createGatewayBlobs } from '../../lib/blobs/gateways.ts'
 import { fetchNetwork } from '../../lib/fetch-network.ts'
 import { errorText } from '../../lib/host/explain-error.ts'
@@ -32,17 +32,18 @@ import { journalPathOf } from '../journal/read-journal.ts'
 import { openTransactions } from '../journal/transactions.ts'
 import type { Log } from '../log.ts'
 import { messages } from '../log-messages.ts'
+import type { openMetrics } from '../metrics/open-metrics.ts'
 import { openWallet, type Wallet } from '../wallet.ts'
 import { attestorOf, attestWallet } from './attest.ts'
 import { type CommandContext, endsAtHangup } from './context.ts'
 import { offerWhenReached } from './offer-when-reached.ts'
 import type { Given } from './options.ts'
-import { openLog, withLogFlags } from './run-log.ts'
+import { openLog, withRunFlags } from './run-log.ts'
 import { untilReached } from './until-reached.ts'
 
 /** Runs the daemon until a signal stops it (spec 3.2). Throws SvcError `not-attested` when `attest` was never run. */
 export async function runNode(flags: Given<'run'>, given: CommandContext): Promise<undefined> {
-  const context = { ...given, environment: withLogFlags(given.environment, flags) }
+  const context = { ...given, environment: withRunFlags(given.environment, flags) }
   const loaded = await loadConfig(context.environment)
   const { config, attestationPath } = loaded
   if (!(await fileExists(attestationPath))) throw notAttested()
@@ -70,14 +71,23 @@ async function runLocked(
   })
   // A stop waits for running jobs, whose transactions are watched until then.
   const ended = new AbortController()
+  let metrics: Metrics | undefined
   try {
+    // Loaded late, because most nodes do without.
+    if (config.metrics) {
+      const { openMetrics } = await import('../metrics/open-metrics.ts')
+      metrics = await openMetrics(config.metrics, { ...context, log, address: wallet.address })
+    }
     const network = await reachNetwork({ ...context, fetch }, loaded, log, signals.stop)
     if (network === undefined) return
-    const known = { record, network, log, fetches, stop: signals.stop, ended: ended.signal }
+    const { stop, abandon } = signals
+    const on = { stop, ended: ended.signal, onSpent: metrics?.spent }
+    const known = { record, network, log, fetches, ...on }
     const deps = await connect({ ...context, fetch }, loaded, wallet, known)
-    await runDaemon(deps, signals.stop, signals.abandon)
+    await runDaemon(metrics?.measure(deps, deps.api) ?? deps, stop, abandon)
   } finally {
     ended.abort()
+    metrics?.close()
     signals.release()
     close()
   }
@@ -107,6 +117,8 @@ async function reachNetwork(
   return checked && network
 }
 
+type Metrics = Awaited<ReturnType<typeof openMetrics>>
+
 type Known = {
   readonly record: AttestationRecord
   readonly network: Network
@@ -114,6 +126,7 @@ type Known = {
   readonly fetches: Omit<ReturnType<typeof fetchesOf>, 'fetch'>
   readonly stop: AbortSignal
   readonly ended: AbortSignal
+  readonly onSpent: Metrics['spent'] | undefined
 }
 
 const ownMemory = {
@@ -125,8 +138,8 @@ async function connect(
   context: CommandContext,
   loaded: LoadedConfig,
   wallet: Wallet,
-  { record, network, log, stop, ended, fetches }: Known,
-): Promise<DaemonDeps> {
+  { record, network, log, stop, ended, fetches, onSpent }: Known,
+): Promise<DaemonDeps & { readonly api: Api }> {
   const { environment, fetch, clock, random } = context
   const { config } = loaded
   const { account, address } = wallet
@@ -154,7 +167,7 @@ async function connect(
   const { createProcessProver } = await import('../../lib/host/coprocessor/process-prover.ts')
   const endpoint = { rpcUrl: config.cofhe_endpoint, chainId: network.chain_id, account, ...rpc }
   const store = openTransactions(loaded.configPath, { address, chainId: network.chain_id })
-  const sending = { store, maxFeeGwei: config.max_fee_gwei, log, signal: ended }
+  const sending = { store, maxFeeGwei: config.max_fee_gwei, log, onSpent, signal: ended }
   const shared = { baseUrl: icl, fetch: watchingClock(fetch, clock, log), clock, random }
   const api = createApi({ ...shared, signer })
   const prover = createProcessProver({

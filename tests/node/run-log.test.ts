@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { openLog, withLogFlags } from '../../node/commands/run-log.ts'
+import { openLog, withRunFlags } from '../../node/commands/run-log.ts'
 import { parseConfig } from '../../node/config.ts'
 import { anAddress } from '../branded.ts'
 import { createVirtualClock } from '../virtual-clock.ts'
@@ -55,7 +55,7 @@ describe('the log of `run`', () => {
   it('goes to the file and in the format of the flags, which win over the environment', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'svc-run-log-'))
     const logFile = join(folder, 'a.log')
-    const environment = withLogFlags(
+    const environment = withRunFlags(
       { SVC_LOG_FILE: join(folder, 'b.log'), SVC_LOG_FORMAT: 'text' },
       { logFile, logFormat: 'json' },
     )

@@ -1,0 +1,67 @@
+import { request } from 'node:http'
+import { afterEach, describe, expect, it } from 'vitest'
+import { MetricsAddress } from '../../../node/metrics/address.ts'
+import { serveMetrics } from '../../../node/metrics/server.ts'
+
+const closes: (() => void)[] = []
+afterEach(() => {
+  for (const close of closes.splice(0)) close()
+})
+
+async function serve(at: string) {
+  const server = await serveMetrics(MetricsAddress.parse(at), async () => 'svc_node_up 1\n')
+  closes.push(server.close)
+  return new URL(server.url)
+}
+
+/** The status of a request that names this host. */
+const statusOf = ({ hostname, port }: URL, host: string, path = '/metrics', method = 'GET') =>
+  new Promise<number | undefined>((resolve, reject) => {
+    request({ hostname, port, path, method, headers: { host } }, (response) => {
+      response.resume()
+      resolve(response.statusCode)
+    })
+      .once('error', reject)
+      .end()
+  })
+
+describe('the server of metrics', () => {
+  it('serves the text of Prometheus on loopback', async () => {
+    const url = await serve('0')
+    expect(url.hostname).toBe('127.0.0.1')
+    const response = await fetch(url)
+    expect(response.headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/)
+    expect(await response.text()).toBe('svc_node_up 1\n')
+  })
+
+  it('refuses the hosts of others, other paths and other methods', async () => {
+    const url = await serve('127.0.0.1:0')
+    expect(await statusOf(url, `localhost:${url.port}`)).toBe(200)
+    expect(await statusOf(url, `[::1]:${url.port}`)).toBe(200)
+    expect(await statusOf(url, `rebound.example:${url.port}`)).toBe(421)
+    expect(await statusOf(url, 'a b')).toBe(421)
+    expect(await statusOf(url, 'localhost', '/')).toBe(404)
+    expect(await statusOf(url, 'localhost', '/metrics', 'POST')).toBe(405)
+  })
+
+  it('takes any host at an address that other machines reach', async () => {
+    const { port } = await serve('0.0.0.0:0')
+    expect(await statusOf(new URL(`http://127.0.0.1:${port}`), 'node-1.example')).toBe(200)
+  })
+
+  it('says that a port is taken, and how to choose another', async () => {
+    const { port } = await serve('127.0.0.1:0')
+    await expect(serve(`127.0.0.1:${port}`)).rejects.toMatchObject({
+      code: 'metrics-not-served',
+      message: expect.stringContaining(`127.0.0.1:${port} (EADDRINUSE)`),
+      hint: expect.stringContaining('--metrics'),
+    })
+  })
+
+  it.each(['', 'x', '127.0.0.1', '127.0.0.1:', ':9464', '1:2:3', '70000', 'http://a:1', '[::1]'])(
+    'takes no address %j',
+    (text) => {
+      expect(MetricsAddress.safeParse(text).success).toBe(false)
+    },
+  )
+})
