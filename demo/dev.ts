@@ -86,7 +86,7 @@ async function serve(given: z.output<typeof options>): Promise<never> {
       if (!signal.aborted) story.say(told)
     })
     const receiver = startWebhookReceiver(webhooks.port, story.say)
-    await tellGuide(story, world, { model, provider, webhookUrl: receiver.url })
+    await tellGuide(story, world, { provider, webhookUrl: receiver.url })
     if (!signal.aborted) await once(signal, 'abort')
     await receiver.stop()
   } finally {

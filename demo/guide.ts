@@ -18,27 +18,24 @@ async function writeEnvironment(file: string, variables: Environment): Promise<v
 const withFile = (file: string, command: string): string =>
   `  (set -a; . ${quoted(file)}; ${command})`
 
-/** Writes the environment of another node with this wallet, without a real provider's key. Returns the file. */
+/** Writes the environment of another node with this wallet: that of the first node, without a real provider's key and address. Returns the file. */
 async function prepareMore(
-  world: World,
-  name: string,
-  key: string,
-  model: string,
-  providerEnv: Environment,
+  { folder, nodes: [first], standInUrl }: World,
+  provider: Provider,
+  { name, index, key }: { readonly name: string; readonly index: number; readonly key: string },
 ): Promise<string> {
-  const { folder, chain, icl, mockAttestationKey } = world
   const own = join(folder, name)
   await mkdir(own, { mode: 0o700 })
   const file = join(folder, `${name}.env`)
+  const given = provider.envOf(index, standInUrl)
+  const inherited = Object.entries(first?.env ?? {}).filter(([variable]) => !(variable in given))
   await writeEnvironment(file, {
+    ...Object.fromEntries(inherited),
     SVC_CONFIG_PATH: join(own, 'config.json'),
     SVC_KEY_PASSWORD: randomHex(),
     SVC_IMPORT_PRIVATE_KEY: key,
-    SVC_ICL_ENDPOINT: icl.url,
-    SVC_COFHE_ENDPOINT: chain.rpcUrl,
-    SVC_SUPPORTED_MODEL_IDS: model,
-    SVC_MOCK_ATTESTATION_KEY: mockAttestationKey,
-    ...providerEnv,
+    // A real key stays in the environment that it came from.
+    ...(provider.standIn && given),
   })
   return file
 }
@@ -57,60 +54,74 @@ const addNode = (file: string, registry: string): string =>
       .join(' && '),
   )
 
-/** Prints the keys that another node or client of this world needs. */
-export function tellKeys({ say }: Pick<Story, 'say'>, { chain, mockAttestationKey }: World): void {
+/** Writes the files of the commands that `tellGuide` prints. */
+async function prepareFiles(world: World, provider: Provider) {
+  const { chain, icl, nodes, folder } = world
+  const files = { client: join(folder, 'client.env'), icl: join(folder, 'icl.env') }
+  const client = await clientEnvironment(world)
+  await writeEnvironment(files.client, client)
+  await writeEnvironment(files.icl, icl.command.env)
+  const more = await Promise.all(
+    chain.spare.map(async ({ privateKey: key }, spare) => {
+      const index = nodes.length + spare
+      const name = `node-${index + 1}`
+      return { name, file: await prepareMore(world, provider, { name, index, key }) }
+    }),
+  )
+  return { files, client, more }
+}
+
+function tellPlaces({ say }: Pick<Story, 'say'>, world: World): void {
+  const { chain, icl, nodes, folder, standInUrl, mockAttestationKey } = world
+  say(`  console      ${icl.url}/console`)
+  if (hasPlayground(world)) say(`  playground   ${icl.url}/playground`)
+  say(`  API          ${icl.url}/docs`)
+  if (standInUrl !== undefined) say(`  stand-in     ${standInUrl}  (the provider)`)
+  say(`  chain RPC    ${chain.rpcUrl}  (chain id ${chain.chainId})`)
+  if (chain.coprocessor) say(`  coprocessor  ${chain.coprocessor.cofhe_url}`)
+  say(`  contracts    ${join(folder, 'deployment.json')}`)
+  say(`  coordinator  ${chain.coordinator}  key ${chain.coordinatorKey}`)
+  for (const { name, address } of nodes) say(`  ${name}       ${address}`)
+  say(`  logs         ${join(folder, '*.log')}`)
   say(`  mock key     ${mockAttestationKey}  (for attestation)`)
   say('Wallets with money on this chain. Their keys are public, so never use them elsewhere:')
   for (const { address, privateKey } of chain.spare) say(`  ${address}  ${privateKey}`)
 }
 
+const hasPlayground = ({ icl }: World): boolean => 'SVC_ICL_PLAYGROUND' in icl.command.env
+
 /** Prints addresses, keys, and commands to copy. */
 export async function tellGuide(
   { say }: Pick<Story, 'say'>,
   world: World,
-  options: {
-    readonly model: string
-    readonly provider: Provider
-    readonly webhookUrl: string
-  },
+  { provider, webhookUrl }: { readonly provider: Provider; readonly webhookUrl?: string },
 ): Promise<void> {
-  const { chain, icl, nodes, folder, standInUrl } = world
-  const { provider, model, webhookUrl } = options
-  const clientFile = join(folder, 'client.env')
-  await writeEnvironment(clientFile, await clientEnvironment(world))
-  const iclFile = join(folder, 'icl.env')
-  await writeEnvironment(iclFile, icl.command.env)
-  const names = chain.spare.map((_, index) => `node-${nodes.length + 1 + index}`)
-  const files = await Promise.all(
-    chain.spare.map(({ privateKey }, index) => {
-      // A real key stays in the environment that it came from.
-      const env = provider.standIn ? provider.envOf(nodes.length + index, standInUrl) : {}
-      return prepareMore(world, names[index] ?? '', privateKey, model, env)
-    }),
-  )
+  const { files, client, more } = await prepareFiles(world, provider)
+  const [added, ...others] = more
   say()
   say('Ready. Ctrl-C stops all of it and deletes its files.')
-  say(`  console      ${icl.url}/console`)
-  say(`  playground   ${icl.url}/playground`)
-  say(`  API          ${icl.url}/docs`)
-  if (standInUrl !== undefined) say(`  stand-in     ${standInUrl}  (the provider)`)
-  say(`  chain RPC    ${chain.rpcUrl}  (chain id ${chain.chainId})`)
-  say(`  contracts    ${join(folder, 'deployment.json')}`)
-  say(`  coordinator  ${chain.coordinator}  key ${chain.coordinatorKey}`)
-  for (const { name, address } of nodes) say(`  ${name}       ${address}`)
-  say(`  logs         ${join(folder, '*.log')}`)
-  tellKeys({ say }, world)
+  tellPlaces({ say }, world)
   say('In another terminal, send a prompt:')
-  say(withFile(clientFile, 'npm run -s infer -- "What is a lighthouse for?"'))
+  say(withFile(files.client, 'npm run -s infer -- "What is a lighthouse for?"'))
   say("Serve its answers to what speaks OpenAI's protocol (docs/gateway.md):")
-  say(withFile(clientFile, 'npm run -s gateway'))
-  say('Register a webhook with one. Its message is printed here:')
-  say(withFile(clientFile, `npm run -s infer -- --webhook ${webhookUrl} "What is a buoy for?"`))
-  say(`Add a node (${names.slice(1).join(', ')} likewise):`)
-  say(addNode(files[0] ?? '', chain.contracts.nodeRegistry))
+  say(withFile(files.client, 'npm run -s gateway'))
+  say('The settings of both, for programs of your own:')
+  for (const [name, value] of Object.entries(client)) say(`  export ${name}=${quoted(value)}`)
+  if (webhookUrl !== undefined) {
+    const ask = `npm run -s infer -- --webhook ${webhookUrl} "What is a buoy for?"`
+    say('Register a webhook with one. Its message is printed here:')
+    say(withFile(files.client, ask))
+  }
+  say(`Add a node (${others.map(({ name }) => name).join(', ')} likewise):`)
+  say(addNode(added?.file ?? '', world.chain.contracts.nodeRegistry))
   if (!provider.standIn) say('  The node also needs the key of the provider in its environment.')
-  say('Look at the ICL as its operator (docs/operations.md):')
-  say(withFile(iclFile, 'npm run -s icl -- admin doctor'))
-  say('Open the console:')
-  say(`  ${process.platform === 'darwin' ? 'open' : 'xdg-open'} ${icl.url}/console`)
+  // On an edge host the store is out of reach.
+  if (world.icl.databaseUrl !== '') {
+    say('Look at the ICL as its operator (docs/operations.md):')
+    say(withFile(files.icl, 'npm run -s icl -- admin doctor'))
+  }
+  const open = process.platform === 'darwin' ? 'open' : 'xdg-open'
+  const page = hasPlayground(world) ? 'playground' : 'console'
+  say(`Open the ${page}:`)
+  say(`  ${open} ${world.icl.url}/${page}`)
 }

@@ -16,11 +16,10 @@ import { ask } from './ask.ts'
 import { findBlobsInKubo } from './blobs-in-kubo.ts'
 import { checkDisk } from './check-machine.ts'
 import { checkProvider } from './check-provider.ts'
-import { clientEnvironment } from './client-environment.ts'
-import { tellKeys } from './guide.ts'
+import { tellGuide } from './guide.ts'
 import { kuboPath } from './kubo-process.ts'
 import { type DemoOptions, demoNotes, demoOptions } from './options.ts'
-import { chooseProvider, ngramModel, realModel, realProvider } from './provider.ts'
+import { chooseProvider, ngramModel, type Provider, realModel, realProvider } from './provider.ts'
 import { installRealModel } from './real-model/install.ts'
 import { jsonFailure, jsonResult, tellBlobs, tellInterrupted, tellResult } from './result.ts'
 import { demoStopSignal } from './stop-signals.ts'
@@ -78,7 +77,7 @@ async function runDemo(
   try {
     const startedMs = Math.round(performance.now() - began)
     if (prompt === undefined) {
-      await stayUp(world, options)
+      await stayUp(world, provider)
       return 0
     }
     const inference = await ask(world, {
@@ -98,7 +97,7 @@ async function runDemo(
       const line = { ...jsonResult(inference), ...(blobs && { kubo: blobs }) }
       print(JSON.stringify({ ...line, timings_ms: { ...line.timings_ms, world: startedMs } }))
     }
-    if (keep || playground) await stayUp(world, options, inference)
+    if (keep || playground) await stayUp(world, provider, inference)
     return code
   } catch (error) {
     story.end('failed')
@@ -134,24 +133,11 @@ function tellStep({ begin, progress, end }: Story) {
   }
 }
 
-async function stayUp(
-  world: World,
-  { playground }: DemoOptions,
-  inference?: Inference,
-): Promise<void> {
-  const { chain, icl, nodes, standInUrl, folder } = world
-  story.say()
-  story.say('Still running (Ctrl-C stops it):')
-  story.say(`  ICL         ${icl.url}`)
-  story.say(`  chain RPC   ${chain.rpcUrl}  (chain id ${chain.chainId})`)
-  if (chain.coprocessor) story.say(`  coprocessor ${chain.coprocessor.cofhe_url}`)
-  if (standInUrl !== undefined) story.say(`  stand-in    ${standInUrl}`)
-  for (const { name, address } of nodes) story.say(`  ${name.padEnd(11)} ${address}`)
-  story.say(`  files       ${folder}`)
-  if (playground) story.say(`  playground  ${icl.url}/playground`)
-  tellKeys(story, world)
+async function stayUp(world: World, provider: Provider, inference?: Inference): Promise<void> {
+  const { chain, icl } = world
   if (inference) {
     const { jobId, readToken } = inference
+    story.say()
     story.say('Its receipt, checked on chain, and its list of nodes, drawn again:')
     story.say(
       `  curl -s -H 'Authorization: Bearer ${readToken}' ${icl.url}/v1/inference/${jobId}/receipt > receipt.json`,
@@ -160,10 +146,7 @@ async function stayUp(
       `  npm run svc-node -- receipt verify receipt.json --rpc ${chain.rpcUrl} --gateway ${icl.url}`,
     )
   }
-  story.say('As its client, in another terminal:')
-  for (const [name, value] of Object.entries(await clientEnvironment(world)))
-    story.say(`  export ${name}=${value}`)
-  story.say('  npm run infer -- "What is a lighthouse for?"')
+  await tellGuide(story, world, { provider })
   if (!signal.aborted) await once(signal, 'abort')
 }
 

@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -6,6 +7,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { checkDisk } from '../../demo/check-machine.ts'
 import { freePort } from '../../demo/free-port.ts'
+import { startProviderServer } from '../e2e/provider-server.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const limitMs = 400_000
@@ -139,6 +141,37 @@ describe('npm run dev', () => {
 
       service.child.kill('SIGINT')
       expect(await service.code).toBe(130)
+    },
+    limitMs,
+  )
+})
+
+describe('npm run demo -- --keep', () => {
+  it(
+    'prints the same once the answer is there, and no key of a real provider',
+    async () => {
+      const provider = await startProviderServer(() => 'Hello.')
+      const env = { SVC_OPENAI_BASE_URL: provider.openaiUrl, OPENAI_API_KEY: 'sk-of-the-operator' }
+      const args = ['--no-env-file', join(root, 'demo', 'main.ts'), '--keep', 'Hello']
+      const demo = start(process.execPath, args, env)
+      await demo.printed(/xdg-open|open http/)
+      const told = demo.told()
+      expect(told).toContain('curl -s -H')
+      expect(told).toMatch(/mock key {5}[0-9a-f]{64}/)
+      expect(told.match(/^ {2}0x[0-9a-f]{40} {2}0x[0-9a-f]{64}$/gm)?.length).toBeGreaterThan(1)
+      expect(told).not.toMatch(/playground|webhook/)
+      const page = /(?:xdg-open|open) (http\S+)/.exec(told)?.[1] ?? ''
+      expect((await fetch(page)).status).toBe(200)
+
+      const [, addNode = ''] = /^Add a node.*\n {2}(.*)$/m.exec(told) ?? []
+      const settings = await readFile(/\. '([^']+)'/.exec(addNode)?.[1] ?? '', 'utf8')
+      expect(settings).not.toContain('sk-of-the-operator')
+      const node = start('sh', ['-c', addNode], env)
+      await node.printed(/The ICL considers this node for jobs/)
+
+      demo.child.kill('SIGINT')
+      expect(await demo.code).toBe(0)
+      await provider.stop()
     },
     limitMs,
   )
