@@ -65,3 +65,16 @@ describe('the log of `run`', () => {
     await rm(folder, { recursive: true })
   })
 })
+
+describe('the metrics of `run`', () => {
+  it('are at the address of the flag, else of the environment', () => {
+    const flags = { logFile: undefined, logFormat: undefined }
+    const at = (metrics: string | undefined) =>
+      configOf(withRunFlags({ SVC_METRICS: '9464' }, { ...flags, metrics })).metrics
+    expect(at('[::1]:9465')).toEqual({ host: '[::1]', port: 9465 })
+    expect(at(undefined)).toEqual({ host: '127.0.0.1', port: 9464 })
+    expect(() => configOf({ SVC_METRICS: 'here' })).toThrow(
+      /metrics \(SVC_METRICS\): must be a port/,
+    )
+  })
+})
