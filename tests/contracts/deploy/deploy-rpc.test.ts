@@ -117,7 +117,7 @@ describe('contracts:deploy behind a chain RPC that is not at its best', () => {
 
   it.each([
     ['eth_getCode', /and not the contract at 0x/],
-    ['eth_estimateGas', /^error: estimating NodeRegistry: /m],
+    ['eth_estimateGas', /^error: estimating \w+: /m],
   ])('says what it misses when the answer to %s is null', async (method, message) => {
     proxy.decide = ({ body }) => (methodOf(body) === method ? { change: none } : 'pass')
     const { code, err } = await deployBy(args(`${method}.json`, proxy.url), key())
