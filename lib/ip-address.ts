@@ -21,8 +21,11 @@ export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]
 /** True for URLs whose host is this machine: `localhost` and loopback addresses. */
 export function isLoopback(url: string): boolean {
   const host = hostOf(new URL(url))
-  return host === 'localhost' || rangeOf(host) === 'loopback'
+  return host === 'localhost' || isLoopbackAddress(host)
 }
+
+/** True for the addresses of this machine alone. */
+export const isLoopbackAddress = (text: string): boolean => rangeOf(text) === 'loopback'
 
 // Loopback, and ranges that internet routers do not forward.
 const privateRanges: readonly string[] = [

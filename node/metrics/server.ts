@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { isLoopback } from '../../lib/ip-address.ts'
+import { isLoopback, isLoopbackAddress } from '../../lib/ip-address.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { MetricsAddress } from './address.ts'
 
@@ -15,11 +15,12 @@ export async function serveMetrics(
   { host, port }: MetricsAddress,
   text: () => Promise<string>,
 ): Promise<{ readonly url: string; readonly close: () => void }> {
-  const isLocal = isLoopback(`http://${host}`)
+  /** The host that callers on this machine may name besides loopback's. Undefined when other machines reach the address. */
+  let ownHost: string | undefined
   const server = createServer(
     { maxHeaderSize: 8_192, requestTimeout: requestMs, headersTimeout: requestMs },
     (request, response) => {
-      const status = refusalOf(request, isLocal)
+      const status = refusalOf(request, ownHost)
       if (status !== undefined) {
         response.writeHead(status).end()
         return
@@ -36,7 +37,9 @@ export async function serveMetrics(
   await listening(server, host, port)
   // A failed connection must not end the node.
   server.on('error', () => {})
-  const { port: taken } = server.address() as AddressInfo
+  const { address, port: taken } = server.address() as AddressInfo
+  // A name may stand for loopback, too.
+  if (isLoopbackAddress(address)) ownHost = host.toLowerCase()
   return {
     url: `http://${host}:${taken}/metrics`,
     close: () => {
@@ -48,10 +51,11 @@ export async function serveMetrics(
 
 function refusalOf(
   { headers, method, url }: IncomingMessage,
-  isLocal: boolean,
+  ownHost: string | undefined,
 ): number | undefined {
   const caller = `http://${headers.host ?? ''}`
-  if (isLocal && !(URL.canParse(caller) && isLoopback(caller))) return 421
+  const isOwn = () => isLoopback(caller) || new URL(caller).hostname === ownHost
+  if (ownHost !== undefined && !(URL.canParse(caller) && isOwn())) return 421
   if (url?.split('?')[0] !== '/metrics') return 404
   return method === 'GET' ? undefined : 405
 }
@@ -63,8 +67,8 @@ const remedies: Readonly<Record<string, string>> = {
 }
 
 async function listening(server: Server, host: string, port: number): Promise<void> {
-  server.listen(port, host.replace(/^\[|\]$/g, ''))
   try {
+    server.listen(port, host.replace(/^\[|\]$/g, ''))
     await once(server, 'listening')
   } catch (error) {
     const { code = '', message } = error as NodeJS.ErrnoException

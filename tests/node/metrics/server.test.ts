@@ -1,7 +1,13 @@
+import { lookup } from 'node:dns/promises'
 import { request } from 'node:http'
+import { hostname } from 'node:os'
 import { afterEach, describe, expect, it } from 'vitest'
 import { MetricsAddress } from '../../../node/metrics/address.ts'
 import { serveMetrics } from '../../../node/metrics/server.ts'
+
+// Many systems have their own name in /etc/hosts with a loopback address.
+const own = await lookup(hostname()).catch(() => ({ address: '' }))
+const isOwnLoopback = /^127\./.test(own.address)
 
 const closes: (() => void)[] = []
 afterEach(() => {
@@ -44,6 +50,14 @@ describe('the server of metrics', () => {
     expect(await statusOf(url, 'localhost', '/metrics', 'POST')).toBe(405)
   })
 
+  it.skipIf(!isOwnLoopback)('refuses the hosts of others at a name of loopback', async () => {
+    const { port } = await serve(`${hostname()}:0`)
+    const url = new URL(`http://${own.address}:${port}`)
+    expect(await statusOf(url, 'rebound.example')).toBe(421)
+    expect(await statusOf(url, hostname())).toBe(200)
+    expect(await statusOf(url, 'localhost')).toBe(200)
+  })
+
   it('takes any host at an address that other machines reach', async () => {
     const { port } = await serve('0.0.0.0:0')
     expect(await statusOf(new URL(`http://127.0.0.1:${port}`), 'node-1.example')).toBe(200)
@@ -54,6 +68,13 @@ describe('the server of metrics', () => {
     await expect(serve(`127.0.0.1:${port}`)).rejects.toMatchObject({
       code: 'metrics-not-served',
       message: expect.stringContaining(`127.0.0.1:${port} (EADDRINUSE)`),
+      hint: expect.stringContaining('--metrics'),
+    })
+  })
+
+  it.each(['999.1.1.1:0', '[::1::2]:0'])('cannot listen at %s, and says so', async (at) => {
+    await expect(serve(at)).rejects.toMatchObject({
+      code: 'metrics-not-served',
       hint: expect.stringContaining('--metrics'),
     })
   })
