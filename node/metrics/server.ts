@@ -20,6 +20,8 @@ export async function serveMetrics(
   const server = createServer(
     { maxHeaderSize: 8_192, requestTimeout: requestMs, headersTimeout: requestMs },
     (request, response) => {
+      // Otherwise callers that wait hold all connections.
+      response.setHeader('connection', 'close')
       const status = refusalOf(request, ownHost)
       if (status !== undefined) {
         response.writeHead(status).end()

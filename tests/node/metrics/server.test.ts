@@ -1,5 +1,6 @@
 import { lookup } from 'node:dns/promises'
-import { request } from 'node:http'
+import { once } from 'node:events'
+import { Agent, type IncomingMessage, request } from 'node:http'
 import { hostname } from 'node:os'
 import { afterEach, describe, expect, it } from 'vitest'
 import { MetricsAddress } from '../../../node/metrics/address.ts'
@@ -38,6 +39,13 @@ describe('the server of metrics', () => {
     const response = await fetch(url)
     expect(response.headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/)
     expect(await response.text()).toBe('svc_node_up 1\n')
+  })
+
+  it('keeps no connection after its answer, so that those who wait leave room for others', async () => {
+    const url = await serve('0')
+    const asked = request(url, { agent: new Agent({ keepAlive: true }) }).end()
+    const [response] = (await once(asked, 'response')) as [IncomingMessage]
+    expect(response.resume().headers.connection).toBe('close')
   })
 
   it('refuses the hosts of others, other paths and other methods', async () => {
