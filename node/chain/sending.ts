@@ -10,8 +10,8 @@ import type { Config } from '../config.ts'
 import type { Log } from '../log.ts'
 import { gweiText } from './gwei-text.ts'
 
-/** The gas that a transaction used, and its price in wei. */
-export type Spent = { readonly gas: bigint; readonly wei: bigint }
+/** The gas that a transaction used, and its price in wei, undefined where the RPC does not say. */
+export type Spent = { readonly gas: bigint; readonly wei: bigint | undefined }
 
 /** How a node sends: where it keeps its transactions, how much they may cost, and what it logs of them. */
 export type SendOptions = {
@@ -38,8 +38,10 @@ export function sendingWith(
     tell(news)
     const { receipt } = news
     if (receipt === undefined) return
-    const { gasUsed: gas, effectiveGasPrice } = receipt
-    onSpent?.({ gas, wei: gas * effectiveGasPrice })
+    const { gasUsed: gas } = receipt
+    // The type does not say that receipts of some RPCs lack it.
+    const price: bigint | null = receipt.effectiveGasPrice
+    onSpent?.({ gas, wei: price === null ? undefined : gas * price })
   }
   const patience = {
     pollMs: writer.publicClient.pollingInterval,

@@ -114,7 +114,7 @@ function countersOf({ counter, histogram }: Make) {
     spent: (spent: Spent): void => {
       transactions.inc()
       gas.inc(Number(spent.gas))
-      wei.inc(Number(spent.wei))
+      if (spent.wei !== undefined) wei.inc(Number(spent.wei))
     },
   }
 }

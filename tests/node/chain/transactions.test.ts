@@ -14,6 +14,7 @@ import { systemClock } from '../../../lib/system.ts'
 import { type SendOptions, type Spent, sendingWith } from '../../../node/chain/sending.ts'
 import { openTransactions } from '../../../node/journal/transactions.ts'
 import { codeOf } from '../../code-of.ts'
+import { startProxy } from '../../e2e/proxy.ts'
 import { until } from '../../eventually.ts'
 import { anvilClient } from '../../icl/chain/anvil-client.ts'
 import { startPoolProxy } from './pool-proxy.ts'
@@ -38,8 +39,11 @@ const used = () => test.getTransactionCount({ address })
 let lines: string[] = []
 let running: AbortController
 /** The node's sender, as a process of its own. */
-const startNode = (changes: Partial<SendOptions> = {}): Sending & { readonly sender: Sender } => {
-  const place = { rpcUrl: pool.url, chainId: anvil.chainId, account, pollingIntervalMs: 20 }
+const startNode = (
+  changes: Partial<SendOptions> = {},
+  rpcUrl = pool.url,
+): Sending & { readonly sender: Sender } => {
+  const place = { rpcUrl, chainId: anvil.chainId, account, pollingIntervalMs: 20 }
   const note = (line: string) => void lines.push(line)
   const log = { info: note, warning: note }
   const usual = { store, maxFeeGwei: undefined, log, stuckMs: 300, signal: running.signal }
@@ -168,6 +172,27 @@ describe('an RPC', () => {
     expect([pool.sent.length, lines]).toEqual([1, []])
   })
 })
+
+describe('an RPC whose receipts name no price of the gas', () => {
+  it('does not hold up the caller, who is told the gas alone', async () => {
+    const proxy = await startProxy()
+    proxy.target = anvil.rpcUrl
+    proxy.decide = ({ body }) =>
+      body.includes('eth_getTransactionReceipt')
+        ? { change: (json) => ({ ...json, result: withoutPrice(json.result) }) }
+        : 'pass'
+    const spent: Spent[] = []
+    const node = startNode({ onSpent: (one) => spent.push(one) }, proxy.url)
+    try {
+      expect(await statusOf(sendCall(node, call, AbortSignal.timeout(4_000)))).toBe('success')
+    } finally {
+      await proxy.stop()
+    }
+    expect(spent).toEqual([{ gas: 21_000n, wei: undefined }])
+  })
+})
+
+const withoutPrice = (receipt: unknown) => receipt && { ...receipt, effectiveGasPrice: undefined }
 
 describe('a reorganisation', () => {
   const reorg = (depth: number) =>
