@@ -54,8 +54,9 @@ function stateGauges({ gauge }: Make, clock: Clock) {
   )
   const certificate = gauge(
     'certificate_left_seconds',
-    'Time left of the certificate; 0 without one',
+    'Time left of the certificate; 0 without one, absent until the daemon runs',
   )
+  certificate.remove()
   const slots = gauge('slots', 'Slots for jobs; none is free while the node takes no work', [
     'state',
   ])
@@ -77,7 +78,7 @@ function stateGauges({ gauge }: Make, clock: Clock) {
     paidFor: (answers: number): void => paidFor.set(answers),
     refresh: (): void => {
       age.set(elapsedSince(clock, heardAt) / 1000)
-      certificate.set(state?.certificateSeconds() ?? 0)
+      if (state) certificate.set(state.certificateSeconds())
       slots.set({ state: 'free' }, state?.freeSlots() ?? 0)
       slots.set({ state: 'used' }, state?.usedSlots() ?? 0)
       running.set(state?.runningJobs() ?? 0)
@@ -92,7 +93,7 @@ function countersOf({ counter, histogram }: Make) {
   const tokens = counter('tokens_total', 'Tokens as providers counted them', ['model', 'kind'])
   const calls = histogram(
     'provider_call_seconds',
-    'Calls to providers for jobs, by end: ok, or the cause of the failure',
+    'Calls to providers for jobs, by end: ok, gone when the job was over, or the cause of the failure',
     callBuckets,
     ['provider', 'end'],
   )
@@ -109,7 +110,7 @@ function countersOf({ counter, histogram }: Make) {
       tokens.inc({ model, kind: 'input' }, usage.input_tokens)
       tokens.inc({ model, kind: 'output' }, usage.output_tokens)
     },
-    call: (provider: string, end: 'ok' | AbortReason, ms: number): void =>
+    call: (provider: string, end: 'ok' | 'gone' | AbortReason, ms: number): void =>
       calls.observe({ provider, end }, ms / 1000),
     spent: (spent: Spent): void => {
       transactions.inc()

@@ -4,7 +4,7 @@ import { providerNameOf } from '../../lib/providers.ts'
 import type { NodeRecord } from '../../lib/schemas/nodes.ts'
 import type { DaemonDeps } from '../daemon.ts'
 import type { OfferedModel } from '../inference/models.ts'
-import { abortReasonOf } from '../jobs/abort-reason.ts'
+import { abortReasonOf, isGone } from '../jobs/abort-reason.ts'
 import type { NodeMetrics } from './metrics.ts'
 
 /** Reads the node's record at the ICL. */
@@ -66,7 +66,7 @@ function timed(
       metrics.call(name, 'ok', elapsedSince(clock, begun))
       return answer
     } catch (error) {
-      metrics.call(name, abortReasonOf(error), elapsedSince(clock, begun))
+      metrics.call(name, isGone(error) ? 'gone' : abortReasonOf(error), elapsedSince(clock, begun))
       throw error
     }
   }

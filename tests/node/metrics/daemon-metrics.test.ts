@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { ProblemError } from '../../../lib/problem.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { runDaemon } from '../../../node/daemon.ts'
 import { createNodeMetrics } from '../../../node/metrics/metrics.ts'
@@ -114,6 +115,21 @@ describe('the metrics of a daemon', () => {
     })
     const text = await metrics.text()
     for (const secret of [world.prompt, 'Four.', '1'.repeat(64)]) expect(text).not.toContain(secret)
+  })
+
+  it('tell apart calls that ended because the job was over, which is no fault of the provider', async () => {
+    world.complete.mockRejectedValue(new ProblemError('stale-fence', 'Another node has it'))
+    world.offer(1)
+    await world.clock.advance(60_000)
+    expect(await samples()).toMatchObject({
+      'svc_node_provider_call_seconds_count{provider="openai",end="gone"}': 1,
+      'svc_node_jobs_total{end="given-up",cause=""}': 1,
+    })
+  })
+
+  it('tell no certificate until the daemon runs, so that a start that waits for the ICL raises no alarm of it', async () => {
+    const waiting = { clock: world.clock, figures, labels: { version: '1', address: nodeAddress } }
+    expect(await createNodeMetrics(waiting).text()).not.toMatch(/^svc_node_certificate_left/m)
   })
 
   it('tell the record that the ICL has, and nothing when it does not say', async () => {
