@@ -35,6 +35,18 @@ describe('the table of the specification', () => {
     )
   })
 
+  it('takes neither a suite nor another call for a test', async () => {
+    const names = ['the table of the specification', 'line 1 is not row 1']
+    const lines = names.map((name, index) => `${index + 1}\t0\twords\tspec/rows > ${name}`)
+    expect(await problemsOf(parseRows(lines.join('\n')))).toEqual(
+      expect.arrayContaining(
+        names.map(
+          (name, index) => `row ${index + 1}: tests/spec/rows.test.ts has no test named ${name}`,
+        ),
+      ),
+    )
+  })
+
   it('knows a test by its name whatever its table puts in', () => {
     const pattern = new RegExp(`^${runNameOf(`takes ${'$'}{status} (%s) for $name.`)}$`)
     expect(pattern.test('takes 429 (x) for a limit.')).toBe(true)

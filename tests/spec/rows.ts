@@ -81,9 +81,9 @@ export async function problemsOf(rows: readonly Row[]): Promise<string[]> {
   return problems
 }
 
-/** True when a call, such as `it(`, begins with this name. */
+/** True when `it(` at the start of a line, or `)(` of a table or a condition, begins with this name. */
 const names = (source: string, name: string) =>
-  new RegExp(`\\(\\s*(['"\`])${escaped(name)}\\1`).test(source)
+  new RegExp(`(?<=^ *it|\\))\\(\\s*(['"\`])${escaped(name)}\\1`, 'm').test(source)
 
 /** A pattern of the test's names when it runs: each value that a table or a template puts in may be any. */
 export const runNameOf = (name: string): string =>
