@@ -65,8 +65,13 @@ function refusalOf(
 const remedies: Readonly<Record<string, string>> = {
   EADDRINUSE:
     'Another program, or another node, has this port: stop it, or choose another port by --metrics or SVC_METRICS.',
-  EACCES: 'Choose a port of 1024 or above.',
+  EACCES: 'Choose a port of 1024 or above by --metrics or SVC_METRICS.',
+  EADDRNOTAVAIL:
+    'This machine does not have the address now: correct --metrics or SVC_METRICS, or see the network.',
 }
+
+/** Causes that may pass, such as a network that comes up late: systemd starts the node again. */
+const passing = ['EADDRINUSE', 'EADDRNOTAVAIL', 'EAI_AGAIN']
 
 async function listening(server: Server, host: string, port: number): Promise<void> {
   try {
@@ -77,7 +82,11 @@ async function listening(server: Server, host: string, port: number): Promise<vo
     throw new SvcError(
       'metrics-not-served',
       `the metrics cannot be served at ${host}:${port} (${code || message})`,
-      { hint: remedies[code] ?? 'Correct --metrics, SVC_METRICS or `metrics`.', cause: error },
+      {
+        hint: remedies[code] ?? 'Correct --metrics, SVC_METRICS or `metrics`.',
+        retryable: passing.includes(code),
+        cause: error,
+      },
     )
   }
 }

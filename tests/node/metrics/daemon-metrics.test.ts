@@ -117,7 +117,7 @@ describe('the metrics of a daemon', () => {
     for (const secret of [world.prompt, 'Four.', '1'.repeat(64)]) expect(text).not.toContain(secret)
   })
 
-  it('tell apart calls that ended because the job was over, which is no fault of the provider', async () => {
+  it('tell apart calls that ended because the job was over from those that failed', async () => {
     world.complete.mockRejectedValue(new ProblemError('stale-fence', 'Another node has it'))
     world.offer(1)
     await world.clock.advance(60_000)

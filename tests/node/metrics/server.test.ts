@@ -77,6 +77,15 @@ describe('the server of metrics', () => {
       code: 'metrics-not-served',
       message: expect.stringContaining(`127.0.0.1:${port} (EADDRINUSE)`),
       hint: expect.stringContaining('--metrics'),
+      retryable: true,
+    })
+  })
+
+  it('may be tried again where the machine does not have the address yet', async () => {
+    await expect(serve('192.0.2.1:0')).rejects.toMatchObject({
+      code: 'metrics-not-served',
+      message: expect.stringContaining('EADDRNOTAVAIL'),
+      retryable: true,
     })
   })
 
