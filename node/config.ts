@@ -11,7 +11,7 @@ import type { Environment } from './environment.ts'
 import { ProviderSettingsField } from './inference/provider-setting.ts'
 import { unknownProviderText } from './inference/providers.ts'
 import { Prices } from './inference/usage.ts'
-import { MetricsAddress } from './metrics/address.ts'
+import { MetricsAddress } from './metrics-address.ts'
 
 const isHttpUrl = (text: string): boolean =>
   URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)

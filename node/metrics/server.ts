@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { isLoopback, isLoopbackAddress } from '../../lib/ip-address.ts'
 import { SvcError } from '../../lib/svc-error.ts'
-import type { MetricsAddress } from './address.ts'
+import type { MetricsAddress } from '../metrics-address.ts'
 
 const requestMs = 10_000
 

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { Agent, type IncomingMessage, request } from 'node:http'
 import { hostname } from 'node:os'
 import { afterEach, describe, expect, it } from 'vitest'
-import { MetricsAddress } from '../../../node/metrics/address.ts'
 import { serveMetrics } from '../../../node/metrics/server.ts'
+import { MetricsAddress } from '../../../node/metrics-address.ts'
 
 // Many systems have their own name in /etc/hosts with a loopback address.
 const own = await lookup(hostname()).catch(() => ({ address: '' }))
