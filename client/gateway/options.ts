@@ -110,7 +110,7 @@ const Keys = z.object({
 
 type Given = z.output<typeof options>
 
-/** What was asked for. */
+/** The options of the command line, and the keys and host names that follow from them. */
 export type GatewayCommand = Given & {
   readonly apiKey: string | undefined
   readonly keysFile: string | undefined

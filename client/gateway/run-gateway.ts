@@ -18,7 +18,7 @@ import { bracketed, type GatewayCommand, options, texts, withKeys } from './opti
 
 const maxWaiting = 64
 const giveUpWhenStuckMs = 30_000
-// Longer than a client takes to hear of a submission under way and to cancel its job.
+// A client needs less time to get the answer to a submission under way and to cancel its job.
 const drainMs = 12_000
 const drainLookMs = 20
 
@@ -31,7 +31,7 @@ type GatewayServer = {
   stop(cutOff: boolean): Promise<void>
 }
 
-/** What the command takes from the process. */
+/** The parts of the process that the command uses. */
 export type GatewayHost = {
   readonly environment: Environment
   readonly print: (line: string) => void

@@ -24,7 +24,7 @@ import { jsonFailure, keepReceipt, tellAnswer, tellUncommitted } from './tell-an
 // A job that no node can do would wait for others until its deadline.
 const giveUpWhenStuckMs = 30_000
 
-/** What the command takes from the process. */
+/** The parts of the process that the command uses. */
 export type InferHost = {
   readonly environment: Environment
   readonly input: AsyncIterable<Uint8Array> & { readonly isTTY?: boolean }

@@ -48,7 +48,7 @@ describe('three executables as the nodes of a job', () => {
     expect(provider.calls.length).toBe(3)
   })
 
-  it('serve metrics where they are told to, of the job that they ended, and nothing secret', async () => {
+  it('serve metrics of the job that they ended at the address of --metrics, and nothing secret', async () => {
     const read = async () => await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()
     const text = await eventually('a job in the metrics', async () => {
       const told = await read()

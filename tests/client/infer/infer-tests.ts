@@ -131,7 +131,7 @@ function testInPipe(): void {
     await verifyReceipt(Receipt.parse(JSON.parse(stdout.slice(900_001))))
   })
 
-  it('says so by its exit code when nobody reads a long answer to its end', async () => {
+  it('ends with its own exit code when its reader leaves before the end of a long answer', async () => {
     const run = await start('sh', [
       ...['-c', '{ "$@"; echo "code $?" >&2; } | head -c 5', 'sh'],
       ...[...command, 'Write 900000 letters to one who leaves'],
@@ -141,7 +141,7 @@ function testInPipe(): void {
     expect(run.stderr).toContain('code 141')
   })
 
-  it('says so when its output has no room', async () => {
+  it('names a full disk, and ends with 74', async () => {
     const run = await start('sh', ['-c', 'exec "$@" >/dev/full', 'sh', ...command, '--help']).ended
     expect(run.stderr).toContain('the output cannot be written: ENOSPC')
     expect(run.code).toBe(74)
