@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { runCommand } from '../../../lib/host/run-command.ts'
 
-const folder = fileURLToPath(new URL('../../../client/python/', import.meta.url))
-const tools = (await import(new URL('../../../scripts/tools.mjs', import.meta.url).href)) as {
+const root = new URL('../../../', import.meta.url)
+const tools = (await import(new URL('scripts/tools.mjs', root).href)) as {
   readonly pythonClient: () => { readonly path: string }
 }
 const { path } = tools.pythonClient()
@@ -19,10 +19,17 @@ export const cannot = missing !== undefined
 /** For the name of a test: why it is skipped, if it is. */
 export const skipped = missing === undefined ? '' : ` (skipped: ${missing})`
 
-/** Runs Python with the client's packages and sources. */
-export const runPython = (args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
+/** Python with the packages that the tests need. */
+export const python: string = path
+
+/** Runs Python with the sources of a package: of the client, if no other is named. */
+export const runPython = (
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  home: 'client/python' | 'node/python' = 'client/python',
+) =>
   runCommand([path, '-B', ...args], {
-    cwd: folder,
+    cwd: fileURLToPath(new URL(home, root)),
     timeoutMs: 240_000,
     env: { ...process.env, PYTHONPATH: 'src', PYTHONUTF8: '1', ...env },
   })
