@@ -1,5 +1,5 @@
 import { runCommand } from '../../lib/host/run-command.ts'
-import { sourceFiles, sourceFolders } from './source-hash.ts'
+import { notSources, sourceFiles, sourceFolders } from './source-hash.ts'
 
 /** Returns a function that runs git in a folder. Throws an Error with git's message. */
 export const gitIn =
@@ -16,7 +16,8 @@ export async function commitOf(root: string): Promise<string> {
   const git = gitIn(root)
   try {
     const head = await git('rev-parse', 'HEAD')
-    const status = git('status', '--porcelain', '--', ...sourceFolders, ...sourceFiles)
+    const sources = [...sourceFolders, ...sourceFiles, `:(exclude)${notSources}`]
+    const status = git('status', '--porcelain', '--', ...sources)
     const changed = await status.catch(() => 'not known')
     return changed === '' ? head : `${head}-dirty`
   } catch {
