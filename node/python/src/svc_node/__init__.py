@@ -1,7 +1,18 @@
-"""The node of the inference coordination service from Python: runs svc-node, and reads its log."""
+"""The node of the inference coordination service from Python: runs svc-node, reads its log and its status."""
 
 from .errors import SvcError
 from .executable import find_executable
 from .log import LogLine, follow, parse_line, read_log
+from .status import Status, ask_status, parse_status
 
-__all__ = ["LogLine", "SvcError", "find_executable", "follow", "parse_line", "read_log"]
+__all__ = [
+    "LogLine",
+    "Status",
+    "SvcError",
+    "ask_status",
+    "find_executable",
+    "follow",
+    "parse_line",
+    "parse_status",
+    "read_log",
+]
