@@ -2,7 +2,7 @@ import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { readJson } from '../lib/host/private-files.ts'
 import { SvcError } from '../lib/svc-error.ts'
-import { type Config, correctFile, parseConfig } from './config.ts'
+import { type Config, correctFile, parseConfig, type Tell } from './config.ts'
 import { withDeployment } from './deployment.ts'
 import type { Environment } from './environment.ts'
 
@@ -27,13 +27,14 @@ export const readConfigFile = (configPath: string): Promise<unknown> =>
   readJson(configPath, correctFile)
 
 /**
- * Reads and checks the configuration and the address file that it may name. An unknown field is an error, because it may be a misspelt
- * limit or address of a contract to trust. Read-only commands pass `onUnknown`, which receives it instead. Throws SvcError
- * `config-missing`, `config-invalid`, `deployment-unreadable` or `deployment-invalid`.
+ * Reads and checks the configuration and the address file that it may name. Unknown fields go to `onUnknown`. A misspelt one is an error,
+ * because it may be a limit or the address of a contract to trust. Read-only commands pass `onMisspelt`, which receives it instead.
+ * Throws SvcError `config-missing`, `config-invalid`, `deployment-unreadable` or `deployment-invalid`.
  */
 export async function loadConfig(
   environment: Environment,
-  onUnknown?: (mistake: string) => void,
+  onUnknown: Tell,
+  onMisspelt?: Tell,
 ): Promise<LoadedConfig> {
   const configPath = configPathOf(environment)
   const file = await readConfigFile(configPath)
@@ -42,7 +43,7 @@ export async function loadConfig(
       hint: 'Run `svc-node init` first, or point SVC_CONFIG_PATH to the configuration.',
     })
   }
-  const parsed = parseConfig(file, environment, configPath, onUnknown)
+  const parsed = parseConfig(file, environment, configPath, onUnknown, onMisspelt)
   const config = await withDeployment(parsed, configPath)
   return {
     config,

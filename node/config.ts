@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { ModelId } from '../lib/codecs.ts'
-import { nearestName } from '../lib/host/nearest.ts'
+import { misspeltName, nearestName } from '../lib/host/nearest.ts'
 import { isExposed, isOrigin, mustBeOrigin, mustNotBeExposed } from '../lib/ip-address.ts'
 import { baseUrlVariable, builtInNames, providerNameOf } from '../lib/providers.ts'
 import { CoprocessorSetting } from '../lib/schemas/coprocessor-urls.ts'
@@ -124,7 +124,7 @@ export const environmentFields: readonly (keyof typeof fields)[] = [
 /** Returns `SVC_ICL_ENDPOINT` of `icl_endpoint`. */
 export const variableOf = (field: keyof typeof fields): string => `SVC_${field.toUpperCase()}`
 
-const Config = z.strictObject(fields).transform((config, context) => ({
+const Config = z.object(fields).transform((config, context) => ({
   ...config,
   supported_model_ids: config.supported_model_ids.map((name): string => {
     const modelId = name.includes(':') ? name : config.model_aliases[name]
@@ -158,15 +158,22 @@ export const correctFile =
 /** Everything the operator configures (spec 2.4). */
 export type Config = z.output<typeof Config>
 
+/** Receives a line that names the file and a field. */
+export type Tell = (line: string) => void
+
 /** The configuration as in the file. */
 export type ConfigFile = Partial<Record<keyof typeof fields, unknown>>
 
-/** Merges the environment over the file. Throws SvcError `config-invalid` with every mistake. `onUnknown` gets unknown fields instead. */
+/**
+ * Merges the environment over the file. Gives a line of each unknown field, which has no effect, to `onUnknown`. A misspelling of a known
+ * field goes to `onMisspelt`, and is a mistake if that is left out. Throws SvcError `config-invalid` with every mistake.
+ */
 export function parseConfig(
   file: unknown,
   environment: Environment,
   path: string,
-  onUnknown?: (mistake: string) => void,
+  onUnknown: Tell = () => {},
+  onMisspelt?: Tell,
 ): Config {
   if (typeof file !== 'object' || file === null || Array.isArray(file)) {
     throw new SvcError('config-invalid', `${path} does not hold a JSON object`, {
@@ -179,13 +186,18 @@ export function parseConfig(
   })
   const joined: Record<string, unknown> = { ...file, ...Object.fromEntries(fromEnvironment) }
   const given = withBaseUrls(joined, environment)
-  const known = onUnknown ? Object.entries(given).filter(([field]) => field in fields) : undefined
-  for (const field of known ? Object.keys(file) : []) {
-    if (!(field in fields)) onUnknown?.(`${path}: ${unknownField(field)}`)
+  const misspelt: string[] = []
+  for (const field of Object.keys(file)) {
+    if (Object.hasOwn(fields, field)) continue
+    const meant = misspeltName(field, Object.keys(fields))
+    const line = unknownField(field, meant)
+    if (meant === undefined) onUnknown(`${path}: ${line}`)
+    else if (onMisspelt) onMisspelt(`${path}: ${line}`)
+    else misspelt.push(line)
   }
-  const parsed = Config.safeParse(known ? Object.fromEntries(known) : given)
-  if (parsed.success) return parsed.data
-  const mistakes = mistakesOf(parsed.error, given)
+  const parsed = Config.safeParse(given)
+  if (parsed.success && misspelt.length === 0) return parsed.data
+  const mistakes = [...(parsed.error ? mistakesOf(parsed.error, given) : []), ...misspelt]
   throw new SvcError(
     'config-invalid',
     `the configuration has ${mistakes.length === 1 ? 'a mistake' : `${mistakes.length} mistakes`}:\n${mistakes.map((mistake) => `  - ${mistake}`).join('\n')}`,
@@ -215,23 +227,21 @@ export function withBaseUrls(
   return { ...given, providers: { ...providers, ...Object.fromEntries(named) } }
 }
 
-function unknownField(field: string): string {
+function unknownField(field: string, meant: string | undefined): string {
+  if (meant !== undefined) return `${field}: unknown field, did you mean ${meant}?`
   const near = nearestName(field, Object.keys(fields))
-  return `${field}: unknown field, ${near === undefined ? 'remove it' : `did you mean ${near}?`}`
+  return `${field}: unknown field, ignored${near === undefined ? '' : `: did you mean ${near}?`}`
 }
 
 function mistakesOf(error: z.ZodError, given: Record<string, unknown>): readonly string[] {
-  const lines = error.issues.flatMap((issue) => {
-    if (issue.code === 'unrecognized_keys' && issue.path.length === 0) {
-      return issue.keys.map(unknownField)
-    }
+  const lines = error.issues.map((issue) => {
     const [field, provider] = issue.path.map(String) as [keyof typeof fields, ...string[]]
     const own = environmentFields.includes(field) ? variableOf(field) : undefined
     const variable = field === 'providers' && provider ? baseUrlVariable(provider) : own
     const place = field === 'providers' ? issue.path.filter((part) => part !== '').join('.') : field
     const name = variable === undefined ? place : `${place} (${variable})`
     const isMissing = issue.path.length === 1 && given[field] === undefined && isInvalidType(issue)
-    return [`${name}: ${isMissing ? `is missing: it ${issue.message}` : issue.message}`]
+    return `${name}: ${isMissing ? `is missing: it ${issue.message}` : issue.message}`
   })
   return [...new Set(lines)]
 }

@@ -14,6 +14,18 @@ function distance(from: string, to: string): number {
   return above[to.length] ?? 0
 }
 
+/** The name of which `typed` is a misspelling: two letters apart at most (one of a short name), whatever the case and the separators. */
+export function misspeltName(typed: string, names: readonly string[]): string | undefined {
+  const bare = (name: string) => name.toLowerCase().replaceAll(/[-_]/g, '')
+  const one = bare(typed)
+  return names.find((name) => {
+    const other = bare(name)
+    const limit = Math.min(2, Math.floor(other.length / 3))
+    // The first condition keeps a long name cheap.
+    return Math.abs(one.length - other.length) <= limit && distance(one, other) <= limit
+  })
+}
+
 /** The name that was probably meant; undefined when none is near. */
 export function nearestName(typed: string, names: readonly string[]): string | undefined {
   const limit = Math.max(1, Math.floor(typed.length / 3))

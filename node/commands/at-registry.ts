@@ -34,7 +34,7 @@ export async function atRegistry<T>(
   context: CommandContext,
   work: (at: AtRegistry) => Promise<T>,
 ): Promise<T> {
-  const loaded = await loadConfig(context.environment)
+  const loaded = await loadConfig(context.environment, warnOf(context))
   const { cofhe_endpoint, attestation_backend: backend } = loaded.config
   const { account, address } = await openWallet(loaded, context)
   const place = registryEndpoint(await ownNetworkOf(loaded.config, context), cofhe_endpoint)

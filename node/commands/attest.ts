@@ -13,7 +13,7 @@ import { locked, lockPathOf } from '../journal/lock.ts'
 import { openWallet, type Wallet, walletApi } from '../wallet.ts'
 import { durationText } from './amounts.ts'
 import { mistakeIn } from './ask-address.ts'
-import { type CommandContext, isInteractive } from './context.ts'
+import { type CommandContext, isInteractive, warnOf } from './context.ts'
 import { type Given, options } from './options.ts'
 import { createPrompts, type Prompts } from './prompts.ts'
 import { ownNetworkOf } from './reach.ts'
@@ -32,7 +32,7 @@ export async function attestOnce(
     prompts.say('There is no configuration yet: `svc-node init` comes first.')
     await (await import('./init.ts')).initialise(options.init.parse({}), context)
   }
-  const loaded = await loadConfig(environment)
+  const loaded = await loadConfig(environment, warnOf(context))
   const { config } = loaded
   const backend = (flags.mock ? 'mock' : flags.backend) ?? config.attestation_backend
   const needsKey = backend === 'mock' && config.mock_attestation_key === undefined

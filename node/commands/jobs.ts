@@ -36,10 +36,8 @@ export async function showJobs(
   { limit = defaultJobs, ...flags }: Given<'jobs'>,
   context: CommandContext,
 ): Promise<number | undefined> {
-  const { config, configPath, keystorePath } = await loadConfig(
-    context.environment,
-    warnOf(context),
-  )
+  const warn = warnOf(context)
+  const { config, configPath, keystorePath } = await loadConfig(context.environment, warn, warn)
   if (flags.explain) {
     return await explainScore(await namedAddress(keystorePath), config.icl_endpoint, flags, context)
   }

@@ -3,7 +3,7 @@ import { readRecord } from '../attestation/record.ts'
 import { loadConfig } from '../config-file.ts'
 import { locked, lockPathOf } from '../journal/lock.ts'
 import { openWallet, walletApi } from '../wallet.ts'
-import type { CommandContext } from './context.ts'
+import { type CommandContext, warnOf } from './context.ts'
 import type { Given } from './options.ts'
 import { confirmed } from './prompts.ts'
 import { ownNetworkOf, withTimeout } from './reach.ts'
@@ -14,7 +14,7 @@ export async function releaseTpm(
   context: CommandContext,
 ): Promise<undefined> {
   const { print, warn } = context
-  const loaded = await loadConfig(context.environment)
+  const loaded = await loadConfig(context.environment, warnOf(context))
   await locked(lockPathOf(loaded.configPath), async () => {
     const wallet = await openWallet(loaded, context)
     const { address } = wallet

@@ -44,7 +44,9 @@ import { untilReached } from './until-reached.ts'
 /** Runs the daemon until a signal stops it (spec 3.2). Throws SvcError `not-attested` when `attest` was never run. */
 export async function runNode(flags: Given<'run'>, given: CommandContext): Promise<undefined> {
   const context = { ...given, environment: withRunFlags(given.environment, flags) }
-  const loaded = await loadConfig(context.environment)
+  const unknown: string[] = []
+  const known = await loadConfig(context.environment, (line) => unknown.push(line))
+  const loaded = { ...known, unknown }
   const { config, attestationPath } = loaded
   if (!(await fileExists(attestationPath))) throw notAttested()
   const wallet = await openWallet(loaded, context)
@@ -54,14 +56,18 @@ export async function runNode(flags: Given<'run'>, given: CommandContext): Promi
   await locked(lockPathOf(loaded.configPath), () => runLocked(context, loaded, wallet, record))
 }
 
+/** The configuration, and a line of each of its fields that the node does not know. */
+type Loaded = LoadedConfig & { readonly unknown: readonly string[] }
+
 async function runLocked(
   context: CommandContext,
-  loaded: LoadedConfig,
+  loaded: Loaded,
   wallet: Wallet,
   record: AttestationRecord,
 ): Promise<void> {
   const { config } = loaded
   const { log, close } = openLog(context, config, wallet.address)
+  for (const line of loaded.unknown) log.warning(line)
   const { fetch, ...fetches } = fetchesOf(context, config, log)
   const signals = listenForStop({
     endsAtThird: true,

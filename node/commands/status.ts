@@ -14,7 +14,8 @@ import { pendingText } from './pending-transactions.ts'
 
 /** Shows the node's state at the ICL, the chain and the providers. Exit code 1 when the operator must act, 75 when all may pass. */
 export async function showStatus(flags: Given<'status'>, context: CommandContext): Promise<number> {
-  const loaded = await loadConfig(context.environment, warnOf(context))
+  const warn = warnOf(context)
+  const loaded = await loadConfig(context.environment, warn, warn)
   const seen = await lookAround(loaded, context)
   const { eligible, takesNone, troubles } = diagnoseNode(seen)
   const { prices } = loaded.config

@@ -24,7 +24,7 @@ export async function showTransactions(
   context: CommandContext,
 ): Promise<undefined> {
   const change = changeOf(flags)
-  const loaded = await loadConfig(context.environment)
+  const loaded = await loadConfig(context.environment, warnOf(context))
   const { config, configPath, keystorePath } = loaded
   const place = registryEndpoint(await ownNetworkOf(config, context), config.cofhe_endpoint)
   const address = await namedAddress(keystorePath)

@@ -142,14 +142,37 @@ describe('the configuration', () => {
     expect(message).not.toContain('is missing')
   })
 
-  it('goes on without a field that it does not know for one who only wants to hear of it', () => {
-    const unknown: string[] = []
-    const config = parseConfig({ ...file, drain_second: 3 }, {}, '/x.json', (mistake) =>
-      unknown.push(mistake),
-    )
-    expect(config.drain_seconds).toBe(60)
-    expect(unknown).toEqual(['/x.json: drain_second: unknown field, did you mean drain_seconds?'])
+  it('is open to other fields: names each that it ignores, and takes the rest', () => {
+    const lines: string[] = []
+    const others = { notes: 'rack 3', team: 'a', OPENAI_API_KEY: 'sk-x', drain: 3, constructor: 1 }
+    const config = parseConfig({ ...file, ...others }, {}, '/x.json', (line) => lines.push(line))
+    expect(config).toEqual(parse())
+    expect(lines).toEqual([
+      '/x.json: notes: unknown field, ignored',
+      '/x.json: team: unknown field, ignored',
+      '/x.json: OPENAI_API_KEY: unknown field, ignored',
+      '/x.json: drain: unknown field, ignored: did you mean drain_seconds?',
+      '/x.json: constructor: unknown field, ignored',
+    ])
   })
+
+  it.each([
+    ['drain_second', 'drain_seconds'],
+    ['supported_model_idz', 'supported_model_ids'],
+    ['prise', 'prices'],
+    ['tpmm', 'tpm'],
+    ['LOG-LEVEL', 'log_level'],
+    ['maxFeeGwei', 'max_fee_gwei'],
+  ])(
+    'refuses %s, a misspelling of %s, unless the caller only wants a line of it',
+    (typed, meant) => {
+      expect(mistakeOf({ [typed]: 3 })).toContain(`${typed}: unknown field, did you mean ${meant}?`)
+      const lines: string[] = []
+      const never = () => expect.unreachable()
+      parseConfig({ ...file, [typed]: 3 }, {}, '/x.json', never, (line) => lines.push(line))
+      expect(lines).toEqual([`/x.json: ${typed}: unknown field, did you mean ${meant}?`])
+    },
+  )
 
   it('never repeats a value that may be secret', () => {
     expect(mistakeOf({ mock_attestation_key: 'secret-but-not-hex' })).not.toContain('secret')
@@ -268,10 +291,6 @@ describe('the configuration', () => {
     const message = mistakeOf({ providers })
     expect(message).toContain(mistake)
     expect(message).not.toContain('sk-secret')
-  })
-
-  it('does not take provider keys from the file', () => {
-    expect(mistakeOf({ OPENAI_API_KEY: 'x' })).toContain('OPENAI_API_KEY: unknown field')
   })
 
   it('says that a new file by init brings a new wallet, and how to keep the old one', () => {

@@ -38,7 +38,8 @@ await writeFile(join(folder, 'sepolia.json'), text)
 afterAll(() => rm(folder, { recursive: true }))
 
 const load = async (environment: Record<string, string> = {}) =>
-  (await loadConfig({ SVC_CONFIG_PATH: join(folder, 'config.json'), ...environment })).config
+  (await loadConfig({ SVC_CONFIG_PATH: join(folder, 'config.json'), ...environment }, () => {}))
+    .config
 
 describe('an address file that the configuration names', () => {
   it('lies beside the configuration, and says where the coprocessor is', async () => {

@@ -25,6 +25,12 @@ import {
 import { checkModels } from './provider.ts'
 import { checkCoprocessor, checkGateway } from './services.ts'
 
+const needConfig = [
+  ...['disk', 'journal', 'keystore', 'password', 'certificate', 'icl', 'clock', 'chain'],
+  ...['contracts', 'wallet', 'transactions', 'registration', 'coprocessor', 'gateway', 'provider'],
+  'tpm',
+]
+
 /** Checks all that the node needs, and prints findings and remedies. Exit code 1 when the operator must act, 75 when all may pass. */
 export async function examine(flags: Given<'doctor'>, context: CommandContext): Promise<number> {
   return reportChecks(await checkAll(context, flags.try), flags, context.print)
@@ -32,33 +38,18 @@ export async function examine(flags: Given<'doctor'>, context: CommandContext): 
 
 async function checkAll(context: CommandContext, tries = false): Promise<readonly Check[]> {
   const unknown: string[] = []
+  const misspelt: string[] = []
   let loaded: LoadedConfig
   try {
-    loaded = await loadConfig(context.environment, (mistake) => unknown.push(mistake))
-  } catch (error) {
-    const names = [
-      'disk',
-      'journal',
-      'keystore',
-      'password',
-      'certificate',
-      'icl',
-      'clock',
-      'chain',
-      'contracts',
-    ]
-    names.push(
-      'wallet',
-      'transactions',
-      'registration',
-      'coprocessor',
-      'gateway',
-      'provider',
-      'tpm',
+    loaded = await loadConfig(
+      context.environment,
+      (line) => unknown.push(line),
+      (line) => misspelt.push(line),
     )
+  } catch (error) {
     return [
       failedBy('config', error),
-      ...names.map((name) => skipped(name, 'needs the configuration')),
+      ...needConfig.map((name) => skipped(name, 'needs the configuration')),
       await checkFhe(context),
     ]
   }
@@ -92,10 +83,11 @@ async function checkAll(context: CommandContext, tries = false): Promise<readonl
     checkTpm(loaded, address, context),
     checkFhe(context),
   ])
+  const detail = [configPath, ...proxiesOf(config), ...unknown].join(', ')
   const known =
-    unknown.length === 0
-      ? ok('config', [configPath, ...proxiesOf(config)].join(', '))
-      : failed('config', unknown.join('; '), 'Correct the file: `run` refuses it.')
+    misspelt.length === 0
+      ? ok('config', detail)
+      : failed('config', misspelt.join('; '), 'Correct the file: `run` refuses it.')
   return [known, ...files, keystore.check, password, ...found.flat()]
 }
 

@@ -120,10 +120,14 @@ describe('svc-node doctor', () => {
     expect(find('config')?.detail).toContain('log_level (SVC_LOG_LEVEL)')
   })
 
-  it('config: names a field that does not exist, and checks all the rest', async () => {
+  it('config: names the fields that do not exist, fails at a misspelt one, and checks all the rest', async () => {
     const { folder, env } = await copyOfNode()
     const path = join(folder, 'config.json')
     const config = JSON.parse(await readFile(path, 'utf8'))
+    await writeFile(path, JSON.stringify({ ...config, notes: 'rack 3' }))
+    const healthy = await doctor(env)
+    expect([healthy.code, healthy.failed]).toEqual([0, []])
+    expect(healthy.find('config')?.detail).toContain('notes: unknown field, ignored')
     await writeFile(path, JSON.stringify({ ...config, deploiment: 'addresses.json' }))
     const { code, failed, find } = await doctor(env)
     expect([code, failed]).toEqual([1, ['config']])

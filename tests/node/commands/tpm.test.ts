@@ -48,7 +48,7 @@ describe('commands on a machine with a TPM', () => {
     ...changes,
   })
   const check = async (changes: Record<string, string>) =>
-    checkTpm(await loadConfig(environment(changes)), anAddress(address), context)
+    checkTpm(await loadConfig(environment(changes), () => {}), anAddress(address), context)
   const writeRecord = (ek: string) => {
     const claims = { att: { backend: 'tpm', ek, ak: '000b', reset: 1 } }
     const payload = Buffer.from(JSON.stringify(claims)).toString('base64url')
@@ -94,7 +94,7 @@ describe('commands on a machine with a TPM', () => {
     const found = await check({ SVC_TPM: tpm.setting })
     expect(found).toMatchObject({ status: 'ok', name: 'tpm' })
     expect(found.detail).toMatch(/certified; makes quotes \(start \d+, resume \d+\)/)
-    const loaded = await loadConfig(environment())
+    const loaded = await loadConfig(environment(), () => {})
     expect(await checkTpm(loaded, undefined, context)).toMatchObject({ status: 'skipped' })
   })
 
