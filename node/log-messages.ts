@@ -1,6 +1,7 @@
 import type { StoredKey } from '../lib/chain/prompt-key-store.ts'
 import type { Address, JobId } from '../lib/codecs.ts'
 import type { PermitNews } from '../lib/coprocessor/cofhe-options.ts'
+import { modelNameOf } from '../lib/providers.ts'
 import type { TeacherScore } from '../lib/schemas/teacher.ts'
 import { usageText } from './inference/usage.ts'
 import type { JobRecord } from './journal/history.ts'
@@ -20,7 +21,7 @@ export const messages = {
     readonly version: string
   }) =>
     `Daemon starting: version ${banner.version}, address ${banner.address}, tier ${tiersText(banner.tiers)}, ` +
-    `models ${banner.modelIds.join(', ') || 'none'}, certificate valid for ${banner.certificateSeconds} s`,
+    `models ${modelsText(banner.modelIds)}, certificate valid for ${banner.certificateSeconds} s`,
   attested: (backend: string, seconds: number) =>
     `Attested with the ICL (${backend}), certificate valid for ${seconds} s`,
   attestationNeeded: (why: string) => `Attesting with the ICL: ${why}`,
@@ -65,6 +66,10 @@ export const outcomeText = ({
 }
 
 const handleText = (handle: bigint): string => `0x${handle.toString(16).padStart(64, '0')}`
+
+/** Each model by its id and its bare name (spec 2.4). */
+const modelsText = (modelIds: readonly string[]): string =>
+  modelIds.map((id) => `${id} (${modelNameOf(id)})`).join(', ') || 'none'
 
 const tiersText = (tiers: readonly number[] | undefined): string => {
   if (tiers === undefined) return 'unknown'

@@ -18,7 +18,7 @@ describe('the daemon', () => {
     const running = world.start()
     await world.clock.advance(0)
     expect(world.log.lines[0]).toBe(
-      `INFO Daemon starting: version 1.2.3, address ${nodeAddress}, tier 0, models openai:test-model, certificate valid for 86400 s`,
+      `INFO Daemon starting: version 1.2.3, address ${nodeAddress}, tier 0, models openai:test-model (test-model), certificate valid for 86400 s`,
     )
     const beat = world.api.postHeartbeat.mock.invocationCallOrder[0]
     expect(beat).toBeLessThan(world.api.getAssignments.mock.invocationCallOrder[0]!)
