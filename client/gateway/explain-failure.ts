@@ -41,6 +41,7 @@ const meanings: Readonly<Record<string, Meaning>> = {
   'provider-quota-used-up': [429, 'insufficient_quota', { code: 'insufficient_quota' }],
   'provider-rate-limited': [429, 'rate_limit_error', { code: 'rate_limit_exceeded' }],
   // The operator's fault: a 401 would send the caller to look for a mistake in its own key.
+  'provider-key-missing': [503, 'server_error'],
   'provider-key-refused': [503, 'server_error'],
   'provider-unavailable': away,
   'provider-silent': away,

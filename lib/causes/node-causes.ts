@@ -12,7 +12,7 @@ import {
 export const nodeCauses = {
   'model-not-offered': nodeOperator(
     'the node does not serve the model {model} any more',
-    'set {key} and keep supported_model_ids as it was reported to the ICL, or restart the node',
+    'put the model back into supported_model_ids, and restart the node',
   ),
   'key-handles-missing': serviceOperator(
     'the ICL gave the node no handles of the prompt key',

@@ -2,6 +2,10 @@ import { type Cause, client, nodeOperator, passes, provider, sameAnywhere } from
 
 /** Causes for which a provider gives a node no answer. */
 export const providerCauses = {
+  'provider-key-missing': nodeOperator(
+    'the node has no API key for the provider of {model}',
+    'set {key}, and restart the node',
+  ),
   'provider-key-refused': nodeOperator(
     "the provider refused the node's API key",
     'set {key} to a key that the provider accepts',

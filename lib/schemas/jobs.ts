@@ -64,6 +64,7 @@ export const AbortReason = z.enum([
   'chain-rate-limited',
   'node-chain-unavailable',
   'model-not-offered',
+  'provider-key-missing',
   'provider-key-refused',
   'provider-model-unknown',
   'provider-rate-limited',

@@ -10,6 +10,8 @@ import { untilReached } from './until-reached.ts'
 
 type Offered = {
   readonly models: OfferedModels
+  /** The models that are served, but never offered. */
+  readonly keyless: OfferedModels
   readonly providers: readonly Provider[]
   readonly log: Log
   /** Ends the retries. */
@@ -22,7 +24,7 @@ type Offered = {
  * operator has to mend is logged. If every provider has one, the first is thrown (SvcError `provider-...`).
  */
 export async function offerWhenReached(
-  { models, providers, log, stop }: Offered,
+  { models, keyless, providers, log, stop }: Offered,
   context: Pick<CommandContext, 'environment' | 'fetch' | 'clock'>,
 ): Promise<{ readonly models: OfferedModels; readonly offer: Offer }> {
   const { add, ...offered } = createOffer(models, { clock: context.clock, log, stop })
@@ -59,5 +61,5 @@ export async function offerWhenReached(
     used.map((provider) => new Promise<void>((resolve) => void offer(provider, resolve))),
   )
   if (used.length > 0 && wrong.length === used.length) throw wrong[0]
-  return offered
+  return { ...offered, models: new Map([...keyless, ...offered.models]) }
 }

@@ -153,13 +153,13 @@ async function connect(
   const { node_registry: nodeRegistry, prompt_key_store: promptKeyStore } = network.contracts
   const signer = await newSigner(address, random)
   const { providerFetch, ...rpc } = fetches
-  const { models, missingKeys } = await offerModels(config, environment, clock, log, providerFetch)
-  for (const { modelId, variable } of missingKeys) {
+  const made = await offerModels(config, environment, clock, log, providerFetch)
+  for (const { modelId, variable } of made.missingKeys) {
     log.warning(`Model ${modelId} is not offered: ${variable} is not set`)
   }
   const providers = providersOf(config.supported_model_ids, config)
   const offered = await offerWhenReached(
-    { models, providers, log, stop },
+    { ...made, providers, log, stop },
     { environment, fetch: providerFetch ?? fetch, clock },
   )
   const journal = openJournal(journalPathOf(loaded.configPath))

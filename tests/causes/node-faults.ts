@@ -4,8 +4,10 @@ import { toCoprocessorError } from '../../lib/coprocessor/cofhe-errors.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import type { AbortReason } from '../../lib/schemas/jobs.ts'
 import { SvcError } from '../../lib/svc-error.ts'
+import { offerModels } from '../../node/inference/models.ts'
 import { nodeStopping } from '../../node/jobs/job-end.ts'
 import type { RpcAnswer } from '../lib/chain/rpc-stand-in.ts'
+import { modelId } from '../node/fakes.ts'
 import type { JobWorld } from '../node/job-world.ts'
 import { privateKeyOf, readerOf } from '../sample-reading.ts'
 
@@ -48,7 +50,18 @@ export const nodeFaults: readonly NodeFault[] = [
     arrange: ({ api, claim }) =>
       api.claimAssignment.mockResolvedValue({ ...claim, model_id: 'openai:other' }),
     code: 'model-not-offered',
-    said: /this node does not serve openai:other\. Set the API key of openai/,
+    said: /this node does not serve openai:other\. Put the model back into supported_model_ids/,
+  },
+  {
+    fault: 'a provider without its key',
+    arrange: async (world) => {
+      const { clock, log } = world.deps
+      const config = { supported_model_ids: [modelId], providers: {} }
+      const { keyless: models } = await offerModels(config, {}, clock, log)
+      world.deps = { ...world.deps, models }
+    },
+    code: 'provider-key-missing',
+    said: /provider openai was not asked: OPENAI_API_KEY is not set\. Set OPENAI_API_KEY, and restart the node/,
   },
   {
     fault: 'no gateway has the prompt',

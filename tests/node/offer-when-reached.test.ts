@@ -53,7 +53,7 @@ function start() {
   }
   const models = new Map(ids.map((id) => [id, { provider: { complete }, model: id }]))
   const offer = offerWhenReached(
-    { models, providers, log, stop: stop.signal },
+    { models, keyless: new Map(), providers, log, stop: stop.signal },
     { environment: {}, fetch, clock },
   )
   // Watched from the start, whenever it is awaited.

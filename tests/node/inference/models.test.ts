@@ -15,7 +15,7 @@ const server = { base_url: 'http://127.0.0.1:1', allow_http: false }
 
 describe('the models a node offers', () => {
   it('are those whose provider key is set; the others name the variable that is missing', async () => {
-    const { models, missingKeys } = await offerModels(
+    const { models, keyless, missingKeys } = await offerModels(
       config,
       { OPENAI_API_KEY: 'k' },
       systemClock,
@@ -24,6 +24,7 @@ describe('the models a node offers', () => {
     expect([...models.keys()]).toEqual(['openai:gpt-x', 'openai:org/z:1'])
     expect(models.get('openai:org/z:1')?.model).toBe('org/z:1')
     expect(missingKeys).toEqual([{ modelId: 'anthropic:claude-y', variable: 'ANTHROPIC_API_KEY' }])
+    expect([...keyless.keys()]).toEqual(['anthropic:claude-y'])
   })
 
   it('are told in the heartbeat with what each takes, as the operator says it of a server', async () => {

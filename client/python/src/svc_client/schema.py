@@ -103,8 +103,8 @@ prompt_parts = (
 ).split()
 abort_reasons = (
     "key-handles-missing prompt-unavailable prompt-unreadable envelope-invalid prompt-not-supported fhe-decrypt-denied "
-    "coprocessor-unavailable chain-rate-limited node-chain-unavailable model-not-offered provider-key-refused "
-    "provider-model-unknown provider-rate-limited provider-quota-used-up provider-prompt-too-long "
+    "coprocessor-unavailable chain-rate-limited node-chain-unavailable model-not-offered provider-key-missing "
+    "provider-key-refused provider-model-unknown provider-rate-limited provider-quota-used-up provider-prompt-too-long "
     "provider-refused provider-unreachable provider-unavailable provider-silent provider-protocol-wrong provider-answer-empty "
     "provider-answer-too-large list-untrusted encryption-failed wallet-empty store-key-reverted "
     "output-upload-failed answer-lost deadline-too-close journal-unwritable signed-before node-stopping node-crashed "
