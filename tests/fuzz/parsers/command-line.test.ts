@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect } from 'vitest'
-import { nearestName } from '../../../lib/host/nearest.ts'
+import { misspeltName, nearestName } from '../../../lib/host/nearest.ts'
 import { fieldsOf } from '../../../lib/host/program/option.ts'
 import { readCommandLine } from '../../../lib/host/program/program.ts'
 import { printable } from '../../../lib/printable.ts'
@@ -50,8 +50,9 @@ describe('command lines', () => {
   itHolds('that are misspelt are compared without an error', async () => {
     const names = commands.map(({ name }) => name)
     await forAll(200, fc.string({ unit: 'binary', maxLength: 40 }), (typed) => {
-      const near = nearestName(typed, names)
-      expect(near === undefined || names.includes(near)).toBe(true)
+      for (const near of [nearestName(typed, names), misspeltName(typed, names)]) {
+        expect(near === undefined || names.includes(near)).toBe(true)
+      }
     })
   })
 
