@@ -54,17 +54,10 @@ export async function makeDelivery(
   }
   own.output ??= await sealedOutput(deps, { jobId, fence, secret }, text, signal)
   const { output } = own
-  // The upload does not depend on the key being on chain. A failed upload must not cost a second key, which takes gas.
-  const failed = new AbortController()
-  const shared = AbortSignal.any([signal, failed.signal])
-  const storing = async () => {
-    output.stored ??= await storeOutputKey(deps, claim, output.key, checkers, shared)
-    return output.stored
-  }
-  const uploading = uploadOutput(deps, claim, output.blob, shared)
-  const [stored, outputCid] = await Promise.all([storing(), uploading]).finally(() =>
-    failed.abort(),
-  )
+  // The upload follows (spec 4). One that fails must not cost a second key, which takes gas.
+  output.stored ??= await storeOutputKey(deps, claim, output.key, checkers, signal)
+  const { stored } = output
+  const outputCid = await uploadOutput(deps, claim, output.blob, signal)
   deps.log.step(`Job ${jobId}: uploaded encrypted output ${outputCid}`)
   const delivery = await signed(
     {

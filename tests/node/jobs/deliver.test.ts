@@ -84,6 +84,20 @@ describe('a deliverer', () => {
     expect(world.api.abortAssignment).not.toHaveBeenCalled()
   })
 
+  it('uploads nothing before the chain has confirmed the stored key', async () => {
+    const world = await createJobWorld('leader')
+    const { putBlob } = world.api
+    const storeOutputKey: JobWorld['chain']['storeOutputKey'] = async (key) => {
+      await world.clock.sleep(12_000)
+      expect(putBlob).not.toHaveBeenCalled()
+      return await world.chain.storeOutputKey(key)
+    }
+    world.deps = { ...world.deps, chain: { ...world.chain, storeOutputKey } }
+    await run(world)
+    expect(putBlob).toHaveBeenCalledTimes(1)
+    expect(world.history.records.at(-1)).toMatchObject({ outcome: 'result-posted' })
+  })
+
   it('shows at DEBUG what it decrypts, without the halves, and what storing the key took', async () => {
     const world = await createJobWorld('leader')
     await run(world)
@@ -262,12 +276,13 @@ describe('a delivery that comes to nothing', () => {
     world.deps = { ...world.deps, chain: { ...world.chain, storeOutputKey } }
   }
 
-  it('is given back once, and the node checks the next one', async () => {
+  it('is given back once without an upload, and the node checks the next one', async () => {
     const world = await createJobWorld('leader')
     breakStore(world)
     world.turns.push({ step: 'check', to_check: await world.delivered('Four.') })
     await run(world)
     await turnAbortsWith(world, 'store-key-reverted')
+    expect(world.api.putBlob).not.toHaveBeenCalled()
     expect(world.api.postVerdict.mock.calls[0]![0].body.verdict).toBe('match')
     expect(world.history.records.at(-1)).toMatchObject({ outcome: 'match' })
   })
@@ -338,24 +353,7 @@ describe('a delivery that comes to nothing', () => {
   it('for an upload that the ICL refuses and asks for again costs no second key', async () => {
     const world = await createJobWorld('leader')
     const { putBlob } = world.api
-    const taken = putBlob.getMockImplementation()!
-    const storing = Promise.withResolvers<void>()
-    const chain = {
-      ...world.chain,
-      storeOutputKey: async (...of: Parameters<typeof world.chain.storeOutputKey>) => {
-        const stored = await world.chain.storeOutputKey(...of)
-        storing.resolve()
-        return stored
-      },
-    }
-    world.deps = { ...world.deps, chain }
-    putBlob
-      .mockImplementationOnce(async () => {
-        await storing.promise
-        await new Promise((resolve) => setImmediate(resolve))
-        throw new ProblemError('job-settled', 'it is not')
-      })
-      .mockImplementation(taken)
+    putBlob.mockRejectedValueOnce(new ProblemError('job-settled', 'it is not'))
     await run(world)
     expect(putBlob).toHaveBeenCalledTimes(2)
     expect(world.chain.stored).toHaveLength(1)
