@@ -79,6 +79,7 @@ export const problemCodes = {
   'receipt-not-ready': row(404, 'The job has no receipt: it was not accepted, or not yet'),
   'method-not-allowed': row(405, 'The address exists, but not with this method'),
 
+  'not-enough-serving': row(409, 'Too few of the active nodes serve what is asked for', true),
   'key-unknown': row(
     409,
     'The ICL does not see such a prompt key of the client in that block',

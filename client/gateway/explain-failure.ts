@@ -50,6 +50,7 @@ const meanings: Readonly<Record<string, Meaning>> = {
   'model-limited': [429, 'rate_limit_error', { code: 'rate_limit_exceeded' }],
   'model-withdrawn': [503, 'server_error'],
   'not-enough-nodes': [503, 'server_error'],
+  'not-enough-serving': [503, 'server_error'],
   'chain-unavailable': [503, 'server_error'],
   unavailable: [503, 'server_error'],
   'icl-unreachable': [503, 'server_error'],

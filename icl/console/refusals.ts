@@ -7,6 +7,7 @@ const shownMinutes = 60
 /** Refusals that the request itself does not cause: the service was busy, or the caller had used its share. */
 const counted: ReadonlySet<ProblemCode> = new Set([
   'not-enough-nodes',
+  'not-enough-serving',
   'model-limited',
   'model-withdrawn',
   'too-many-jobs',

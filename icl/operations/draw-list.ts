@@ -10,7 +10,7 @@ import { termsHash } from '../../lib/terms.ts'
 import { toSeconds } from '../../lib/time.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { loadEligible, memberStates, passedMembers, readingGrants } from '../pool/load-pool.ts'
-import { withdrawnProblem } from '../pool/withdrawn.ts'
+import { tooFewProblem, withdrawnProblem } from '../pool/withdrawn.ts'
 import { signList } from '../records/own-lists.ts'
 import { quotaOfTerms } from '../rules/agreed.ts'
 import type { Demand } from '../rules/eligibility.ts'
@@ -86,7 +86,9 @@ async function drawInTurn(
   const pool = await loadPublished(deps, terms.pool_cid)
   const members = drawList(seed, terms, pool.nodes)
   if (members.length < Math.max(terms.quorum, minListLength)) {
-    throw tooFew(
+    throw await tooFew(
+      deps,
+      terms.quorum,
       `The pool of the terms has ${members.length} nodes that can serve ${terms.model_id}, and ${terms.quorum} are needed. Take a newer pool and store another key`,
     )
   }
@@ -143,9 +145,11 @@ async function awaitTurn(
       : await withdrawnProblem(deps, demand, lacking, isListed)
     throw (
       withdrawn ??
-      tooFew(
+      (await tooFew(
+        deps,
+        draw.quorum,
         `${nodes.length} nodes of the list serve the model now, and ${draw.quorum} are needed. Ask again later, or take a newer pool and store another key`,
-      )
+      ))
     )
   }
   if (!queue.has(draw.name) && queue.waitingOf(draw.client) >= mostDrawsWaiting) {
@@ -167,7 +171,8 @@ async function awaitTurn(
 
 const refused = (why: string) => new ProblemError('terms-refused', why)
 
-const tooFew = (why: string) => new ProblemError('not-enough-nodes', why)
+const tooFew = async (deps: Dependencies, quorum: number, why: string) =>
+  tooFewProblem((await loadEligible(deps, { minTier: 0 })).length, quorum, why)
 
 /** Checks of the terms that need no chain. */
 function checkTerms(deps: Dependencies, terms: Terms): void {

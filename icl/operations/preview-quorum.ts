@@ -2,16 +2,14 @@ import type { z } from 'zod'
 import { elapsedSince, type MonotonicMs } from '../../lib/clock.ts'
 import { candidatesOf } from '../../lib/list.ts'
 import type { PoolNode } from '../../lib/pool-line.ts'
-import { ProblemError } from '../../lib/problem.ts'
 import { takesOf } from '../../lib/prompt-needs.ts'
 import type { QuorumPreviewQuery } from '../../lib/schemas/list.ts'
 import { PromptPart } from '../../lib/schemas/prompt-needs.ts'
-import type { Terms } from '../../lib/schemas/terms.ts'
 import { setNewest } from '../async/set-newest.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { hasFreeSlot, loadEligible, loadPoolNodes, mapPool } from '../pool/load-pool.ts'
 import type { Pool, PublishedPool } from '../pool/pool.ts'
-import { withdrawnOf, withdrawnProblem } from '../pool/withdrawn.ts'
+import { tooFewProblem, withdrawnOf, withdrawnProblem } from '../pool/withdrawn.ts'
 import type { Demand } from '../rules/eligibility.ts'
 import { currentPool, replacePool } from './publish-pool.ts'
 
@@ -20,14 +18,14 @@ type Query = z.output<typeof QuorumPreviewQuery>
 /** Returns the pool to name in the terms of a job, and how many of its nodes can serve the job now (spec 4). */
 export async function previewQuorum(deps: Dependencies, query: Query, drawsWaiting: number) {
   const { min_tier } = query
+  const quorum = 1 + query.verifier_count
   let pool = await currentPool(deps)
   const demand = {
-    model_id: query.model_id ?? (await mostServedModel(deps, min_tier)),
+    model_id: query.model_id ?? (await mostServedModel(deps, min_tier, quorum)),
     min_tier,
     comparator: query.comparator ?? deps.network.default_comparator,
   }
   const { model_id, comparator } = demand
-  const quorum = 1 + query.verifier_count
   const find = (nodes: readonly PoolNode[]) => candidatesOf(nodes, demand, undefined)
   const asked: Demand = { modelId: model_id, minTier: min_tier, comparator }
   const { nodes } = pool
@@ -37,10 +35,14 @@ export async function previewQuorum(deps: Dependencies, query: Query, drawsWaiti
   if (active.nodes < quorum) {
     // The remembered pool may be a moment old, and the published one up to 30 s.
     deps.pool.forget()
-    const left = find(await loadPoolNodes(deps)).length
+    const all = await loadPoolNodes(deps)
+    const left = find(all).length
     if (left < quorum) {
       const withdrawn = await withdrawnProblem(deps, asked, quorum - left)
-      throw withdrawn ?? notEnoughNodes(quorum, left, demand)
+      const tier = min_tier > 0 ? ` at tier ${min_tier} or higher` : ''
+      const served = `${model_id}${tier} by ${comparator}`
+      const why = `${left} of the ${all.length} active nodes serve ${served}, and ${quorum} are needed`
+      throw withdrawn ?? tooFewProblem(all.length, quorum, why)
     }
     pool = await replacePool(deps)
     active = await countActive(deps, find(pool.nodes), asked)
@@ -52,18 +54,6 @@ export async function previewQuorum(deps: Dependencies, query: Query, drawsWaiti
     draws_waiting: drawsWaiting,
     prompt_room_bytes: wallet.openBytes,
   }
-}
-
-const notEnoughNodes = (
-  quorum: number,
-  left: number,
-  { model_id, min_tier, comparator }: Pick<Terms, 'model_id' | 'min_tier' | 'comparator'>,
-) => {
-  const tier = min_tier > 0 ? ` at tier ${min_tier} or higher` : ''
-  return new ProblemError(
-    'not-enough-nodes',
-    `There are not enough active nodes for the requested quorum: ${quorum} are needed, ${left} serve ${model_id}${tier} by ${comparator} now`,
-  )
 }
 
 const countedMs = 1_000
@@ -108,11 +98,13 @@ async function countActive(deps: Dependencies, nodes: readonly PoolNode[], deman
   }
 }
 
-async function mostServedModel(deps: Dependencies, minTier: number): Promise<string> {
+async function mostServedModel(deps: Dependencies, minTier: number, quorum: number) {
   const models = await countModels(deps, minTier)
   const [most] = models.toSorted((a, b) => b.nodes - a.nodes)
   if (most) return most.model_id
-  throw new ProblemError('not-enough-nodes', 'No active node serves any model now')
+  const { length } = await loadEligible(deps, { minTier: 0 })
+  const why = `${length} nodes are active, and none serves a model at tier ${minTier} or higher`
+  throw tooFewProblem(length, quorum, why)
 }
 
 type ModelCount = { nodes: number; withdrawn: number; takes: Partial<Record<PromptPart, number>> }

@@ -14,6 +14,15 @@ export const withdrawnOf = (
   reasons: ReturnType<typeof ineligibleReasons>,
 ): readonly Withdrawal[] => (reasons.every((reason) => reason === 'no-model') ? withdrawn : [])
 
+/** Returns the refusal of a job that lacks nodes: whether fewer are `active` at all than are `needed`, or too few of them serve what is asked for. */
+export const tooFewProblem = (active: number, needed: number, why: string): ProblemError =>
+  active < needed
+    ? new ProblemError(
+        'not-enough-nodes',
+        `There are not enough active nodes for the requested quorum. ${why}`,
+      )
+    : new ProblemError('not-enough-serving', why)
+
 /**
  * Returns the refusal of a job that lacks nodes of these, when as many have withdrawn its model, with the time after which enough may offer
  * it again: `model-limited`, or `model-withdrawn` when fewer are limited than are lacking. Undefined when other nodes are lacking.

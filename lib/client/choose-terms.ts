@@ -85,8 +85,8 @@ export type ChosenTerms = {
 
 /**
  * Makes a job's terms from the ICL's published pool, and reads that pool. Throws SvcError `model-unknown`, `not-enough-nodes`,
- * `model-limited`, `model-withdrawn`, `prompt-not-supported`, `pool-inactive`, `pool-unstaked`, `list-length-wrong`, `quota-refused`,
- * `quorum-untrusted`, `no-room` when the ICL has no room for a prompt of `sealedBytes`, or an error of `readPool`.
+ * `not-enough-serving`, `model-limited`, `model-withdrawn`, `prompt-not-supported`, `pool-inactive`, `pool-unstaked`, `list-length-wrong`,
+ * `quota-refused`, `quorum-untrusted`, `no-room` when the ICL has no room for a prompt of `sealedBytes`, or an error of `readPool`.
  */
 export async function chooseTerms(
   context: ClientContext,
@@ -135,6 +135,8 @@ function checkQuota(request: QuotaRequest, hint: string): void {
   throw new SvcError('quota-refused', `Such a job cannot agree: ${result.why}`, { hint })
 }
 
+const shortages: ReadonlySet<string> = new Set(['not-enough-nodes', 'not-enough-serving'])
+
 /** Returns the ICL's pool for a wish. It must be for the model and comparator that were asked for. */
 async function previewOf(
   { api }: ClientContext,
@@ -150,7 +152,7 @@ async function previewOf(
     const preview = await api.previewQuorum({ query }, { ...patient, signal })
     if (preview.model_id === model && preview.comparator === comparator) return preview
   } catch (error) {
-    if (!(error instanceof ProblemError) || error.code !== 'not-enough-nodes') throw error
+    if (!(error instanceof ProblemError) || !shortages.has(error.code)) throw error
     const { models } = await api.getModels({}, { ...patient, signal })
     throw shortage(models, wish, 1 + verifierCount, error)
   }
@@ -186,10 +188,10 @@ function shortage(
     })
   }
   const serving = own?.nodes ?? 0
-  if (serving < needed) return tooFew(model, serving, needed, cause)
+  if (serving < needed) return tooFew(cause.code, model, serving, needed, cause)
   const tier = minTier > 0 ? `have tier ${minTier} or higher and ` : ''
   return new SvcError(
-    'not-enough-nodes',
+    cause.code,
     `Not enough nodes: ${serving} serve ${model}, but fewer than ${needed} of them ${tier}compare by ${comparator}`,
     {
       hint: `Ask for ${minTier > 0 ? 'a lower tier or ' : ''}another comparator, or wait until more such nodes are active.`,
@@ -206,7 +208,8 @@ function tooFewFor(terms: Terms, pool: readonly PoolNode[], client: Address): Sv
   const serving = candidatesOf(pool, plain, client)
   if (serving.length < quorum) {
     const tier = terms.min_tier > 0 ? ` at tier ${terms.min_tier} or higher` : ''
-    return tooFew(`${model}${tier}`, serving.length, quorum)
+    const code = pool.length < quorum ? 'not-enough-nodes' : 'not-enough-serving'
+    return tooFew(code, `${model}${tier}`, serving.length, quorum)
   }
   const unmet = serving.map(({ takes }) => unmetNeeds(takesOf(takes, model), needs))
   const taking = unmet.filter((lacks) => lacks.length === 0).length
@@ -224,15 +227,17 @@ function tooFewFor(terms: Terms, pool: readonly PoolNode[], client: Address): Sv
   )
 }
 
-function tooFew(model: string, serving: number, needed: number, cause?: ProblemError): SvcError {
+function tooFew(
+  code: string,
+  model: string,
+  serving: number,
+  needed: number,
+  cause?: ProblemError,
+): SvcError {
   const count = serving === 1 ? '1 node serves' : `${serving} nodes serve`
-  return new SvcError(
-    'not-enough-nodes',
-    `Not enough nodes: ${count} ${model} now, and a job needs ${needed}`,
-    {
-      hint: 'Wait until more nodes are active, or start more.',
-      retryable: true,
-      cause,
-    },
-  )
+  return new SvcError(code, `Not enough nodes: ${count} ${model} now, and a job needs ${needed}`, {
+    hint: 'Wait until more nodes are active, or start more.',
+    retryable: true,
+    cause,
+  })
 }

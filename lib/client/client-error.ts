@@ -5,6 +5,8 @@ import { SvcError } from '../svc-error.ts'
 
 const hints: Partial<Record<ProblemCode, string>> = {
   'not-enough-nodes': 'Wait until more nodes serve this model, or choose another model.',
+  'not-enough-serving':
+    'Wait until more nodes serve it, or ask for another model, comparator or tier.',
   'model-limited': 'Wait until then, or choose another model.',
   'model-withdrawn':
     'Choose another model, or wait until the operators of its nodes have mended them.',

@@ -196,8 +196,8 @@ async function storeNewKey(run: Run, prompt: PromptDocument): Promise<ListedKey>
 
 // Errors that the age of a key can cause. A list that fails its checks is not one: the ICL must not get another key for it.
 const agedCodes: ReadonlySet<string> = new Set([
-  ...['key-expired', 'terms-refused', 'block-differs', 'not-enough-nodes'],
-  ...['model-limited', 'model-withdrawn'],
+  ...['key-expired', 'terms-refused', 'block-differs'],
+  ...['not-enough-nodes', 'not-enough-serving', 'model-limited', 'model-withdrawn'],
 ])
 
 /** Undefined when no key fits, or when the ICL no longer draws a list for it. */

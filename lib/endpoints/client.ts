@@ -25,6 +25,7 @@ export const clientEndpoints = {
     problems: [
       'invalid-request',
       'not-enough-nodes',
+      'not-enough-serving',
       'model-limited',
       'model-withdrawn',
       'chain-unavailable',
@@ -45,6 +46,7 @@ export const clientEndpoints = {
       'draw-queued',
       'too-many-jobs',
       'not-enough-nodes',
+      'not-enough-serving',
       'model-limited',
       'model-withdrawn',
       'chain-unavailable',

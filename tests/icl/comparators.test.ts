@@ -54,7 +54,7 @@ describe('what a prompt needs', () => {
     expect(list.body.list).toEqual(expect.arrayContaining([leader, ...verifiers]))
     expect((await listedKey(at, { needs: { parts: ['seed'] } })).list.body.list).toHaveLength(4)
     for (const needs of [{ parts: ['names' as const] }, { output_tokens: 5_000 }]) {
-      await expect(listedKey(at, { needs })).rejects.toMatchObject({ code: 'not-enough-nodes' })
+      await expect(listedKey(at, { needs })).rejects.toMatchObject({ code: 'not-enough-serving' })
     }
     // One that takes less by now is passed over.
     await at.clock.advance(1_100)
@@ -70,7 +70,7 @@ describe('the comparator of a job', () => {
     const nodes = await Promise.all(['a', 'b', 'c', 'd'].map((name) => joinNode(at, name)))
     for (const node of nodes) await beatWith(at, node, ['exact', 'later/7'])
     await at.clock.advance(1_100)
-    await expect(previewOf(at, 'similar/2')).rejects.toMatchObject({ code: 'not-enough-nodes' })
+    await expect(previewOf(at, 'similar/2')).rejects.toMatchObject({ code: 'not-enough-serving' })
     await expect(previewOf(at, 'exact')).resolves.toBeDefined()
     const able = nodes.slice(1)
     await at.clock.advance(1_100)
@@ -86,7 +86,7 @@ describe('the comparator of a job', () => {
     const nodes = await Promise.all(['a', 'b', 'c', 'd'].map((name) => joinNode(at, name)))
     for (const node of nodes) await beatWith(at, node, ['exact'])
     await at.clock.advance(1_100)
-    await expect(previewOf(at)).rejects.toMatchObject({ code: 'not-enough-nodes' })
+    await expect(previewOf(at)).rejects.toMatchObject({ code: 'not-enough-serving' })
     const able = nodes.slice(1)
     await at.clock.advance(1_100)
     for (const node of able) await beatWith(at, node, ['similar/2'])

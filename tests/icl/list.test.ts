@@ -173,7 +173,7 @@ describe('the list of a stored key', () => {
 
   it('is not drawn from a pool that has too few for the client', async () => {
     const { a } = await world(3)
-    expect(await codeOf(listedKey(a, { client: 'n1' }))).toBe('not-enough-nodes')
+    expect(await codeOf(listedKey(a, { client: 'n1' }))).toBe('not-enough-serving')
   })
 })
 

@@ -133,7 +133,7 @@ describe('the pool that a replica remembers', () => {
     })
     const query = { model_id: 'openai:none', min_tier: 0, verifier_count: 2 }
     for (let count = 0; count < 100; count++) {
-      expect(await codeOf(a.api().previewQuorum({ query }))).toBe('not-enough-nodes')
+      expect(await codeOf(a.api().previewQuorum({ query }))).toBe('not-enough-serving')
       await clock.advance(10)
     }
     expect(reads).toBeLessThanOrEqual(4)

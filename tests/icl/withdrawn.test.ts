@@ -87,7 +87,7 @@ describe('a model', () => {
     await withdraw(nodes[0]!, 'provider-rate-limited', 60, [modelId, 'openai:none'])
     expect(await preview()).toMatchObject({ nodes: 3 })
     const none = { query: { ...query, model_id: 'openai:none' } }
-    expect((await refusalOf(icl.api().previewQuorum(none)))?.[0]).toBe('not-enough-nodes')
+    expect((await refusalOf(icl.api().previewQuorum(none)))?.[0]).toBe('not-enough-serving')
   })
 
   it('is refused by the draw of a key that was stored before', async () => {
@@ -101,7 +101,7 @@ describe('a model', () => {
     for (const name of ['n4', 'n5', 'n6']) await joinNode(icl, name)
     await limit(3_600)
     expect(await preview()).toMatchObject({ nodes: 5 })
-    expect((await refusalOf(api.drawList({ body: request })))?.[0]).toBe('not-enough-nodes')
+    expect((await refusalOf(api.drawList({ body: request })))?.[0]).toBe('not-enough-serving')
   })
 
   it('withdrawn for longer or shorter leaves the published pool the same', async () => {

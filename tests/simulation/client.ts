@@ -11,6 +11,7 @@ const storeAgain: ReadonlySet<string> = new Set([
   'terms-refused',
   'list-refused',
   'not-enough-nodes',
+  'not-enough-serving',
 ])
 
 /** A client that submits one job and follows it until it has settled, and is on chain if it belongs there. */

@@ -138,6 +138,14 @@ class Request(unittest.TestCase):
             rpc.request(self.serve((head + body, b"")))
         self.assertEqual((raised.exception.code, raised.exception.retry_after), ("model-limited", 3_600))
 
+    def test_a_lack_of_nodes_is_an_error_at_once_that_may_pass(self):
+        for status, code in ((b"400", "not-enough-nodes"), (b"409", "not-enough-serving")):
+            body = b'{"code":"%s","detail":"Too few"}' % code.encode()
+            head = b"HTTP/1.1 %s No\r\ncontent-length: %d\r\n\r\n" % (status, len(body))
+            with self.assertRaises(SvcError) as raised:
+                rpc.request(self.serve((head + body, b"")))
+            self.assertEqual((raised.exception.code, raised.exception.retryable), (code, True))
+
 
 if __name__ == "__main__":
     unittest.main()

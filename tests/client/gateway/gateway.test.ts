@@ -189,6 +189,7 @@ describe('a failure', () => {
     ['model-limited', true, 429, 'rate_limit_error', 'rate_limit_exceeded'],
     ['model-withdrawn', true, 503, 'server_error', 'model_withdrawn'],
     ['not-enough-nodes', true, 503, 'server_error', 'not_enough_nodes'],
+    ['not-enough-serving', true, 503, 'server_error', 'not_enough_serving'],
     ['job-disputed', true, 502, 'server_error', 'job_disputed'],
     ['job-expired', true, 504, 'server_error', 'job_expired'],
     ['receipt-invalid', false, 502, 'server_error', 'receipt_invalid'],

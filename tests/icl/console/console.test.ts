@@ -37,10 +37,10 @@ describe('the overview', () => {
     expect(settled[0]?.median_seconds).toBe(settled[0]?.p95_seconds)
     await running.api.cancelJob({ params: { jobId: running.jobId } })
     const unserved = { query: { model_id: 'openai:nobody', min_tier: 0, verifier_count: 2 } }
-    expect(await codeOf(api.previewQuorum(unserved))).toBe('not-enough-nodes')
+    expect(await codeOf(api.previewQuorum(unserved))).toBe('not-enough-serving')
     await icl.clock.advance(2_000)
     const later = await api.getConsoleOverview()
-    expect([later.waiting_since, later.refused]).toEqual([null, { 'not-enough-nodes': 1 }])
+    expect([later.waiting_since, later.refused]).toEqual([null, { 'not-enough-serving': 1 }])
     expect(later.minutes!.reduce((sum, { cancelled }) => sum + cancelled, 0)).toBe(1)
     await icl.stop()
   })

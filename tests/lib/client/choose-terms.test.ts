@@ -106,17 +106,18 @@ describe('the terms of a job', () => {
 
   it('need a pool with enough nodes for them besides the client, before a key is paid for', async () => {
     const [first, second, third] = pool
+    const two = [first!, second!]
     const pools = [
-      [first!, second!],
-      [first!, second!, { ...third!, address: clientAddress }],
-      [first!, second!, { ...third!, models: ['openai:other'] }],
-      [first!, second!, { ...third!, comparators: ['similar/2' as const] }],
-    ]
-    for (const few of pools) {
+      ['not-enough-nodes', two],
+      ['not-enough-serving', [...two, { ...third!, address: clientAddress }]],
+      ['not-enough-serving', [...two, { ...third!, models: ['openai:other'] }]],
+      ['not-enough-serving', [...two, { ...third!, comparators: ['similar/2' as const] }]],
+    ] as const
+    for (const [code, few] of pools) {
       const { outcome } = await chosen({ pool: few }, { ...wish, comparator: 'exact' })
-      expect(outcome).toMatchObject({ code: 'not-enough-nodes', retryable: true })
+      expect(outcome).toMatchObject({ code, retryable: true })
     }
-    const { context, callsOf } = await createFakeWorld({ pool: pools[0]! })
+    const { context, callsOf } = await createFakeWorld({ pool: two })
     await expect(infer(context, 'Why?', { model })).rejects.toMatchObject({
       code: 'not-enough-nodes',
     })
@@ -181,7 +182,10 @@ describe('the terms of a job', () => {
       hint: expect.stringContaining('Wait until more nodes'),
     })
     const tiers = [{ model_id: model, nodes: 4 }]
-    const { outcome: lacking } = await chosen({ models: tiers }, { ...wish, minTier: 3 })
+    const { outcome: lacking, world: lackingWorld } = await chosen(
+      { models: tiers },
+      { ...wish, minTier: 3 },
+    )
     expect(lacking).toMatchObject({
       code: 'not-enough-nodes',
       message: `Not enough nodes: 4 serve ${model}, but fewer than 3 of them have tier 3 or higher and compare by exact`,
@@ -192,6 +196,11 @@ describe('the terms of a job', () => {
     expect(await messageOf([model, 2])).toContain(`2 nodes serve ${model}`)
     expect(await messageOf([model, 0])).toContain('0 nodes serve')
     expect(await messageOf()).toContain('0 nodes serve')
+    const unserved = new ProblemError('not-enough-serving', 'None')
+    const serving = { ...lackingWorld.context.api, previewQuorum: () => Promise.reject(unserved) }
+    await expect(
+      chooseTerms({ ...lackingWorld.context, api: serving }, wish),
+    ).rejects.toMatchObject({ code: 'not-enough-serving', retryable: true, cause: unserved })
     const withdrawn = [...tiers, { model_id: 'c:d', nodes: 0, withdrawn: 2 }]
     const few = await chosen({ models: withdrawn }, { ...wish, model: 'c:d' })
     expect(few.outcome).toMatchObject({ code: 'not-enough-nodes' })

@@ -6,7 +6,6 @@ import { infer } from '../../../lib/client/infer.ts'
 import { createKeysAhead, type KeyAhead } from '../../../lib/client/keys-ahead.ts'
 import { inferenceSteps, type StepNews } from '../../../lib/client/steps.ts'
 import { ProblemError } from '../../../lib/problem.ts'
-import type { ProblemCode } from '../../../lib/problem-codes.ts'
 import type { SubmitJob } from '../../../lib/schemas/jobs.ts'
 import { SvcError } from '../../../lib/svc-error.ts'
 import { createFakeWorld, type FakeOptions } from './fake-world.ts'
@@ -93,7 +92,13 @@ describe('a key stored ahead', () => {
   })
 
   it('that the ICL draws no list for any more is replaced by a new one, once', async () => {
-    for (const code of ['key-expired', 'terms-refused', 'not-enough-nodes'] as ProblemCode[]) {
+    const codes = [
+      'key-expired',
+      'terms-refused',
+      'not-enough-nodes',
+      'not-enough-serving',
+    ] as const
+    for (const code of codes) {
       for (const refusals of [1, 2]) {
         const { context, keys, callsOf } = await worldWithKeys()
         await keys.store(wishOf({ model }))

@@ -43,6 +43,7 @@ it('a refusal of the ICL becomes an error with a hint', () => {
     return (error as { hint: string }).hint
   }
   expect(hintOf('rate-limited', 'Slow')).toBe('Wait a little and try again.')
+  expect(hintOf('not-enough-serving', 'Few')).toContain('another model, comparator or tier')
   expect(hintOf('not-enough-nodes', 'Few')).toMatch(/^Wait until more nodes serve/)
   for (const code of ['terms-refused', 'key-expired', 'key-used', 'list-refused'] as const) {
     expect(hintOf(code, 'Old')).toMatch(/^Run it again/)

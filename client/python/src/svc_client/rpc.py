@@ -18,8 +18,8 @@ from .keccak import abi_encode, keccak256
 
 _timeout_s = 20
 _attempts = 3
-# A model may be away for a day: the caller decides whether to wait.
-_handed_on = ("model-limited", "model-withdrawn")
+# A model or its nodes may be away for a day: the caller decides whether to wait.
+_handed_on = ("model-limited", "model-withdrawn", "not-enough-nodes", "not-enough-serving")
 _most_bytes = 4_194_304
 _most_wait_s = 60
 _looks, _look_s = 200, 0.1
@@ -100,8 +100,9 @@ def request(
 ) -> bytes:
     """Sends a request and returns the body of a 2xx answer.
 
-    Raises SvcError `http-refused` with the server's code, `model-limited`, `model-withdrawn` or `unreachable`. Bytes
-    are sent as they are, any other body as JSON. `sign` makes the headers of an attempt.
+    Raises SvcError `http-refused` with the server's code, `model-limited`, `model-withdrawn`, `not-enough-nodes`,
+    `not-enough-serving` or `unreachable`. Bytes are sent as they are, any other body as JSON. `sign` makes the headers
+    of an attempt.
     """
     host = host_of(url)
     kind = "application/octet-stream" if isinstance(body, bytes) else "application/json"
@@ -136,8 +137,8 @@ def request(
             with error:
                 code, told = _told(host, error)
             if code in _handed_on:
-                hint = "Ask again after that time, or choose another model."
-                raise SvcError(code, told, hint, retryable=True, retry_after=asked_s) from None
+                hint = "Ask again later, or choose another model."
+                raise SvcError(code, told, hint, retryable=True, retry_after=asked_s or None) from None
             if error.code not in (429, 500, 502, 503, 504):
                 raise SvcError("http-refused", told, "Correct the request.") from None
             why: Exception = error
