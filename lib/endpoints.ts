@@ -17,6 +17,7 @@ export type OperationId = keyof typeof endpoints
 /** Problems that any operation may answer with. */
 export const commonProblems = [
   'invalid-request',
+  'invalid-query',
   'request-timeout',
   'uri-too-long',
   'rate-limited',

@@ -108,6 +108,7 @@ export const problemCodes = {
   ),
 
   'request-timeout': row(408, 'The request did not arrive in time', true),
+  'invalid-query': row(422, 'The query does not have the documented form'),
   'body-too-large': row(413, 'The body is too large'),
   'uri-too-long': row(414, 'The address of the request is too long'),
   'unsupported-media-type': row(415, 'The content type is not supported'),

@@ -270,7 +270,7 @@ function parse<T extends z.ZodType>(schema: T, value: unknown, part: string): z.
   const issues = parsed.error.issues
     .slice(0, 8)
     .map(({ path, message }) => `${[part, ...path.map(String)].join('.')}: ${message}`)
-  throw new ProblemError('invalid-request', issues.join('; '))
+  throw new ProblemError(part === 'query' ? 'invalid-query' : 'invalid-request', issues.join('; '))
 }
 
 function respond(endpoint: Endpoint, c: Context<RequestEnv>, output: unknown): Response {

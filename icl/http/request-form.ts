@@ -16,14 +16,20 @@ export function checkForm(request: Request): void {
     const why = `All headers together may have ${maxHeaderBytes} bytes at most`
     throw new ProblemError('headers-too-large', why)
   }
-  if (!isDecodable(target)) {
-    throw new ProblemError('invalid-request', 'The address is not UTF-8 in percent-encoding')
-  }
   const queryAt = target.indexOf('?')
-  if (queryAt < 0 || !target.includes('&', queryAt)) return
-  const names = [...new URLSearchParams(target.slice(queryAt + 1)).keys()]
+  const path = queryAt < 0 ? target : target.slice(0, queryAt)
+  if (!isDecodable(path)) {
+    throw new ProblemError('invalid-request', 'The path is not UTF-8 in percent-encoding')
+  }
+  if (queryAt < 0) return
+  const query = target.slice(queryAt + 1)
+  if (!isDecodable(query)) {
+    throw new ProblemError('invalid-query', 'The query is not UTF-8 in percent-encoding')
+  }
+  if (!query.includes('&')) return
+  const names = [...new URLSearchParams(query).keys()]
   if (new Set(names).size < names.length) {
-    throw new ProblemError('invalid-request', 'A query parameter is given more than once')
+    throw new ProblemError('invalid-query', 'A query parameter is given more than once')
   }
 }
 

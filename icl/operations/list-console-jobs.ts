@@ -38,7 +38,7 @@ async function positionOf(
   if (cursor === undefined) return undefined
   const opened = Cursor.safeParse(await keys.openToken(cursorPurpose, cursor)).data
   if (opened) return { at: opened[0], id: opened[1] }
-  throw new ProblemError('invalid-request', 'query.cursor: is not a next_cursor of this list')
+  throw new ProblemError('invalid-query', 'query.cursor: is not a next_cursor of this list')
 }
 
 /** Returns a job's history for the console. The name is a settled job's id, or the ref of one of the newest jobs. */

@@ -10,14 +10,14 @@ const Encoded = z.tuple([z.int().min(0), z.string().max(160)])
 export const cursorOf = ({ at, id }: Position): string =>
   toBase64Url(utf8(JSON.stringify([at, id])))
 
-/** Decodes a cursor. Throws `invalid-request` for one that no list has given out. */
+/** Decodes a cursor. Throws `invalid-query` for one that no list has given out. */
 export function positionOf(cursor: string | undefined): Position | undefined {
   if (cursor === undefined) return undefined
   try {
     const [at, id] = Encoded.parse(JSON.parse(new TextDecoder().decode(fromBase64Url(cursor))))
     return { at, id }
   } catch {
-    throw new ProblemError('invalid-request', 'query.cursor: is not a next_cursor of this list')
+    throw new ProblemError('invalid-query', 'query.cursor: is not a next_cursor of this list')
   }
 }
 

@@ -49,7 +49,7 @@ export async function putPrompt(
   const { kpHighHandle, kpLowHandle, block_number } = query
   if (kpHighHandle === undefined || kpLowHandle === undefined || block_number === undefined) {
     throw new ProblemError(
-      'invalid-request',
+      'invalid-query',
       'A wallet names the stored key of its prompt: kpHighHandle, kpLowHandle, block_number',
     )
   }
@@ -68,7 +68,7 @@ export async function putOutput(
   signal: AbortSignal,
 ) {
   if (jobId === undefined || fence === undefined) {
-    throw new ProblemError('invalid-request', 'A node names the seat of its output: jobId, fence')
+    throw new ProblemError('invalid-query', 'A node names the seat of its output: jobId, fence')
   }
   const job = await loadJob(deps, jobId)
   const assignment = ownAssignment(job, node)

@@ -103,6 +103,7 @@ function problemFaults(
       'not-found',
       'method-not-allowed',
       'invalid-request',
+      'invalid-query',
       'uri-too-long',
       'headers-too-large',
     ].includes(problem.code ?? '')

@@ -96,7 +96,7 @@ describe('a page of another origin', () => {
   })
 
   it.each([
-    [400, '/v1/models?model_id=a&model_id=b', {}],
+    [422, '/v1/models?model_id=a&model_id=b', {}],
     [401, '/v1/inference', {}],
     [404, '/v1/nothing', {}],
     [400, '/ipfs/b', {}],

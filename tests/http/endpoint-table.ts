@@ -17,7 +17,9 @@ const row = (...cells: readonly [string, string, string, string, string, string,
   Object.fromEntries(attempts.map((attempt, index) => [attempt, cells[index] ?? ''])) as Row
 
 // Nobody has to sign: signatures are not even looked at.
-const open = row('200', '200', '200', '-', '200', '400 invalid-request', '414 uri-too-long')
+const open = row('200', '200', '200', '-', '200', '422 invalid-query', '414 uri-too-long')
+// Its path names something.
+const named = { ...open, malformed: '400 invalid-request' }
 
 const signed = (anothers: string, replayed: string, overSize = '413 body-too-large') =>
   row(
@@ -43,7 +45,7 @@ export const expected: Readonly<Record<OperationId, Row>> = {
     '-',
     '-',
     '200',
-    '400 invalid-request',
+    '422 invalid-query',
     '414 uri-too-long',
   ),
   getOpenApi: open,
@@ -51,24 +53,24 @@ export const expected: Readonly<Record<OperationId, Row>> = {
   getNetwork: open,
   getJwks: open,
   getActiveNodes: open,
-  getNode: open,
-  getNodeEvents: open,
-  getNodeFaults: open,
+  getNode: named,
+  getNodeEvents: named,
+  getNodeFaults: named,
   getModels: open,
   getPools: open,
   previewQuorum: open,
-  getBlob: open,
-  getChallenge: open,
+  getBlob: named,
+  getChallenge: named,
   getConsole: open,
   getConsoleOverview: open,
   getConsoleNodes: open,
   getConsoleJobs: open,
-  getConsoleJob: open,
+  getConsoleJob: named,
   followConsole: open,
   drawList: signed('409 key-unknown', '401 nonce-reused'),
   submitJob: signed('400 list-refused', '401 nonce-reused'),
   // Another client sees its own jobs: none.
-  listJobs: reading('200', '401 nonce-reused'),
+  listJobs: { ...reading('200', '401 nonce-reused'), malformed: '422 invalid-query' },
   getJob: reading('404 job-not-found', '401 nonce-reused'),
   followJob: reading('404 job-not-found', '401 nonce-reused'),
   getReceipt: reading('404 job-not-found', '401 nonce-reused'),

@@ -139,18 +139,22 @@ describe('addresses', () => {
   })
 
   it('that are badly escaped are refused', async () => {
-    for (const target of ['/v1/nodes/%zz', '/health?a=%', '/v1/models?x=%E0%A4%A']) {
+    for (const [target, status, code] of [
+      ['/v1/nodes/%zz', 400, 'invalid-request'],
+      ['/health?a=%', 422, 'invalid-query'],
+      ['/v1/models?x=%E0%A4%A', 422, 'invalid-query'],
+    ]) {
       const answer = await sendRaw(
         `GET ${target} HTTP/1.1\r\nhost: icl.test\r\nconnection: close\r\n\r\n`,
       )
-      expect(answer).toContain('HTTP/1.1 400')
-      expect(answer).toContain('"code":"invalid-request"')
+      expect(answer).toContain(`HTTP/1.1 ${status}`)
+      expect(answer).toContain(`"code":"${code}"`)
     }
   })
 
   it('that give a parameter twice are refused, whichever is the good one', async () => {
     for (const query of ['min_tier=0&min_tier=1', 'min%5Ftier=0&min_tier=0']) {
-      expect(await problemOf(await call(`/v1/nodes/active?${query}`))).toBe('400 invalid-request')
+      expect(await problemOf(await call(`/v1/nodes/active?${query}`))).toBe('422 invalid-query')
     }
     expect((await call('/v1/nodes/active?min_tier=0&unknown=1')).status).toBe(200)
   })
@@ -159,7 +163,7 @@ describe('addresses', () => {
     const node = `0x${'12'.repeat(20)}`
     for (const cursor of ['AAAA', 'bnVsbA', 'WzEsMl0']) {
       const response = await call(`/v1/nodes/${node}/events?cursor=${cursor}`)
-      expect(await problemOf(response)).toBe('400 invalid-request')
+      expect(await problemOf(response)).toBe('422 invalid-query')
     }
   })
 })

@@ -188,7 +188,7 @@ it('a path or query that is malformed is refused with its place', async () => {
     new Request(`${origin}/v1/inference/quorum-preview?verifier_count=1`),
   )
   expect([preview.status, (await preview.json()).detail]).toEqual([
-    400,
+    422,
     expect.stringContaining('query.verifier_count'),
   ])
 })
@@ -224,7 +224,7 @@ it('a number in a query has one spelling', async () => {
     const query = new URLSearchParams({ min_tier: tier })
     const response = await icl.fetch(new Request(`${origin}/v1/nodes/active?${query}`))
     expect([tier, response.status, (await response.json()).detail]).toEqual([
-      ...[tier, 400, expect.stringContaining('query.min_tier')],
+      ...[tier, 422, expect.stringContaining('query.min_tier')],
     ])
   }
 })

@@ -122,8 +122,8 @@ describe('the room for blobs', () => {
       await put(deliverer.signer, { jobId: aJobId(`0x${'7'.repeat(64)}`), fence }, body),
     ]).toEqual([
       'not-your-turn',
-      'invalid-request',
-      'invalid-request',
+      'invalid-query',
+      'invalid-query',
       'not-assigned',
       'stale-fence',
       'not-your-turn',
@@ -152,7 +152,7 @@ describe('the room for blobs', () => {
       await put(wallet, {}, body),
       await put(wallet, { ...own, kpLowHandle: 1n }, body),
       await put(wallet, storedKey(icl, 'another'), body),
-    ]).toEqual(['invalid-request', 'key-unknown', 'key-unknown'])
+    ]).toEqual(['invalid-query', 'key-unknown', 'key-unknown'])
     await icl.clock.jump(2_401_000)
     expect(await put(wallet, own, body)).toBe('key-expired')
     expect(await bytesOf('wallet')).toBe(0)

@@ -52,6 +52,23 @@ describe('the ICL', () => {
     expect(JSON.stringify(body)).toMatch(/not enough active nodes .*requested quorum/i)
   })
 
+  it('answers a preview with 400 only while fewer nodes are active than a quorum has', async () => {
+    const cases = [
+      ['model_id=openai:none', 409, 'not-enough-serving'],
+      [`model_id=${modelId}&min_tier=9`, 409, 'not-enough-serving'],
+      ['min_tier=9', 409, 'not-enough-serving'],
+      [`model_id=${modelId}&comparator=structured/1`, 409, 'not-enough-serving'],
+      ['verifier_count=3', 400, 'not-enough-nodes'],
+      ['verifier_count=1', 422, 'invalid-query'],
+      ['min_tier=0&min_tier=0', 422, 'invalid-query'],
+      ['model_id=%ff', 422, 'invalid-query'],
+    ]
+    for (const [query, ...wanted] of cases) {
+      const { status, body } = await get(`/v1/inference/quorum-preview?${query}`)
+      expect([query, status, body.code]).toEqual([query, ...wanted])
+    }
+  })
+
   it('offers a job to one leader and two verifiers, and gives the stored handles for a claim', async () => {
     const job = await submit(icl)
     const roles: string[] = []

@@ -146,7 +146,7 @@ describe('the console', () => {
     const refs = [...first.jobs, ...second.jobs].map(({ ref }) => ref)
     expect(new Set(refs).size).toBe(121)
     expect(second.next_cursor).toBeNull()
-    expect(await get(icl, '/v1/console/jobs?cursor=abc')).toContain('invalid-request')
+    expect(await get(icl, '/v1/console/jobs?cursor=abc')).toContain('invalid-query')
     await icl.stop()
   })
 })
