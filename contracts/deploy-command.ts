@@ -50,7 +50,7 @@ const options = z.object({
   rpcUrl: option(
     RpcUrl.optional(),
     'URL',
-    "The chain's JSON-RPC (default: SVC_RPC_URL; local: http://127.0.0.1:8545)",
+    "The chain's JSON-RPC (default: SVC_RPC_URL; dev and local: http://127.0.0.1:8545)",
   ),
   arbiter: option(Account, 'ADDRESS', 'Who may cancel slashes, not the coordinator'),
   coordinator: option(Account.optional(), 'ADDRESS', "The ICL's account (default: the deployer)"),
@@ -68,7 +68,7 @@ const options = z.object({
   confirmations: option(
     WholeNumber(1, 100).optional(),
     'N',
-    'Blocks to wait for after each transaction (default: 3; local: 1)',
+    'Blocks to wait for after each transaction (default: 3; dev and local: 1)',
   ),
   keystore: option(
     Path.optional(),
@@ -120,7 +120,7 @@ async function deploy(given: Options, terminal: DeployTerminal): Promise<number 
   const earlier = await surviving(reader, deployer, progress.sent, signal)
   const plan = await planDeployment(reader, terms, deployer, earlier, signal)
   const lines = planLines(plan, network.name, network.chainId)
-  const problems = problemsOf(plan, network.name === 'local')
+  const problems = problemsOf(plan, isLocal(network.name))
   if (given.dryRun) {
     const dry = { dry_run: true, ...planJson(plan, network.name, network.chainId) }
     for (const line of given.json ? [JSON.stringify(dry)] : [...lines, 'Nothing was sent.'])
@@ -137,7 +137,7 @@ async function deploy(given: Options, terminal: DeployTerminal): Promise<number 
   await askFirst(given, terminal)
   warn('If this is interrupted, start it again with the same options to continue.')
   const chain = createChainWriter({ ...endpoint, account })
-  const { confirmations = network.name === 'local' ? 1 : 3 } = given
+  const { confirmations = isLocal(network.name) ? 1 : 3 } = given
   const { record } = progress
   const contracts = await deployPlanned(plan, { chain, record, confirmations, say: warn, signal })
   const deployment = deploymentOf(network, contracts)
@@ -151,10 +151,12 @@ async function deploy(given: Options, terminal: DeployTerminal): Promise<number 
   return exitCodes.done
 }
 
+const isLocal = (network: KnownNetwork['name']): boolean => network === 'dev' || network === 'local'
+
 const see = 'See `npm run contracts:deploy -- --help`.'
 
 function rpcUrlOf({ rpcUrl, network }: Options, { environment }: DeployTerminal): string {
-  const local = network === 'local' ? 'http://127.0.0.1:8545' : undefined
+  const local = isLocal(network) ? 'http://127.0.0.1:8545' : undefined
   const found = RpcUrl.safeParse(rpcUrl ?? (environment.SVC_RPC_URL || local))
   if (found.success) return found.data
   const remedy = 'give --rpc-url, or set SVC_RPC_URL, to an http or https URL'
@@ -214,7 +216,7 @@ async function askFirst(
   { network, yes, json }: Options,
   { confirm, signal }: DeployTerminal,
 ): Promise<void> {
-  if (yes || network === 'local') return
+  if (yes || isLocal(network)) return
   if (confirm === undefined || json) {
     throw usageError(
       'there is no terminal to confirm on: give --yes to send',

@@ -3,9 +3,9 @@ import type { CoprocessorUrls } from './schemas/coprocessor-urls.ts'
 /** A chain on which a CoFHE coprocessor is known to work. */
 export type KnownNetwork = {
   /** The name for `--network`. */
-  readonly name: 'local' | 'sepolia' | 'arbitrum-sepolia' | 'base-sepolia'
+  readonly name: 'dev' | 'local' | 'sepolia' | 'arbitrum-sepolia' | 'base-sepolia'
   readonly chainId: number
-  /** Its coprocessor's URLs; undefined where each machine runs its own. */
+  /** Its coprocessor's URLs; undefined where each machine runs its own: `dev` is the chain of `npm run dev`. */
   readonly coprocessor: CoprocessorUrls | undefined
 }
 
@@ -20,6 +20,7 @@ export const localFheChainId = 420_105
 
 /** Every network whose coprocessor's URLs are known, or which needs none. */
 export const knownNetworks: readonly KnownNetwork[] = [
+  { name: 'dev', chainId: 31_337, coprocessor: undefined },
   { name: 'local', chainId: localFheChainId, coprocessor: undefined },
   { name: 'sepolia', chainId: 11_155_111, coprocessor: testnet },
   { name: 'arbitrum-sepolia', chainId: 421_614, coprocessor: testnet },

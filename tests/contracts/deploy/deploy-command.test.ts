@@ -74,6 +74,19 @@ describe('contracts:deploy', () => {
     ])
   })
 
+  it('deploys on the chain of `npm run dev`', async () => {
+    const anvil = await startAnvil()
+    try {
+      const file = join(folder, 'dev.json')
+      const { code } = await deployBy(at(anvil, 'dev', '--out', file), keyOf(anvil))
+      expect(code).toBe(0)
+      const { network, chain_id } = parseDeployment(await readFile(file, 'utf8'))
+      expect([network, chain_id]).toEqual(['dev', 31_337])
+    } finally {
+      await anvil.stop()
+    }
+  })
+
   it('prints what it would send in a dry run, and sends nothing', async () => {
     const before = await nonceOf(local)
     const file = join(folder, 'dry.json')
