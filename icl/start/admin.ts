@@ -5,6 +5,7 @@ import { command, type Program } from '../../lib/host/program/program.ts'
 import { clientCommands } from './admin-clients.ts'
 import type { AdminTerminal } from './admin-command.ts'
 import { effectCommands } from './admin-effects.ts'
+import { initCommand } from './admin-init.ts'
 import { keyCommands } from './admin-keys.ts'
 import { nodeCommands } from './admin-nodes.ts'
 import { revokeCommands } from './admin-revoke.ts'
@@ -27,6 +28,7 @@ export const adminProgram: Program<AdminTerminal> = {
   about:
     'Works on the database that SVC_ICL_DATABASE_URL names, or on the file that it follows, while the ICL runs.',
   commands: [
+    initCommand,
     ...nodeCommands,
     ...revokeCommands,
     ...keyCommands,
