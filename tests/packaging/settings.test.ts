@@ -1,10 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { Settings } from '../../icl/start/settings.ts'
 import { endpoints } from '../../lib/endpoints.ts'
 import { baseUrlVariable, builtInNames, defaultKeyVariable } from '../../lib/providers.ts'
 import { environmentFields, variableOf } from '../../node/config.ts'
+import { adminIn } from '../icl/admin/admin-store.ts'
+import { testFolder } from '../test-folder.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const read = (...path: readonly string[]) => readFileSync(join(root, ...path), 'utf8')
@@ -53,17 +55,32 @@ describe('the files that install the service', () => {
   })
 
   it.each([
-    ['compose', ['compose.yaml', 'icl.env.example']],
-    ['kubernetes', ['icl.yaml', 'secret.example.yaml']],
-  ])('give the ICL every setting that it does not start without: %s', (folder, names) => {
-    const text = names.map((name) => withoutComments(read('packaging', folder, name))).join('\n')
-    const given = namesIn(text, iclSetting)
-    const needed = Object.entries(Settings.shape)
-      .filter(([, type]) => !type.safeParse(undefined).success)
-      .map(([setting]) => setting)
-    expect(needed.length).toBeGreaterThan(3)
-    expect(needed.filter((setting) => !given.has(setting))).toEqual([])
-  })
+    ['compose', 'compose.yaml'],
+    ['kubernetes', 'icl.yaml'],
+  ])(
+    'start the ICL with what `admin init` writes, and the address file: %s',
+    async (folder, name) => {
+      const text = withoutComments(read('packaging', folder, name))
+      const file = join(testFolder(), 'icl.env')
+      const asked = {
+        SVC_ICL_PUBLIC_URL: 'https://icl.example',
+        SVC_ICL_RPC_URL: 'https://rpc.example',
+      }
+      expect(await adminIn(asked, ['init', file])).toMatchObject({ code: 0 })
+      const written = readFileSync(file, 'utf8')
+      const [, deployment = ''] = /^SVC_ICL_DEPLOYMENT=(.+)$/m.exec(written) ?? []
+      const mount = new RegExp(`(target|mountPath): (${deployment}|${dirname(deployment)})$`, 'm')
+      expect(text).toMatch(mount)
+      const given = new Set([...namesIn(text, iclSetting), ...namesIn(written, iclSetting)])
+      const needed = Object.entries(Settings.shape)
+        .filter(([, type]) => !type.safeParse(undefined).success)
+        .map(([setting]) => setting)
+        // The address file has them.
+        .filter((setting) => !/_(CHAIN_ID|REGISTRY|STORE)$/.test(setting))
+      expect(needed).toHaveLength(4)
+      expect(needed.filter((setting) => !given.has(setting))).toEqual([])
+    },
+  )
 
   it('probe paths that the ICL serves', () => {
     const probed = files.flatMap(({ text }) =>
