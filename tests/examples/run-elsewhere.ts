@@ -17,30 +17,31 @@ export const runElsewhere: Readonly<Record<string, Readonly<Record<string, strin
     'sha256sum --check': 'needs a published release; tests/binary runs self-check',
     'npm run release ': 'takes minutes; tests/packaging runs its short form',
     'sudo install -m 755 svc-node': 'needs root and systemd; tests/packaging checks the units',
-    'cd /opt/svc': 'needs root and systemd; tests/packaging checks the units',
     'npm run build:node -- --target': 'needs a container engine',
   },
   'docs/comparators.md': { 'export FIREWORKS_API_KEY': 'needs a key of a provider, and money' },
   'docs/contracts.md': {
     'npm run contracts:deploy':
       'needs a public network, and money; tests/contracts deploys on a local chain',
-    'import { parseDeployment }':
-      'needs a public network; tests/client/connect does the same on a local chain',
-    'npm run contracts:fuzz': 'takes minutes; tests/contracts/invariants runs its short form',
-    'const anvil = await startAnvil()':
-      'is how demo/local-chain.ts begins, which every test with a world runs',
     'node scripts/bun.mjs contracts/local/coprocessor':
       'a server that stays; tests/contracts/local starts it',
   },
-  'docs/operations.md': {
-    'npm run build:node -- --target':
-      'needs a container engine; tests/packaging checks the settings',
-    'cp packaging/kubernetes': 'needs Kubernetes; tests/packaging checks the settings',
+  'docs/your-own.md': {
+    'apt-get update':
+      'needs root and an empty machine; tests/icl/admin and tests/contracts run both commands',
+    'install -m 755': 'needs root and systemd; tests/packaging checks the units',
+    'svc-icl-as-service admin backup': 'needs root and systemd; tests/icl/admin runs the command',
+    'c=packaging/compose': 'needs a container engine; tests/packaging checks the settings',
+    'kubectl create': 'needs Kubernetes; tests/packaging checks the settings',
+    'export SVC_ICL_ENDPOINT=https://icl.example SVC_COFHE':
+      'needs a public network; tests/node/commands runs each command',
+    'export SVC_ICL_ENDPOINT=https://icl.example SVC_RPC':
+      'needs a public network; tests/client runs the command',
+    'export SVC_ICL_RPC_URL=http': 'needs root and the steps before it, which it changes',
   },
   'docs/operators.md': {
     '# 1. The executable':
       'needs a published release and a public network; tests/node runs each command',
-    'export SVC_KEY_PASSWORD_FILE': 'needs a public network; tests/node/commands runs each command',
     'export SVC_OLLAMA_BASE_URL':
       'needs an Ollama server; tests/e2e/inference.test.ts runs nodes with these variables',
     'source <(svc-node completion':
