@@ -15,7 +15,6 @@ export const runElsewhere: Readonly<Record<string, Readonly<Record<string, strin
     'npm run build:node ':
       'takes minutes and downloads runtimes; tests/binary builds for this machine',
     'sha256sum --check': 'needs a published release; tests/binary runs self-check',
-    'npm run release ': 'takes minutes; tests/packaging runs its short form',
     'sudo install -m 755 svc-node': 'needs root and systemd; tests/packaging checks the units',
     'npm run build:node -- --target': 'needs a container engine',
   },
