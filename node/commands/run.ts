@@ -140,6 +140,16 @@ const ownMemory = {
   shrinkMemory: () => Bun.shrink(),
 }
 
+/** Opens the job journal, and logs that a kill has cut off its last line. */
+function openOwnJournal(configPath: string, log: Log) {
+  const journal = openJournal(journalPathOf(configPath))
+  if (journal.wasTorn)
+    log.warning(
+      'Job journal: the last line was cut off when the daemon was killed. It had no effect',
+    )
+  return journal
+}
+
 async function connect(
   context: CommandContext,
   loaded: LoadedConfig,
@@ -162,11 +172,7 @@ async function connect(
     { ...made, providers, log, stop },
     { environment, fetch: providerFetch ?? fetch, clock },
   )
-  const journal = openJournal(journalPathOf(loaded.configPath))
-  if (journal.wasTorn)
-    log.warning(
-      'Job journal: the last line was cut off when the daemon was killed. It had no effect',
-    )
+  const journal = openOwnJournal(loaded.configPath, log)
   // Loaded late, because the SDKs behind these load slowly.
   const { createNodeChain } = await import('../chain/contracts.ts')
   const { createCofheCoprocessor } = await import('../../lib/coprocessor/cofhe.ts')
