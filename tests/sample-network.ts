@@ -22,6 +22,7 @@ export const sampleNetwork = (changes: Partial<Network> = {}): Network => ({
     blob_bytes: 1_048_576,
     prompt_bytes: 1_046_132,
     wait_seconds: 30,
+    poll_seconds: 5,
     offer_seconds: 20,
     lease_seconds: 120,
     reveal_seconds: 30,

@@ -160,6 +160,7 @@ const networkOf = (
     blob_bytes: maxBlobBytes,
     prompt_bytes: maxBlobBytes - envelopeBytes,
     wait_seconds: 30,
+    poll_seconds: settings.SVC_ICL_POLL_SECONDS,
     offer_seconds: limits.offerMs / 1000,
     lease_seconds: limits.leaseMs / 1000,
     reveal_seconds: limits.revealMs / 1000,

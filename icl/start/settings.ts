@@ -203,6 +203,9 @@ export const Settings = z.object({
     })
     .prefault('1000')
     .describe('Jobs of one client in one day (UTC), or off'),
+  SVC_ICL_POLL_SECONDS: Whole(5, 25)
+    .default(5)
+    .describe('How often an idle node polls. More than 5 spares a large pool requests'),
   SVC_ICL_ALLOW_ORIGINS: AllowedOrigins.optional().describe(
     'Origins of other hosts whose pages may call this ICL, with commas, or * for every page',
   ),

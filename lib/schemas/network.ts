@@ -66,6 +66,8 @@ export const Network = named('Network', {
     blob_bytes: Count,
     prompt_bytes: Count,
     wait_seconds: StepSeconds,
+    /** How often an idle node polls. The ICL holds each poll for so long. */
+    poll_seconds: z.int().min(5).max(25),
     offer_seconds: StepSeconds,
     /** The shortest lease. Long answers and slow nodes have longer ones. */
     lease_seconds: StepSeconds,

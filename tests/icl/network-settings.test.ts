@@ -7,7 +7,7 @@ import { knownNetworks } from '../../lib/known-networks.ts'
 import { Network } from '../../lib/schemas/network.ts'
 import { sampleSettings } from '../sample-settings.ts'
 
-/** What an ICL with these settings tells of its network, over HTTP. */
+/** The network that an ICL with these settings names over HTTP. */
 async function networkWith(changes: Record<string, string>): Promise<Network> {
   const settings = parseSettings({
     ...sampleSettings,
@@ -45,4 +45,16 @@ describe('the coprocessor that an ICL tells of', () => {
   it('is refused when it is no address', async () => {
     await expect(networkWith({ SVC_ICL_COFHE_URLS: 'here' })).rejects.toThrow(/SVC_ICL_COFHE_URLS/)
   })
+})
+
+it('polls come every 5 s, or as seldom as the settings say', async () => {
+  const secondsWith = async (changes: Record<string, string>) =>
+    (await networkWith(changes)).limits.poll_seconds
+  expect(await secondsWith({})).toBe(5)
+  expect(await secondsWith({ SVC_ICL_POLL_SECONDS: '25' })).toBe(25)
+  for (const wrong of ['4', '26', '5.5', 'off']) {
+    await expect(secondsWith({ SVC_ICL_POLL_SECONDS: wrong })).rejects.toThrow(
+      'SVC_ICL_POLL_SECONDS must be a whole number from 5 to 25',
+    )
+  }
 })
