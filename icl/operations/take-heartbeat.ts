@@ -78,9 +78,9 @@ async function whyNotEligible(deps: Dependencies, node: Node, now: number) {
   return reasons.filter((reason) => reason !== 'no-recent-poll' || node.polledAt !== undefined)
 }
 
-const pollNoteMs = 15_000
+const pollNoteMs = 20_000
 
-/** Records that a node polls for work. Saves at most every 15 s. */
+/** Records that a node polls for work. Saves at most every 20 s. */
 export async function notePoll(deps: Dependencies, address: Address): Promise<void> {
   const now = deps.clock.now()
   await changeNode(deps, address, (node) =>

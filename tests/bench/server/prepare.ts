@@ -32,8 +32,8 @@ function nodeOf({ address, publicKey, thumbprint }: RosterEntry, now: number, in
   return {
     ...attestedNode(address, certificate, sampleReading),
     heartbeatAt: now,
-    // A node that polls every 5 s has its poll noted by every third.
-    polledAt: now - (index % 3 === 0 ? 20_000 : 1_000),
+    // A node that polls every 5 s has its poll noted by every fourth.
+    polledAt: now - (index % 4 === 0 ? 25_000 : 1_000),
     modelIds: [modelId],
     capacity: 64,
   }
