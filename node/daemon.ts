@@ -43,6 +43,8 @@ export type DaemonDeps = Omit<JobDeps, 'api' | 'chain' | 'outputKeys' | 'budget'
   /** Attests once, stores the record, and returns the new expiry in Unix seconds. */
   readonly attest: (signal: AbortSignal) => Promise<number>
   readonly maxConcurrentJobs: number
+  /** How often an idle node polls, in seconds. */
+  readonly pollSeconds: number
   readonly drainMs: number
   /** Rejects while the journal's disk is not writable. */
   readonly checkDisk: () => Promise<void>

@@ -228,6 +228,7 @@ async function connect(
       return renewed.expires_at
     },
     maxConcurrentJobs: config.max_concurrent_jobs,
+    pollSeconds: network.limits.poll_seconds,
     drainMs: config.drain_seconds * 1000,
     checkDisk: () => checkDisk(dirname(loaded.configPath)),
     ...ownMemory,

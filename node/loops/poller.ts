@@ -12,13 +12,12 @@ import type { NodeApi } from '../node-api.ts'
 import type { Slots } from '../slots.ts'
 import type { TakeOffers } from './take-offers.ts'
 
-/** How often the node polls for assignments (spec 8). */
+/** How often a node without a free slot polls (spec 8). */
 const pollPeriodMs = 5_000
 
 /** How often a node that works polls at most. The answers to its steps bring offers, too. */
 const atWorkPeriodMs = 2_000
 
-const holdSeconds = 20
 /** The longest wait while the ICL is away, without Retry-After. With it, 10,000 nodes make 4,000 requests a second. */
 const maxAwayMs = 5_000
 /** The longest wait by Retry-After, or after a refusal, which takes the operator to mend. */
@@ -29,6 +28,8 @@ const claimPatienceMs = 10_000
 /** The dependencies of the poller. */
 export type PollerOptions = {
   readonly api: Pick<NodeApi, 'getAssignments'>
+  /** How long the ICL holds the poll of a node with a free slot, which then polls again at once. */
+  readonly pollSeconds: number
   readonly address: Address
   readonly slots: Slots
   readonly take: TakeOffers
@@ -95,8 +96,9 @@ function backoffMs(random: Random, error: unknown, failures: number): number {
   return Math.max(Math.min(askedMs, maxBackoffMs), fullyJittered(random, maxAwayMs))
 }
 
-function fetchAssignments({ api, address }: PollerOptions, hasRoom: boolean, signal: AbortSignal) {
-  const wait = hasRoom ? holdSeconds : 0
+function fetchAssignments(options: PollerOptions, hasRoom: boolean, signal: AbortSignal) {
+  const { api, address, pollSeconds } = options
+  const wait = hasRoom ? pollSeconds : 0
   return api.getAssignments(
     { params: { address }, query: { wait } },
     { signal, timeoutMs: (wait + 10) * 1000 },

@@ -177,7 +177,7 @@ describe('a daemon', () => {
     })
     const second = copy.start()
     logs.copy = second.logFile
-    // Else each finds out only when the ICL has held its poll for 20 s.
+    // Else each finds out only when the ICL has held its poll for 5 s.
     const cuts = setInterval(world.proxy.cut, 3_000)
     // Work that both are offered.
     const asked = world.ask(`What is ${randomUUID()}?`).catch(() => undefined)

@@ -428,14 +428,17 @@ describe('svc-node run', () => {
     it(`runs until ${signal} at level ${level}, says goodbye to the ICL and ends with 0`, async () => {
       const seenBefore = icl.seen.length
       const { child, ended, out, err } = start(['run'], environment('d', { SVC_LOG_LEVEL: level }))
-      const beats = () =>
-        icl.seen.slice(seenBefore).filter(({ path }) => path === '/internal/heartbeat')
-      while (beats().length === 0 && child.exitCode === null) {
+      const seen = (start: string) =>
+        icl.seen.slice(seenBefore).filter(({ path }) => path.startsWith(start))
+      const polls = () => seen('/internal/assignments/')
+      while (polls().length === 0 && child.exitCode === null) {
         await new Promise((resolve) => setTimeout(resolve, 20))
       }
       child.kill(signal)
       expect(await ended).toBe(0)
-      const bodies = beats().map(({ body }) => JSON.parse(body))
+      // The stub asks for this period.
+      expect(polls()[0]?.path).toMatch(/\?wait=7$/)
+      const bodies = seen('/internal/heartbeat').map(({ body }) => JSON.parse(body))
       expect(bodies[0]).toMatchObject({ operator_address: address, free_slots: 2 })
       expect(bodies.at(-1)).toMatchObject({ final: true, free_slots: 0 })
       const lines = (await out).trim().split('\n')

@@ -9,7 +9,12 @@ import { createJobWorld } from './job-world.ts'
 
 /** A whole daemon on a virtual clock, with an ICL that offers what a test puts into `offers`. */
 export async function createDaemonWorld(
-  options: { secondsLeft?: number; jobs?: number; unfinished?: readonly JournalEntry[] } = {},
+  options: {
+    secondsLeft?: number
+    jobs?: number
+    pollSeconds?: number
+    unfinished?: readonly JournalEntry[]
+  } = {},
 ) {
   const world = await createJobWorld('leader')
   const { clock } = world
@@ -56,6 +61,7 @@ export async function createDaemonWorld(
     expiresAt: now() + (options.secondsLeft ?? 86_400),
     attest,
     maxConcurrentJobs: options.jobs ?? 2,
+    pollSeconds: options.pollSeconds ?? 5,
     drainMs: 60_000,
     checkDisk: async () => {
       if (disk.failure) throw disk.failure

@@ -296,23 +296,30 @@ describe('jobs that a killed daemon left', () => {
 })
 
 describe('polling', () => {
-  it('is held by the ICL while there are free slots, and says when it is quiet', async () => {
+  it('comes every 5 s, held by the ICL while there are free slots, and says when it is quiet', async () => {
     const world = await createDaemonWorld()
     const running = world.start()
-    await world.clock.advance(130_000)
-    expect(world.polls.every(({ wait }) => wait === 20)).toBe(true)
-    expect(world.polls).toHaveLength(7)
+    await world.clock.advance(129_000)
+    expect(world.polls).toEqual(Array.from({ length: 26 }, (_, n) => ({ at: n * 5, wait: 5 })))
     expect(world.lines('No assignments for last 60s')).toHaveLength(2)
     await end(world, running)
   })
 
-  it('continues every 5 s, not held, while all slots are busy', async () => {
+  it('comes as seldom as the ICL asks for, and is held as long', async () => {
+    const world = await createDaemonWorld({ pollSeconds: 25 })
+    const running = world.start()
+    await world.clock.advance(60_000)
+    expect(world.polls).toEqual([0, 25, 50].map((at) => ({ at, wait: 25 })))
+    await end(world, running)
+  })
+
+  it('comes every 5 s, not held, while all slots are busy', async () => {
     const world = await createDaemonWorld({ jobs: 1 })
     world.complete.mockImplementation(() => world.clock.sleep(30_000).then(() => 'Four.'))
     world.offer(1)
     const running = world.start()
     await world.clock.advance(21_000)
-    expect(world.polls.map(({ wait }) => wait)).toEqual([20, 0, 0, 0, 0])
+    expect(world.polls.map(({ wait }) => wait)).toEqual([5, 0, 0, 0, 0])
     expect(world.polls.map(({ at }) => at)).toEqual([0, 5, 10, 15, 20])
     await end(world, running)
   })

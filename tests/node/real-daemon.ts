@@ -101,6 +101,7 @@ export async function prepareDaemon(icl: RealIcl, name: string) {
     backend: 'mock',
     attest: attestOnce,
     maxConcurrentJobs: 2,
+    pollSeconds: 5,
     drainMs: 60_000,
     residentBytes: () => 1,
     shrinkMemory: () => {},

@@ -62,7 +62,11 @@ function answerTo({ path }: Seen, answers: StubAnswers, url: string, expiresAt: 
   return problem(404, 'not-found', 'There is nothing at this address')
 }
 
-const network = (publicUrl: string) => sampleNetwork({ public_url: publicUrl })
+const network = (publicUrl: string) =>
+  sampleNetwork({
+    public_url: publicUrl,
+    limits: { ...sampleNetwork().limits, poll_seconds: 7 },
+  })
 
 /** A request key for the session that attests. */
 async function keyFor({ body }: Seen, origin: string) {

@@ -223,6 +223,7 @@ function depsOf(
       return expiresAt
     },
     maxConcurrentJobs: habits.slots,
+    pollSeconds: 5,
     drainMs: 60_000,
     residentBytes: () => 1,
     shrinkMemory: () => {},

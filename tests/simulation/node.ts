@@ -169,7 +169,7 @@ export function startNode(
     while (!signal.aborted) {
       const answer = await node.api
         .getAssignments(
-          { params: { address: node.address }, query: { wait: 20 } },
+          { params: { address: node.address }, query: { wait: 5 } },
           { ...held, signal },
         )
         .catch(() => undefined)

@@ -200,7 +200,7 @@ export async function startFleet({ ports, nodes, works }: FleetOptions): Promise
         connection = await connectTo(ports, polling.length)
         polling.push(connection)
       }
-      const asked = poll(node.address, 30)
+      const asked = poll(node.address, 5)
       const found = await ask<Brought>(connection, asked, node).catch((error: unknown) => {
         if (connection.isOpen()) throw error
       })

@@ -15,7 +15,7 @@ const quiet = {
   warning: () => {},
   error: () => {},
 }
-const holdMs = 20_000
+const pollSeconds = 5
 const stepMs = 1_000
 
 /** Nodes that poll an ICL, which a test takes away. */
@@ -37,10 +37,11 @@ function createPool(count: number) {
             requests.set(second, (requests.get(second) ?? 0) + 1)
             if (failure) throw failure
             back.add(index)
-            await Promise.race([clock.sleep(holdMs, stop.signal), cut.promise])
+            await Promise.race([clock.sleep(pollSeconds * 1000, stop.signal), cut.promise])
             return { assignments: [] }
           },
         },
+        pollSeconds,
         address: nodeAddress,
         slots: createSlots(1),
         take: () => [],
@@ -146,11 +147,11 @@ describe('a node without a free slot', () => {
         api: {
           getAssignments: async ({ query }) => {
             asked.push([clock.now() - since, query?.wait])
-            if (query?.wait) await clock.sleep(holdMs, stop.signal)
+            if (query?.wait) await clock.sleep(query.wait * 1000, stop.signal)
             return { assignments: [] }
           },
         },
-        ...{ address: nodeAddress, slots, clock, random: createDice(1), log: quiet },
+        ...{ pollSeconds, address: nodeAddress, slots, clock, random: createDice(1), log: quiet },
         ...{ take: () => [], onBack: () => {}, mayWork: () => true },
       },
       stop.signal,
@@ -158,7 +159,7 @@ describe('a node without a free slot', () => {
     await clock.advance(2 * stepMs)
     expect(asked).toEqual([
       [0, 0],
-      [stepMs, 20],
+      [stepMs, pollSeconds],
     ])
     stop.abort()
     job.resolve()
