@@ -25,6 +25,7 @@ export const messages = {
   attested: (backend: string, seconds: number) =>
     `Attested with the ICL (${backend}), certificate valid for ${seconds} s`,
   attestationNeeded: (why: string) => `Attesting with the ICL: ${why}`,
+  certificateLost: (why: string) => `Attestation failed: taking no work until it succeeds: ${why}`,
   attestationFailed: (why: string, nextMs: number) =>
     `Attestation failed, taking no work, next try in ${Math.ceil(nextMs / 1000)} s: ${why}`,
   renewalFailed: (why: string, seconds: number) =>

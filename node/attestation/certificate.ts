@@ -62,10 +62,19 @@ export function createCertificate(options: CertificateOptions): Certificate {
   let attestedAt: MonotonicMs | undefined
   let generation = 0
   let announce = () => {}
+  /** True once an ERROR said that the node has no certificate. */
+  let isToldLost = false
 
   const secondsLeft = () => Math.max(0, expiresAt - unixSeconds(clock))
 
   const retryMs = () => jittered(options.random, Math.min(firstRetryMs * 2 ** failures, maxRetryMs))
+
+  const sayFailed = (why: string, waitMs: number) => {
+    if (secondsLeft() > 0) return log.warning(messages.renewalFailed(why, secondsLeft()))
+    if (!isToldLost) log.error(messages.certificateLost(why))
+    isToldLost = true
+    log.warning(messages.attestationFailed(why, waitMs))
+  }
 
   const tryOnce = async (why: string) => {
     log.info(messages.attestationNeeded(why))
@@ -76,6 +85,7 @@ export function createCertificate(options: CertificateOptions): Certificate {
       failures = elapsedSince(clock, attestedAt) < maxRetryMs ? failures + 1 : 0
       const wasLost = secondsLeft() === 0
       expiresAt = given
+      isToldLost = false
       attestedAt = clock.monotonic()
       triedAt = attestedAt
       pauseMs = failures === 0 ? 0 : retryMs()
@@ -90,11 +100,7 @@ export function createCertificate(options: CertificateOptions): Certificate {
       failures += 1
       triedAt = clock.monotonic()
       pauseMs = waitMs
-      log.warning(
-        secondsLeft() === 0
-          ? messages.attestationFailed(errorText(error), waitMs)
-          : messages.renewalFailed(errorText(error), secondsLeft()),
-      )
+      sayFailed(errorText(error), waitMs)
       throw error
     }
   }

@@ -42,6 +42,7 @@ const fragments: readonly (readonly [string, string, RegExp])[] = [
   ['6', 'DEBUG', /POST \/internal\/task\/claim -> 200 \{/],
   ['6', 'DEBUG', new RegExp(`Job ${jobId}: prompt: `)],
   ['6', 'DEBUG', /Encrypting an output key: /],
+  ['6', 'ERROR', /Attestation failed/],
   ['7', 'WARNING', /Attestation failed/],
   ['7', 'WARNING', /claim failed/],
   ['7', 'ERROR', /aborted: key handles are missing, the prompt cannot be decrypted/],

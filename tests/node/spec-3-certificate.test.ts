@@ -113,9 +113,11 @@ describe('expired | watchdog or startup, re-attest fails -> expired, warning log
     const { faults, attestations, lines, address } = await startWith(-1, wrong)
     await icl.clock.advance(11 * 60_000)
     expect(attestations.length).toBeGreaterThanOrEqual(4)
-    expect(lines.join('\n')).toMatch(
-      /\[WARNING\] .*Attestation failed, taking no work, next try in/,
-    )
+    const failed = lines.filter((line) => line.includes('Attestation failed'))
+    expect(failed[0]).toMatch(/\[ERROR\] .*taking no work until it succeeds: .*HMAC/)
+    for (const line of failed.slice(1))
+      expect(line).toMatch(/\[WARNING\] .*next try in \d+ s: .*HMAC/)
+    expect(failed.length).toBeGreaterThan(1)
     expect(lines.join('\n')).not.toMatch(/Heartbeat sent to ICL/)
     expect(await eligible()).not.toContain(address)
     faults.mockKey = undefined

@@ -49,6 +49,7 @@ describe('the watchdog', () => {
     expect(log.lines.at(-1)).toMatch(/^WARNING Attestation renewal failed/)
     await clock.advance(hour * 1000)
     expect(certificate.secondsLeft()).toBe(0)
+    expect(log.lines.filter((line) => line.startsWith('ERROR'))).toEqual([])
   })
 })
 
@@ -123,6 +124,22 @@ describe('a certificate that the ICL does not accept', () => {
     await clock.advance(5_000)
     expect(certificate.secondsLeft()).toBeGreaterThan(23 * hour)
     expect(renewed).toHaveBeenCalledTimes(1)
+  })
+
+  it('is an ERROR once each time that the node loses it, and a WARNING at each failed try', async () => {
+    const { attest, certificate, clock, log } = world(20 * hour)
+    const levels = () =>
+      log.lines.filter((line) => /failed/.test(line)).map((line) => line.split(' ')[0])
+    for (let loss = 1; loss <= 2; loss++) {
+      attest.mockRejectedValueOnce(new Error('no ICL')).mockRejectedValueOnce(new Error('no ICL'))
+      await certificate.recover('not attested').catch(() => {})
+      await clock.advance(60_000)
+      expect(certificate.secondsLeft()).toBeGreaterThan(0)
+      expect(levels()).toEqual(
+        Array.from({ length: loss }, () => ['ERROR', 'WARNING', 'WARNING']).flat(),
+      )
+      await clock.advance(hour * 1000)
+    }
   })
 
   it('is renewed once for callers at the same time', async () => {
