@@ -3,13 +3,6 @@ import type { Address, JobId } from '../lib/codecs.ts'
 import type { PermitNews } from '../lib/coprocessor/cofhe-options.ts'
 import { modelNameOf } from '../lib/providers.ts'
 import type { TeacherScore } from '../lib/schemas/teacher.ts'
-import { usageText } from './inference/usage.ts'
-import type { JobRecord } from './journal/history.ts'
-
-type EndedJob = Omit<JobRecord, 'ended_at' | 'usage'> & {
-  readonly ended_at: number
-  readonly usage: JobRecord['usage'] | undefined
-}
 
 /** The messages that several places log, or that are made of many parts. Each other message stands where it is logged. */
 export const messages = {
@@ -49,22 +42,7 @@ export const messages = {
     `Job ${jobId}: ${step}: ${why}; asking for the next step`,
   scored: (jobId: JobId, { n, agree, gap, far }: TeacherScore) =>
     `Job ${jobId}: Another node's answer under the model: ${n} tokens, ${agree} the likeliest, gap ${gap}, ${far} far`,
-  ended: ({ jobId, role, model_id, started_at, ended_at, usage, ...ending }: EndedJob) =>
-    `Job ${jobId}: ended as ${role} of ${model_id}: ${outcomeText(ending)} after ${ended_at - started_at} s` +
-    (usage ? `, ${usageText(usage, undefined)}` : ''),
 } as const
-
-/** The outcome of a job for people: with the reason, and the other node that delivered. */
-export const outcomeText = ({
-  outcome,
-  reason,
-  deliverer,
-}: Pick<JobRecord, 'outcome' | 'reason' | 'deliverer'>): string => {
-  const why = reason === undefined ? '' : ` (${reason})`
-  const by =
-    deliverer === undefined || outcome === 'result-posted' ? '' : `, ${deliverer} delivered`
-  return `${outcome}${why}${by}`
-}
 
 const handleText = (handle: bigint): string => `0x${handle.toString(16).padStart(64, '0')}`
 

@@ -15,10 +15,6 @@ export type LogFormat = 'text' | 'json'
 export interface Log {
   debug(message: string): void
   info(message: string): void
-  /** Logs one of the many steps of a job, at INFO. A brief log leaves it out. */
-  step(message: string): void
-  /** Logs the outcome of a job, at INFO. Only a brief log has it. */
-  summary(message: string): void
   warning(message: string): void
   error(message: string): void
 }
@@ -28,6 +24,9 @@ const tslogLevels = { DEBUG: 'DEBUG', INFO: 'INFO', WARNING: 'WARN', ERROR: 'ERR
 /** A log that counts repeated warnings. `end` writes the counts that are left. */
 export type EndingLog = Log & { readonly end: () => void }
 
+/** The id of a job, or a CID. A transaction's hash is left whole: a person looks it up. */
+const longId = /\b(job 0x[0-9a-f]{4}|bafkrei[a-z2-7])[0-9a-z]{47,56}([0-9a-z]{4})\b/gi
+
 /** Makes the node's log. `write` receives whole lines without a line break. */
 export function createLog(options: {
   readonly level: LogLevel
@@ -35,10 +34,10 @@ export function createLog(options: {
   readonly address: Address
   readonly clock: Clock
   readonly write: (line: string) => void
-  /** For a person who watches: at INFO, one line per job in place of its steps. */
-  readonly isBrief?: boolean
+  /** For lines that fit a terminal: `Job 0x156b..c964` in place of the whole id, and the same for a CID. Only in text. */
+  readonly shortensIds?: boolean
 }): EndingLog {
-  const { address, clock, format = 'text' } = options
+  const { address, clock, format = 'text', shortensIds = false } = options
   const lineOf = (level: LogLevel, message: string): string => {
     const now = clock.now()
     const seconds = utcText(now).replace(' ', 'T')
@@ -48,7 +47,8 @@ export function createLog(options: {
     }
     // `[YYYY-MM-DDTHH:MM:SS] [LEVEL] [<short address>] <message>`, in UTC (spec 6).
     const shortAddress = `${address.slice(0, 6)}..${address.slice(-4)}`
-    return `[${seconds}] [${level}] [${shortAddress}] ${printableLine(message)}`
+    const text = shortensIds ? message.replace(longId, '$1..$2') : message
+    return `[${seconds}] [${level}] [${shortAddress}] ${printableLine(text)}`
   }
   const logger = new Logger<{ message: string; level: LogLevel }>({
     type: 'hidden',
@@ -57,16 +57,12 @@ export function createLog(options: {
     attachedTransports: [({ level, message }) => options.write(lineOf(level, message))],
   })
   const repeats = createRepeats(clock, (message) => void logger.warn({ message, level: 'WARNING' }))
-  const info = (message: string) => {
-    repeats.before(message)
-    logger.info({ message, level: 'INFO' })
-  }
-  const leavesOut = options.isBrief === true && options.level === 'INFO'
   return {
     debug: (message) => void logger.debug({ message, level: 'DEBUG' }),
-    info,
-    step: leavesOut ? () => {} : info,
-    summary: leavesOut ? info : () => {},
+    info: (message) => {
+      repeats.before(message)
+      logger.info({ message, level: 'INFO' })
+    },
     warning: repeats.warn,
     error: (message) => {
       repeats.before(message)

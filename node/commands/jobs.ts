@@ -8,7 +8,6 @@ import type { Config } from '../config.ts'
 import { loadConfig } from '../config-file.ts'
 import { costOf, usageText } from '../inference/usage.ts'
 import { historyPathOf, type JobRecord, readHistory } from '../journal/history.ts'
-import { outcomeText } from '../log-messages.ts'
 import { durationText, timeText } from './amounts.ts'
 import { type CommandContext, warnOf } from './context.ts'
 import { explainScore } from './explain-score.ts'
@@ -139,4 +138,16 @@ function printTable(
   }
   if (others.length > 0) print('Reputation events of other jobs:')
   for (const event of others) print(`${timeText(event.at)}  ${event.jobId}  ${textOf(event)}`)
+}
+
+/** The outcome of a job for people: with the reason, and the other node that delivered. */
+const outcomeText = ({
+  outcome,
+  reason,
+  deliverer,
+}: Pick<JobRecord, 'outcome' | 'reason' | 'deliverer'>): string => {
+  const why = reason === undefined ? '' : ` (${reason})`
+  const by =
+    deliverer === undefined || outcome === 'result-posted' ? '' : `, ${deliverer} delivered`
+  return `${outcome}${why}${by}`
 }

@@ -18,7 +18,7 @@ export const withRunFlags = (
   ...(metrics !== undefined && { SVC_METRICS: metrics }),
 })
 
-/** Opens the daemon's log in the configured file, else on `print`, brief on a terminal. Throws SvcError `log-file-unusable`. */
+/** Opens the daemon's log in the configured file, else on `print`, with short ids on a terminal. Throws SvcError `log-file-unusable`. */
 export function openLog(
   context: Pick<CommandContext, 'clock' | 'print' | 'isWatched'>,
   config: Config,
@@ -31,8 +31,8 @@ export function openLog(
       ? { write: print, close: () => {} }
       : openLogFile({ path: resolve(path), maxBytes, oldFiles }, print)
   const { log_level: level, log_format: format } = config
-  const isBrief = path === undefined && format === 'text' && isWatched === true
-  const log = createLog({ level, format, address, clock, write: sink.write, isBrief })
+  const shortensIds = path === undefined && level !== 'DEBUG' && isWatched === true
+  const log = createLog({ level, format, address, clock, write: sink.write, shortensIds })
   const close = () => {
     log.end()
     sink.close()

@@ -55,7 +55,7 @@ export function whenOver(
 ): Ending {
   const ending = endingOf(taken, why)
   if (ending.outcome === 'given-up') return leave(deps, id, why)
-  deps.log.step(`Job ${id.jobId}: over: ${why}`)
+  deps.log.info(`Job ${id.jobId}: over: ${why}`)
   return ending
 }
 

@@ -103,7 +103,7 @@ async function decryptPromptKey(
     if (isDenied) await checkInStep(deps, claim, signal)
     throw error
   })
-  deps.log.step(`Job ${jobId}: Decrypted prompt key`)
+  deps.log.info(`Job ${jobId}: Decrypted prompt key`)
   return key
 }
 
@@ -136,7 +136,7 @@ async function openPrompt(
       throw promptUnavailable(error)
     },
   )
-  log.step(`Job ${jobId}: Downloaded prompt blob (${blob.length} bytes)`)
+  log.info(`Job ${jobId}: Downloaded prompt blob (${blob.length} bytes)`)
   const { kpHighHandle: highHandle, kpLowHandle: lowHandle } = claim
   const of = {
     ...{ chainId: deps.chainId, store: deps.promptKeyStore, client, highHandle, lowHandle, list },
@@ -168,7 +168,7 @@ async function runInference(
   }
   checkSizes(offered.takes, prompt, { model_id, parameters })
   const mayCall = budget.begin({ jobId, fence })
-  log.step(`Job ${jobId}: Running inference on the decrypted prompt via ${model_id}`)
+  log.info(`Job ${jobId}: Running inference on the prompt via ${model_id}`)
   const startedAt = clock.monotonic()
   const asked = offered.provider.complete({
     model: offered.model,
@@ -188,7 +188,7 @@ async function runInference(
   const elapsedMs = elapsedSince(clock, startedAt)
   speeds.answered(model_id, completed.usage?.output_tokens ?? 0, elapsedMs)
   const took = `${(elapsedMs / 1000).toFixed(1)} s`
-  log.step(`Job ${jobId}: Inference complete in ${took}`)
+  log.info(`Job ${jobId}: Inference complete in ${took}`)
   if (elapsedMs > slowInferenceMs) {
     const isLong = promptText(prompt).length > longPromptCharacters
     const advice = isLong ? '. Prompts above about 4k tokens are slower' : ''

@@ -68,6 +68,6 @@ export async function sendCommitment(part: Part): Promise<OwnAssignment | undefi
     post: (query, options) => deps.api.commitAssignment({ query, body }, options),
     attempts: commitAttempts,
   })
-  deps.log.step(`Job ${jobId}: committed, waiting for the other nodes`)
+  deps.log.info(`Job ${jobId}: committed, waiting for the other nodes`)
   return next
 }

@@ -26,7 +26,7 @@ export async function postDelivery(
     post: (query, options) => deps.api.postResult({ query, body }, options),
   })
   own.taken.delivery = body
-  deps.log.step(`Job ${claim.jobId}: Leader result accepted`)
+  deps.log.info(`Job ${claim.jobId}: Leader result accepted`)
   return next
 }
 
@@ -50,7 +50,7 @@ export async function makeDelivery(
   }
   const { secret } = await own.secrets(signal)
   if (!own.output && claim.role !== 'leader') {
-    deps.log.step(`Job ${jobId}: delivering in place of the leader`)
+    deps.log.info(`Job ${jobId}: delivering in place of the leader`)
   }
   own.output ??= await sealedOutput(deps, { jobId, fence, secret }, text, signal)
   const { output } = own
@@ -58,7 +58,7 @@ export async function makeDelivery(
   output.stored ??= await storeOutputKey(deps, claim, output.key, checkers, signal)
   const { stored } = output
   const outputCid = await uploadOutput(deps, claim, output.blob, signal)
-  deps.log.step(`Job ${jobId}: uploaded encrypted output ${outputCid}`)
+  deps.log.info(`Job ${jobId}: uploaded encrypted output ${outputCid}`)
   const delivery = await signed(
     {
       statement: 'svc-delivery-v2',

@@ -31,7 +31,7 @@ export async function workOn(
   if (claim.kpHighHandle === 0n || claim.kpLowHandle === 0n) {
     throw keyHandlesMissing('the claim gave empty handles')
   }
-  deps.log.step(`Job ${jobId}: claimed`)
+  deps.log.info(`Job ${jobId}: claimed`)
   deps.journal.note({ step: 'claimed', jobId, fence, claim })
   const withinLease = leaseOf(deps, claim, claim.claimDeadline - claim.server_time)
   const own = await withinLease(signal, async (leased, leftMs) =>

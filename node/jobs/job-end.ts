@@ -9,7 +9,6 @@ import { signed } from '../../lib/statements.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { Usage } from '../inference/provider.ts'
 import { ProviderError } from '../inference/provider-call.ts'
-import { sumOf } from '../inference/usage.ts'
 import type { JobRecord } from '../journal/history.ts'
 import { messages } from '../log-messages.ts'
 import { abortReasonOf, isGone } from './abort-reason.ts'
@@ -41,12 +40,8 @@ export async function toItsEnd(
   const { jobId, fence, role, model_id } = assignment
   const record = { jobId, fence, role, model_id, started_at: assignment.startedAt }
   remember(deps, { ...record, outcome: 'running' })
-  let usage: Usage | undefined
   // Recorded at once: the operator pays for the tokens whatever happens to the job or this process.
-  const onUsage = (more: Usage): void => {
-    usage = usage ? sumOf([usage, more]) : more
-    remember(deps, { ...record, outcome: 'running', usage: more })
-  }
+  const onUsage = (usage: Usage): void => remember(deps, { ...record, outcome: 'running', usage })
   const ending = await work(onUsage).catch(async (error: unknown): Promise<Ending> => {
     if (!isGone(error))
       return await giveBack(deps, assignment, signal.aborted ? signal.reason : error, signal)
@@ -54,7 +49,6 @@ export async function toItsEnd(
   })
   const ended_at = unixSeconds(deps.clock)
   remember(deps, { ...record, ended_at, ...ending })
-  deps.log.summary(messages.ended({ ...record, ended_at, usage, ...ending }))
   try {
     deps.journal.note({ step: 'ended', jobId, fence })
   } catch (error) {

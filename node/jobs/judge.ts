@@ -48,7 +48,7 @@ export async function judge(
   )
   own.taken.verdict = body
   own.taken.deliverer = to_check.delivery.body.address
-  log.step(
+  log.info(
     `Job ${claim.jobId}: Verdict: ${body.verdict}${body.reason === undefined ? '' : ` (${body.reason})`}`,
   )
   return next

@@ -24,7 +24,7 @@ export async function reveal(
     post: (query, options) => deps.api.revealAnswer({ query, body }, options),
   })
   own.taken.answer = body
-  deps.log.step(`Job ${claim.jobId}: revealed what its answer looks like`)
+  deps.log.info(`Job ${claim.jobId}: revealed what its answer looks like`)
   return next
 }
 

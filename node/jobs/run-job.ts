@@ -15,7 +15,7 @@ export async function runJob(
 ): Promise<void> {
   const { jobId, role, fence } = assignment
   const at = unixSeconds(deps.clock)
-  deps.log.step(`Job ${jobId}: starting as ${role}`)
+  deps.log.info(`Job ${jobId}: starting as ${role}`)
   try {
     // An ICL that has lost its jobs offers them again. A second signed answer would contradict the first.
     if (deps.journal.isSigned(assignment)) {

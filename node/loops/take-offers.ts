@@ -35,9 +35,9 @@ export function createTaker(options: TakerOptions, signal: AbortSignal): TakeOff
       quietSince = clock.monotonic()
     }
     const takeable = fresh.slice(0, slots.free())
-    if (takeable.length > 0) log.step(`Received ${fresh.length} assignment(s)`)
+    if (takeable.length > 0) log.info(`Received ${fresh.length} assignment(s)`)
     return takeable.map((assignment) => {
-      log.step(`Spawning ${assignment.role} job ${assignment.jobId}`)
+      log.info(`Spawning ${assignment.role} job ${assignment.jobId}`)
       return spawn(assignment)
     })
   }

@@ -58,8 +58,6 @@ export function recordingLog(): Log & { readonly lines: string[] } {
     lines,
     debug: (message) => void lines.push(`DEBUG ${message}`),
     info: (message) => void lines.push(`INFO ${message}`),
-    step: (message) => void lines.push(`INFO ${message}`),
-    summary: () => {},
     warning: (message) => void lines.push(`WARNING ${message}`),
     error: (message) => void lines.push(`ERROR ${message}`),
   }

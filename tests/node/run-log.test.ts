@@ -27,9 +27,9 @@ function logWith(environment: Record<string, string | undefined>, isWatched = fa
   const print = (line: string) => void printed.push(line)
   const context = { clock: createVirtualClock(), print, isWatched }
   const { log, close } = openLog(context, configOf(environment), nodeAddress)
-  log.step('one of many')
-  log.summary('all in one')
-  log.info('hello')
+  log.info(`Job 0x156b${'0'.repeat(56)}c964: claimed`)
+  log.info(`Job 0x156b${'0'.repeat(56)}c964: uploaded encrypted output bafkrei${'a'.repeat(52)}`)
+  log.warning(`Transaction 0x${'0'.repeat(64)} waits`)
   close()
   return printed
 }
@@ -37,19 +37,20 @@ function logWith(environment: Record<string, string | undefined>, isWatched = fa
 describe('the log of `run`', () => {
   it('goes to stdout as text', () => {
     expect(logWith({})).toEqual([
-      '[2027-01-15T08:00:00] [INFO] [0xa1a1..a1a1] one of many',
-      '[2027-01-15T08:00:00] [INFO] [0xa1a1..a1a1] hello',
+      `[2027-01-15T08:00:00] [INFO] [0xa1a1..a1a1] Job 0x156b${'0'.repeat(56)}c964: claimed`,
+      `[2027-01-15T08:00:00] [INFO] [0xa1a1..a1a1] Job 0x156b${'0'.repeat(56)}c964: uploaded encrypted output bafkrei${'a'.repeat(52)}`,
+      `[2027-01-15T08:00:00] [WARNING] [0xa1a1..a1a1] Transaction 0x${'0'.repeat(64)} waits`,
     ])
   })
 
-  it('has one line for all steps of a job on a terminal, in text at INFO alone', () => {
-    expect(logWith({}, true)).toEqual([
-      '[2027-01-15T08:00:00] [INFO] [0xa1a1..a1a1] all in one',
-      '[2027-01-15T08:00:00] [INFO] [0xa1a1..a1a1] hello',
-    ])
-    expect(logWith({ SVC_LOG_LEVEL: 'DEBUG' }, true)).toHaveLength(2)
-    expect(logWith({ SVC_LOG_FORMAT: 'json' }, true)).toHaveLength(2)
-    expect(logWith({ SVC_LOG_LEVEL: 'WARNING' }, true)).toEqual([])
+  it('shortens the ids of jobs on a terminal, but not at DEBUG, in JSON, or in another id', () => {
+    const [claimed, uploaded, waits] = logWith({}, true)
+    expect(claimed).toBe('[2027-01-15T08:00:00] [INFO] [0xa1a1..a1a1] Job 0x156b..c964: claimed')
+    expect(uploaded).toMatch(/ Job 0x156b\.\.c964: uploaded encrypted output bafkreia\.\.aaaa$/)
+    expect(waits).toContain(`0x${'0'.repeat(64)}`)
+    for (const whole of [{ SVC_LOG_LEVEL: 'DEBUG' }, { SVC_LOG_FORMAT: 'json' }]) {
+      expect(logWith(whole, true)).toEqual(logWith(whole))
+    }
   })
 
   it('goes to the file and in the format of the flags, which win over the environment', async () => {
@@ -61,7 +62,7 @@ describe('the log of `run`', () => {
     )
     expect(logWith(environment)).toEqual([])
     const lines = readFileSync(logFile, 'utf8').trim().split('\n')
-    expect(lines.map((line) => JSON.parse(line).message)).toEqual(['one of many', 'hello'])
+    expect(lines.map((line) => JSON.parse(line).level)).toEqual(['INFO', 'INFO', 'WARNING'])
     await rm(folder, { recursive: true })
   })
 })

@@ -241,8 +241,6 @@ function logInto({ logged, apiKey, ground, name }: Place, isAlive: () => boolean
       if (message.includes(apiKey)) ground.story.violate(`${name} logged its API key`)
     },
     info: write('INFO'),
-    step: write('INFO'),
-    summary: () => {},
     warning: write('WARNING'),
     error: write('ERROR'),
   }

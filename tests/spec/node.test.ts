@@ -7,7 +7,10 @@ import { describe, expect, it } from 'vitest'
 import { createChainWriter } from '../../lib/chain/clients.ts'
 import { promptOfText } from '../../lib/prompt.ts'
 import { systemClock } from '../../lib/system.ts'
+import { openLog } from '../../node/commands/run-log.ts'
+import { parseConfig } from '../../node/config.ts'
 import { configPathOf } from '../../node/config-file.ts'
+import { runDaemon } from '../../node/daemon.ts'
 import { createOpenAi } from '../../node/inference/openai.ts'
 import { runJob } from '../../node/jobs/run-job.ts'
 import { answerJson, startServer } from '../local-server.ts'
@@ -66,6 +69,47 @@ describe('the log of a job (section 6)', () => {
       ])
     })
   }
+
+  it('has heartbeats, jobs and attestations at INFO, and short ids on a terminal', async () => {
+    const world = await createDaemonWorld({ secondsLeft: 0 })
+    const lines: string[] = []
+    const print = (line: string) => void lines.push(line)
+    const file = {
+      ...{ attestation_backend: 'mock', supported_model_ids: ['openai:x'] },
+      ...{ icl_endpoint: 'https://icl.example', cofhe_endpoint: 'https://rpc.example' },
+    }
+    const { log } = openLog(
+      { clock: world.clock, print, isWatched: true },
+      parseConfig(file, {}, 'config.json'),
+      world.deps.address,
+    )
+    world.offers.push(world.assignment)
+    const running = runDaemon({ ...world.deps, log }, world.stop.signal)
+    await world.clock.advance(10_000)
+    world.stop.abort()
+    await world.clock.until(running)
+    const shortId = `${jobId.slice(0, 6)}..${jobId.slice(-4)}`
+    const fragments = [
+      ...['Attested with the ICL', 'Daemon starting', 'Heartbeat sent to ICL', 'Received 1 assign'],
+      ...[
+        `Spawning leader job ${shortId}`,
+        'starting as leader',
+        'claimed',
+        'Decrypted prompt key',
+      ],
+      ...[
+        'Downloaded prompt blob',
+        'Running inference .* via openai:test-model',
+        'Inference complete',
+      ],
+      ...['uploaded encrypted output', 'Leader result accepted'],
+    ]
+    expectLines(
+      lines,
+      fragments.map((text) => new RegExp(`^\\S+ \\[INFO\\] \\S+ (Job ${shortId}: )?${text}`)),
+    )
+    expect(lines.join('\n')).not.toContain(jobId)
+  })
 
   it('has an ERROR for a blob that cannot be fetched', async () => {
     const world = await createJobWorld('leader')

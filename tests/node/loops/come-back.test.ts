@@ -10,8 +10,6 @@ import { jobId, nodeAddress } from '../fakes.ts'
 const quiet = {
   debug: () => {},
   info: () => {},
-  step: () => {},
-  summary: () => {},
   warning: () => {},
   error: () => {},
 }
