@@ -57,7 +57,7 @@ _messages: tuple[tuple[EventName, str], ...] = (
     ("job-claimed", f"{_job}claimed"),
     ("prompt-key-decrypted", f"{_job}Decrypted prompt key"),
     ("prompt-downloaded", rf"{_job}Downloaded prompt blob \((?P<bytes>[0-9]{{1,12}}) bytes\)"),
-    ("inference-running", rf"{_job}Running inference on the decrypted prompt via (?P<model>.+)"),
+    ("inference-running", rf"{_job}Running inference on the prompt via (?P<model>.+)"),
     ("inference-complete", rf"{_job}Inference complete in (?P<seconds>[0-9]{{1,12}}\.[0-9]) s"),
     ("output-uploaded", rf"{_job}uploaded encrypted output (?P<cid>.+)"),
     ("result-accepted", f"{_job}Leader result accepted"),
@@ -73,10 +73,15 @@ def _list(text: str) -> tuple[str, ...]:
     return () if text == "none" else tuple(text.split(", "))
 
 
+def _models(text: str) -> tuple[str, ...]:
+    # The banner shows each as `openai:gpt-4.1-mini (gpt-4.1-mini)`.
+    return tuple(model.partition(" (")[0] for model in _list(text))
+
+
 _readings: Mapping[str, Callable[[str], Any]] = {
     "bytes": int,
     "count": int,
-    "models": _list,
+    "models": _models,
     "seconds": float,
     "tiers": lambda text: None if text == "unknown" else tuple(map(int, _list(text))),
 }
