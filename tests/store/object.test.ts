@@ -7,8 +7,9 @@ import { codeOf } from '../code-of.ts'
 import { jobOf } from './suite.ts'
 
 // The suite runs in a real Durable Object (tests/runtimes). Here its host does what workerd cannot be made to do.
-function openHeld() {
+function openHeld(tables = '') {
   const db = new DatabaseSync(':memory:')
+  db.exec(tables)
   const host: { failure?: string | undefined; aborts: number; sync: () => Promise<void> } = {
     aborts: 0,
     sync: async () => {},
@@ -75,4 +76,11 @@ it('a Durable Object starts again after an error of its disk', async () => {
   host.failure = 'disk I/O error: SQLITE_IOERR (extended: SQLITE_IOERR_WRITE)'
   expect(await codeOf(insert('1'))).toBe('unavailable')
   expect(host.aborts).toBe(1)
+})
+
+it('a Durable Object with tables of its host and of wrangler dev alone is new', async () => {
+  const names = ['_cf_METADATA', '__miniflare_do_name']
+  const { insert } = openHeld(names.map((name) => `CREATE TABLE ${name} (id INTEGER);`).join(''))
+  expect(await insert('1')).toBe(true)
+  expect(() => openHeld('CREATE TABLE miniflare (id INTEGER);')).toThrow('of another program')
 })

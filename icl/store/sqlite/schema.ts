@@ -141,8 +141,9 @@ export function checkSchema(db: SqliteDatabase, path: string): void {
   )
 }
 
-/** True for a database without tables, besides those of an edge host. */
-export const isEmpty = (db: SqliteDatabase): boolean => !has(db, "name NOT GLOB '_cf_*'")
+/** True for a database without tables, besides those of an edge host and of Cloudflare's tool for developers. */
+export const isEmpty = (db: SqliteDatabase): boolean =>
+  !has(db, "name NOT GLOB '_cf_*' AND name NOT GLOB '__miniflare_*'")
 
 const has = (db: SqliteDatabase, which: string): boolean =>
   db.prepare(`SELECT 1 FROM sqlite_schema WHERE ${which} LIMIT 1`).get() !== undefined
