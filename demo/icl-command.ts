@@ -1,8 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
+import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { SvcError } from '../lib/svc-error.ts'
-import { type IclRuntime, programOf } from './runtime-programs.ts'
+import { type DemoRuntime, programOf } from './runtime-programs.ts'
 
 const root = join(import.meta.dirname, '..')
 const start = (file: string) => join(root, 'icl', 'start', file)
@@ -16,7 +17,7 @@ export type IclCommand = {
 
 /** Returns the command that starts an ICL with an environment. The ICL may use only `folder`. Throws SvcError `runtime-missing`. */
 export async function iclCommand(
-  runtime: IclRuntime,
+  runtime: DemoRuntime,
   env: Readonly<Record<string, string>>,
   folder: string,
 ): Promise<IclCommand> {
@@ -47,6 +48,21 @@ export async function iclCommand(
       const args = ['serve', copy, '--socket-addr', at, '--directory-path', `store=${store}`]
       return { program, args, env: edgeEnv(env) }
     }
+    case 'wrangler':
+      return { program, ...(await wranglerCommand(edgeEnv(env), folder)) }
+  }
+}
+
+/** `wrangler dev` gives the worker the settings of a file. npm fetches wrangler, and keeps it for this user. */
+async function wranglerCommand(settings: Readonly<Record<string, string>>, folder: string) {
+  const file = join(folder, 'wrangler.env')
+  const lines = Object.entries(settings).map(([name, value]) => `${name}='${value}'\n`)
+  await writeFile(file, lines.join(''), { mode: 0o600 })
+  const { SVC_ICL_HOST: ip = '', SVC_ICL_PORT: port = '' } = settings
+  const own = ['--ip', ip, '--port', port, '--persist-to', `${file}.state`]
+  return {
+    args: ['--prefix', root, 'run', '-s', 'wrangler', '--', 'dev', '--env-file', file, ...own],
+    env: { ...settings, HOME: homedir(), WRANGLER_SEND_METRICS: 'false' },
   }
 }
 

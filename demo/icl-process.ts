@@ -4,7 +4,7 @@ import { type IclCommand, iclCommand } from './icl-command.ts'
 import type { LocalChain } from './local-chain.ts'
 import type { Processes, Running } from './processes.ts'
 import { randomHex } from './random-hex.ts'
-import type { IclRuntime } from './runtime-programs.ts'
+import type { DemoRuntime } from './runtime-programs.ts'
 import { respondsAt, untilReady } from './until-ready.ts'
 
 /** A running ICL. */
@@ -29,7 +29,7 @@ export async function startIcl(options: {
   /** The name of its log, `icl` by default. */
   readonly name?: string | undefined
   /** The runtime, Bun by default. */
-  readonly runtime?: IclRuntime | undefined
+  readonly runtime?: DemoRuntime | undefined
   readonly signal?: AbortSignal | undefined
 }): Promise<IclProcess> {
   const { processes, folder, chain, mockAttestationKey, env, signal } = options

@@ -4,7 +4,7 @@ import { flag, json, OneOf, option, WholeNumber } from '../lib/host/program/opti
 import { builtInNames, defaultKeyVariable } from '../lib/providers.ts'
 import { answerKinds } from './ngram-server.ts'
 import { realModel } from './provider.ts'
-import { iclRuntimes } from './runtime-programs.ts'
+import { demoRuntimes } from './runtime-programs.ts'
 
 const fheModes = ['mock', 'real'] as const
 
@@ -30,7 +30,7 @@ export const demoOptions = z
       'openai:gpt-4o-mini (default), anthropic:claude-sonnet-5-5, ...',
     ),
     nodes: option(WholeNumber(3, 8).default(3), 'N', 'How many nodes to start. A job needs 3'),
-    icl: option(OneOf(iclRuntimes).default('bun'), 'RUNTIME', 'What the coordinator runs on'),
+    icl: option(OneOf(demoRuntimes).default('bun'), 'RUNTIME', 'What the coordinator runs on'),
     blobs: option(
       OneOf(blobLocations).default('store'),
       'PLACE',
@@ -59,8 +59,8 @@ export const demoOptions = z
       'A page in the browser to type prompts in. Leaves everything running, needs no PROMPT',
     ),
   })
-  .refine(({ playground, icl }) => !playground || icl !== 'workerd', {
-    message: 'takes another --icl than workerd, which has no files to serve',
+  .refine(({ playground, icl }) => !playground || !['workerd', 'wrangler'].includes(icl), {
+    message: 'takes another --icl than workerd and wrangler, which have no files to serve',
     path: ['playground'],
   })
   .refine(({ answers, model = realModel }) => answers !== 'real' || model === realModel, {

@@ -5,6 +5,10 @@ import { join } from 'node:path'
 export const iclRuntimes = ['bun', 'node', 'deno', 'workerd'] as const
 export type IclRuntime = (typeof iclRuntimes)[number]
 
+/** The runtimes of the demo's ICL. With `wrangler`, Cloudflare's tool, it runs as it is deployed there. */
+export const demoRuntimes = [...iclRuntimes, 'wrangler'] as const
+export type DemoRuntime = (typeof demoRuntimes)[number]
+
 const modules = join(import.meta.dirname, '..', 'node_modules')
 
 /** Finds the program in the package of a scope that npm installed for this machine. */
@@ -15,8 +19,8 @@ function programIn(scope: string, file: string): string | undefined {
 
 const end = process.platform === 'win32' ? '.exe' : ''
 
-/** Returns the program of a runtime, for Node the one in SVC_NODE_BIN if set. Undefined when npm has not installed it. */
-export function programOf(runtime: IclRuntime): string | undefined {
+/** Returns the program of a runtime, for Node the one in SVC_NODE_BIN if set, for wrangler npm, which fetches it. Undefined when npm has not installed it. */
+export function programOf(runtime: DemoRuntime): string | undefined {
   switch (runtime) {
     case 'bun':
       return process.versions.bun ? process.execPath : programIn('@oven', join('bin', `bun${end}`))
@@ -28,5 +32,7 @@ export function programOf(runtime: IclRuntime): string | undefined {
       return programIn('@deno', `deno${end}`)
     case 'workerd':
       return programIn('@cloudflare', join('bin', `workerd${end}`))
+    case 'wrangler':
+      return 'npm'
   }
 }

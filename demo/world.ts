@@ -22,7 +22,7 @@ import type { BlobLocation, FheMode } from './options.ts'
 import { createProcesses, lastLogLines, type Processes, type Running } from './processes.ts'
 import { randomHex } from './random-hex.ts'
 import type { RealModelFiles } from './real-model/install.ts'
-import type { IclRuntime } from './runtime-programs.ts'
+import type { DemoRuntime } from './runtime-programs.ts'
 import { startStandIn } from './standin-process.ts'
 import { type Reporter, silentReporter } from './story.ts'
 
@@ -72,7 +72,7 @@ export type WorldOptions = {
   readonly fhe?: FheMode
   readonly iclEnv?: Readonly<Record<string, string>>
   /** The runtime of the ICL, Bun by default. */
-  readonly iclRuntime?: IclRuntime
+  readonly iclRuntime?: DemoRuntime
   /** Where the ICL keeps blobs, its store by default. */
   readonly blobs?: BlobLocation
   /** Whether to build the playground and have the ICL serve it. */

@@ -1,5 +1,5 @@
 import type { IclProcess } from '../../demo/icl-process.ts'
-import type { IclRuntime } from '../../demo/runtime-programs.ts'
+import type { DemoRuntime } from '../../demo/runtime-programs.ts'
 import { systemClock } from '../../lib/system.ts'
 import { createSoftwareTpm } from '../icl/attestation/software-tpm.ts'
 import { tpmNode } from '../icl/attestation/tpm-node.ts'
@@ -12,7 +12,7 @@ import { nodeNames, outsideOf, type RuntimesWorld, tpmNodeName } from './world.t
 export type RunningIcl = ReturnType<typeof dealWith>
 
 /** Makes those who deal with an ICL. */
-export function dealWith(world: RuntimesWorld, runtime: IclRuntime, process: IclProcess) {
+export function dealWith(world: RuntimesWorld, runtime: DemoRuntime, process: IclProcess) {
   const outside = outsideOf(() => process.url)
   const nodes = once(async () => {
     const joined: TestNode[] = []

@@ -7,7 +7,7 @@ import { fundWallet } from '../../demo/fund-wallet.ts'
 import { type IclProcess, startIcl } from '../../demo/icl-process.ts'
 import { type LocalChain, stake, startLocalChain } from '../../demo/local-chain.ts'
 import { createProcesses } from '../../demo/processes.ts'
-import type { IclRuntime } from '../../demo/runtime-programs.ts'
+import type { DemoRuntime } from '../../demo/runtime-programs.ts'
 import { nodeRegistryAbi } from '../../lib/abi/node-registry.ts'
 import { type Api, createApi } from '../../lib/api.ts'
 import { type ChainWriter, createChainWriter } from '../../lib/chain/clients.ts'
@@ -65,7 +65,7 @@ export async function startRuntimesWorld() {
         processes.start({ name, ...command }),
       /** Starts an ICL; every one of them answers as the same public address. */
       start: (
-        runtime: IclRuntime,
+        runtime: DemoRuntime,
         env: Readonly<Record<string, string>> = {},
         name = `icl-${runtime}`,
       ) =>
