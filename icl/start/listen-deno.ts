@@ -6,7 +6,8 @@ import {
   withoutLength,
 } from './listening.ts'
 
-type NetworkAddress = { readonly hostname: string; readonly port: number }
+/** Without host and port where the host of the process has put another kind of socket in the place of the port. */
+type NetworkAddress = { readonly hostname?: string; readonly port?: number }
 
 /** The part of Deno's API that is used here. */
 declare const Deno: {
@@ -38,7 +39,7 @@ export function listen(app: Served, { hostname, port }: ListenAddress): Listenin
     isFinished = true
   })
   return {
-    url: urlOf(hostname, server.addr.port),
+    url: urlOf(hostname, server.addr.port ?? port),
     stop: async (cutOff = false) => {
       // Deno fails when a stopped server is stopped again.
       if (isFinished) return

@@ -39,17 +39,15 @@ const remedies: Readonly<Record<string, string>> = {
     'Set SVC_ICL_HOST to an address of this machine, or to 0.0.0.0 or :: for all of them.',
 }
 
-/** Serves the application. Throws SvcError `listen-failed` with the cause and its remedy. */
-export async function listenAt(
-  listen: Listen,
-  app: Served,
-  address: ListenAddress,
-): Promise<Listening> {
+/** Listens by `open`. Throws SvcError `listen-failed` with the cause and its remedy. */
+export async function listenAt<T>(
+  { hostname, port }: ListenAddress,
+  open: () => T | Promise<T>,
+): Promise<T> {
   try {
-    return await listen(app, address)
+    return await open()
   } catch (error) {
     const { code, message } = error as { readonly code?: string; readonly message?: string }
-    const { hostname, port } = address
     throw new SvcError(
       'listen-failed',
       `The ICL cannot listen on port ${port} of ${hostname} (${code ?? message ?? String(error)})`,

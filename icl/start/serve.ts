@@ -1,10 +1,11 @@
 import { once } from 'node:events'
+import { createServer } from 'node:net'
 import { listenForStop } from '../../lib/host/stop-signals.ts'
 import { createApp } from '../app.ts'
 import { runWorkers } from '../background/workers.ts'
 import { createDependencies } from './dependencies.ts'
 import { openFilesWarnings } from './host.ts'
-import { type Listen, listenAt } from './listening.ts'
+import { type Listen, type ListenAddress, listenAt } from './listening.ts'
 import { createMachine, readFolder } from './machine.ts'
 import { readPlayground, servePlayground } from './playground.ts'
 import { type Settings, settingsWarnings } from './settings.ts'
@@ -12,10 +13,15 @@ import { type Settings, settingsWarnings } from './settings.ts'
 /** The environment variables of a process. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-const starting = { fetch: () => new Response('starting', { status: 503 }) }
-
 /** How long proxies and callers have to see that the ICL stops. One that sends into a connection that ends unannounced loses its request. */
 const leaveMs = 2_000
+
+/** Listens and stops, without the runtime's own server: Deno Deploy sends requests to the first one of a process, and to no other. */
+const tryAddress = ({ hostname, port }: ListenAddress): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const server = createServer().once('error', reject)
+    server.listen(port, hostname, () => server.close(() => resolve()))
+  })
 
 /**
  * Serves the ICL on this machine until SIGINT, SIGTERM or SIGHUP. Then it listens on for two seconds, while it says that it stops, and
@@ -29,7 +35,7 @@ export async function serve(
   const signals = listenForStop()
   const address = { hostname: settings.SVC_ICL_HOST, port: settings.SVC_ICL_PORT }
   // Says that the port is taken before a database is made.
-  await (await listenAt(listen, starting, address)).stop(true)
+  await listenAt(address, () => tryAddress(address))
   const machine = createMachine((line) => process.stdout.write(line))
   const deps = await createDependencies(settings, machine)
   const warnings = [
@@ -40,7 +46,7 @@ export async function serve(
   const app = createApp(deps)
   const playground = readPlayground(settings, deps.network.coprocessor, readFolder)
   if (playground) app.route('/playground', servePlayground(deps, playground))
-  const server = await listenAt(listen, app, address)
+  const server = await listenAt(address, () => listen(app, address))
   const stop = new AbortController()
   const workers = runWorkers(deps, stop.signal)
   deps.log.info('ICL listening', {

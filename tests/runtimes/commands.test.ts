@@ -1,14 +1,16 @@
 import { existsSync } from 'node:fs'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { freePort } from '../../demo/free-port.ts'
 import { createProcesses, lastLogLines, type Processes } from '../../demo/processes.ts'
 import { type IclRuntime, programOf } from '../../demo/runtime-programs.ts'
 import { eventually } from '../eventually.ts'
 import { sampleSettings } from '../sample-settings.ts'
+import { openWireServer, whyNoWireServer } from '../store/wire-server/open.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 
@@ -62,6 +64,56 @@ it.skipIf(isMissing('deno'))(
     expect(existsSync(join(folder, 'icl.db'))).toBe(true)
     running.kill('SIGTERM')
     expect(await running.exited).toBe(0)
+  },
+)
+
+const noServer = await whyNoWireServer()
+
+it.skipIf(isMissing('deno') || noServer !== undefined)(
+  'an ICL on Deno listens where the host says, on MongoDB without a disk, after it has registered its cron',
+  { timeout: 120_000 },
+  async () => {
+    const server = await openWireServer()
+    const entry = JSON.parse(await readFile(join(root, 'deno.json'), 'utf8')).deploy.runtime
+      .entrypoint
+    // As on Deno Deploy: the address is the host's, of the first server of the process alone, and a cron is known there.
+    const crons = "Deno.cron = (_, at) => Promise.resolve(console.log('cron', at))"
+    await writeFile(join(folder, 'crons.js'), crons)
+    await writeFile(
+      join(folder, 'deployed.js'),
+      `import './crons.js'\nimport '${pathToFileURL(join(root, entry))}'`,
+    )
+    const [port, own] = [await freePort(), await freePort()]
+    const running = processes.start({
+      name: 'deno-deploy',
+      program: programOf('deno') ?? '',
+      args: [
+        ...['run', `--config=${join(root, 'deno.json')}`, '--no-prompt'],
+        ...['--allow-net', '--allow-env', join(folder, 'deployed.js')],
+      ],
+      env: {
+        ...sampleSettings,
+        SVC_ICL_PORT: String(own),
+        SVC_ICL_DATABASE_URL: server.freshUrl(),
+        SVC_ICL_REPLICAS: '2',
+        DENO_SERVE_ADDRESS: `tcp:127.0.0.1:${port}`,
+      },
+    })
+    try {
+      const answer = await eventually(`an answer (${running.logFile})`, () => {
+        if (running.hasExited()) throw new Error('It has ended')
+        return fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined)
+      }).catch(async (error) => {
+        throw new Error(`${error}\n${await lastLogLines(running.logFile)}`)
+      })
+      expect(answer.status).toBe(200)
+      expect(await readFile(running.logFile, 'utf8')).toMatch(/^cron \* \* \* \* \*$/m)
+      running.kill('SIGINT')
+      expect(await running.exited).toBe(0)
+    } finally {
+      await processes.stop([running])
+      await server.close()
+    }
   },
 )
 
