@@ -81,6 +81,28 @@ describe('the pages', () => {
     expect(broken).toEqual([])
   })
 
+  it('name commands that exist', async () => {
+    const textOf = (file: string) => readFile(join(root, file), 'utf8')
+    const { scripts } = JSON.parse(await textOf('package.json'))
+    const { tasks } = JSON.parse(await textOf('deno.json'))
+    const known = new Set([
+      ...Object.keys(scripts).map((name) => `npm run ${name}`),
+      ...Object.keys(tasks).map((name) => `deno task ${name}`),
+    ])
+    const docs = (await readdir(join(root, 'docs'))).filter((name) => name.endsWith('.md'))
+    const pages = ['README.md', 'CONTRIBUTING.md', ...docs.map((name) => join('docs', name))]
+    const missing: string[] = []
+    for (const page of pages) {
+      const named = (await textOf(page)).matchAll(
+        /\b(npm run|deno task)\s+(?:-s |--silent )?([a-z][\w:-]*)/g,
+      )
+      for (const [, runner, name] of named) {
+        if (!known.has(`${runner} ${name}`)) missing.push(`${page}: ${runner} ${name}`)
+      }
+    }
+    expect(missing).toEqual([])
+  })
+
   it('compute gas money with the gas that was measured', async () => {
     const textOf = (page: string) => readFile(join(root, 'docs', page), 'utf8')
     const measured = await textOf('contracts.md')

@@ -70,34 +70,36 @@ it.skipIf(isMissing('deno'))(
 const noServer = await whyNoWireServer()
 
 it.skipIf(isMissing('deno') || noServer !== undefined)(
-  'an ICL on Deno listens where the host says, on MongoDB without a disk, after it has registered its cron',
+  'deno task deployed listens where the host says, on MongoDB without a disk, after it has registered its cron',
   { timeout: 120_000 },
   async () => {
     const server = await openWireServer()
-    const entry = JSON.parse(await readFile(join(root, 'deno.json'), 'utf8')).deploy.runtime
-      .entrypoint
-    // As on Deno Deploy: the address is the host's, of the first server of the process alone, and a cron is known there.
-    const crons = "Deno.cron = (_, at) => Promise.resolve(console.log('cron', at))"
+    const config = join(root, 'deno.json')
+    const { tasks, deploy } = JSON.parse(await readFile(config, 'utf8'))
+    const [, ...args] = String(tasks.deployed.command).split(' ')
+    expect(args.pop()).toBe(deploy.runtime.entrypoint)
+    const crons = `const value = async (_, at) => console.log('cron', at)
+      Object.defineProperty(Deno, 'cron', { value })`
     await writeFile(join(folder, 'crons.js'), crons)
     await writeFile(
       join(folder, 'deployed.js'),
-      `import './crons.js'\nimport '${pathToFileURL(join(root, entry))}'`,
+      `import './crons.js'\nimport '${pathToFileURL(join(root, deploy.runtime.entrypoint))}'`,
     )
     const [port, own] = [await freePort(), await freePort()]
+    const settings = {
+      ...sampleSettings,
+      SVC_ICL_PORT: String(own),
+      SVC_ICL_DATABASE_URL: server.freshUrl(),
+      SVC_ICL_REPLICAS: '2',
+    }
+    const lines = Object.entries(settings).map(([name, value]) => `${name}=${value}\n`)
+    await writeFile(join(folder, 'icl.env'), lines.join(''))
     const running = processes.start({
       name: 'deno-deploy',
       program: programOf('deno') ?? '',
-      args: [
-        ...['run', `--config=${join(root, 'deno.json')}`, '--no-prompt'],
-        ...['--allow-net', '--allow-env', join(folder, 'deployed.js')],
-      ],
-      env: {
-        ...sampleSettings,
-        SVC_ICL_PORT: String(own),
-        SVC_ICL_DATABASE_URL: server.freshUrl(),
-        SVC_ICL_REPLICAS: '2',
-        DENO_SERVE_ADDRESS: `tcp:127.0.0.1:${port}`,
-      },
+      args: ['run', `--config=${config}`, ...args.slice(1), 'deployed.js'],
+      // Deno Deploy gives its address in this way to the first server of the process, and to no other.
+      env: { DENO_SERVE_ADDRESS: `tcp:127.0.0.1:${port}` },
     })
     try {
       const answer = await eventually(`an answer (${running.logFile})`, () => {

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { freePort } from '../../demo/free-port.ts'
 import { createProcesses, lastLogLines, type Processes } from '../../demo/processes.ts'
 import { programOf } from '../../demo/runtime-programs.ts'
-import { buildEdge, runtimeImports } from '../../icl/start/build-edge.ts'
+import { buildEdge, edgeFolder, runtimeImports } from '../../icl/start/build-edge.ts'
 import { Settings } from '../../icl/start/settings.ts'
 import { Problem } from '../../lib/problem.ts'
 import { eventually } from '../eventually.ts'
@@ -49,6 +49,20 @@ describe('the edge bundle', () => {
     const entry = await readFile(join(bundle, 'icl-edge.mjs'), 'utf8')
     expect(entry).not.toContain(`from"./${driver}"`)
     expect(entry).not.toContain(`from "./${driver}"`)
+  })
+
+  it('is what wrangler builds and deploys, for the same host as workerd', async () => {
+    const packaged = join(import.meta.dirname, '..', '..', 'packaging', 'edge')
+    const text = await readFile(join(packaged, 'wrangler.jsonc'), 'utf8')
+    const config = JSON.parse(text.replace(/^ *\/\/.*$/gm, ''))
+    expect(config.build.command).toContain(' icl/start/build-edge.ts')
+    expect(join(packaged, config.main)).toBe(join(edgeFolder, 'icl-edge.mjs'))
+    const [{ class_name: name }] = config.durable_objects.bindings
+    expect(config.migrations).toEqual([{ tag: 'v1', new_sqlite_classes: [name] }])
+    const workerd = await readFile(join(packaged, 'icl.capnp'), 'utf8')
+    expect(workerd).toContain(`className = "${name}"`)
+    expect(workerd).toContain(`compatibilityDate = "${config.compatibility_date}"`)
+    for (const name of Object.keys(config.vars)) expect(Object.keys(Settings.shape)).toContain(name)
   })
 
   it('gives every setting to the worker', async () => {
