@@ -45,6 +45,8 @@ export type Dependencies = {
   readonly access: Access
   /** The operator's key for mock attestation; undefined refuses mock attestation. */
   readonly mockAttestationKey: Uint8Array | undefined
+  /** Whether nodes on this machine get that key from the ICL: one for development that nobody else reaches. */
+  readonly sharesMockKey?: boolean | undefined
   /** Which TPMs are accepted; undefined accepts none. */
   readonly tpm?: TpmTrust | undefined
   readonly revocations: Revocations

@@ -55,6 +55,7 @@ import {
 } from './operations/take-answer.ts'
 import { takeHeartbeat } from './operations/take-heartbeat.ts'
 import { viewJob } from './operations/view-job.ts'
+import { viewMockKey } from './operations/view-mock-key.ts'
 import { listActiveNodes, viewNode } from './operations/view-nodes.ts'
 import { readGauges, viewOverview } from './operations/view-overview.ts'
 import { viewRecord } from './operations/view-record.ts'
@@ -196,6 +197,7 @@ const drawRoutes = (queue: DrawQueue) =>
 const nodeRoutes = {
   enrollTpm: ({ body }, { caller, deps }) => enrollTpm(deps, walletOf(caller), body),
   verifyAttestation: ({ body }, { caller, deps }) => attestNode(deps, byWallet(caller), body),
+  getMockKey: (_, { deps, headers, peerAddress }) => viewMockKey(deps, headers, peerAddress),
   releaseTpm: ({ body }, { caller, deps }) =>
     releaseTpm(deps, walletOf(caller), body.operator_address),
   postHeartbeat: ({ body }, { caller, deps }) => takeHeartbeat(deps, nodeOf(caller).address, body),

@@ -37,6 +37,8 @@ export type RequestContext = {
   readonly headers: Headers
   /** The address that the request counts for when it is not authenticated. */
   readonly address: string
+  /** The peer of the connection. Undefined where the runtime does not say it. */
+  readonly peerAddress: string | undefined
 }
 
 /** Serves one endpoint. */
@@ -94,6 +96,7 @@ export function mount<E extends Endpoint>(
       },
       headers: c.req.raw.headers,
       address: c.get('request').address,
+      peerAddress: c.env?.peerAddress,
     })
     if (!isLater(output)) return respond(endpoint, c, output)
     if (!c.get('request').mayLeave) return answerWithin(endpoint, output)

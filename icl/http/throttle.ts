@@ -18,6 +18,7 @@ const stricter: Readonly<Record<string, RateName>> = {
   getNodeFaults: 'preview',
   getConsoleJobs: 'preview',
   getChallenge: 'attestation',
+  getMockKey: 'attestation',
   enrollTpm: 'attestation',
   verifyAttestation: 'attestation',
   releaseTpm: 'attestation',

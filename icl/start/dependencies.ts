@@ -1,8 +1,10 @@
 import { privateKeyToAccount } from 'viem/accounts'
 import { ComparatorId } from '../../lib/codecs.ts'
+import { isForDevelopment } from '../../lib/development.ts'
 import { toBase64Url } from '../../lib/digest.ts'
 import { maxBlobBytes, maxBodyBytes } from '../../lib/endpoints.ts'
 import { errorMessage } from '../../lib/error-message.ts'
+import { isLoopbackAddress } from '../../lib/ip-address.ts'
 import { knownNetworks } from '../../lib/known-networks.ts'
 import { envelopeBytes } from '../../lib/sealing/envelope.ts'
 import { SvcError } from '../../lib/svc-error.ts'
@@ -99,12 +101,19 @@ export async function createDependencies(settings: Settings, host: Host): Promis
     limits,
     access,
     mockAttestationKey: settings.SVC_ICL_MOCK_ATTESTATION_KEY,
+    sharesMockKey: sharesMockKey(settings),
     tpm,
     revocations: createRevocations({ store, clock }, revokedTpms),
     recover: await recoveryOf(host, log),
     webhooks,
   }
 }
+
+/** Whether the ICL is for development and takes requests of this machine alone, without a proxy that would bring others. */
+export const sharesMockKey = (settings: Settings): boolean =>
+  isForDevelopment(settings.SVC_ICL_PUBLIC_URL, settings.SVC_ICL_CHAIN_ID) &&
+  (settings.SVC_ICL_HOST === 'localhost' || isLoopbackAddress(settings.SVC_ICL_HOST)) &&
+  settings.SVC_ICL_TRUSTED_PROXIES === 0
 
 /** Loads the fast key recovery. Without it, viem recovers wallets' keys at three times the cost. */
 async function recoveryOf(host: Host, log: Log): Promise<RecoverKey | undefined> {

@@ -17,6 +17,7 @@ import {
   Challenge,
   EnrollmentAnswer,
   EnrollmentRequest,
+  MockKeyAnswer,
   ReleaseAnswer,
   ReleaseRequest,
 } from '../schemas/attestation.ts'
@@ -112,6 +113,11 @@ export const nodeEndpoints = {
     body: ReleaseRequest,
     response: ReleaseAnswer,
     problems: [...bodyProblems, ...signatureProblems, 'forbidden', 'node-banned', 'unavailable'],
+  }),
+  getMockKey: get('/internal/attestation/mock-key', 'none', {
+    summary: 'The mock attestation key, for nodes beside an ICL for development',
+    response: MockKeyAnswer,
+    problems: ['not-found'],
   }),
   postHeartbeat: post('/internal/heartbeat', 'node', {
     summary: "A node's sign of life",

@@ -62,6 +62,11 @@ export const ReleaseAnswer = named('AttestationReleaseAnswer', {
   released: z.array(EkHash).max(1_000),
 })
 
+/** The key for mock attestation, in hex. */
+export const MockKeyAnswer = named('MockKeyAnswer', {
+  key: z.string().regex(/^([0-9a-f]{2}){16,128}$/, 'must be hex of at least 16 bytes'),
+})
+
 /** The wallet's grant that a session key speaks for it at one ICL until `not_after`. */
 export const SessionGrant = named('SessionGrant', {
   not_after: UnixSeconds,

@@ -21,6 +21,17 @@ const open = row('200', '200', '200', '-', '200', '422 invalid-query', '414 uri-
 // Its path names something.
 const named = { ...open, malformed: '400 invalid-request' }
 
+// It is not there for these callers.
+const closed = row(
+  '404 not-found',
+  '404 not-found',
+  '404 not-found',
+  '-',
+  '404 not-found',
+  '422 invalid-query',
+  '414 uri-too-long',
+)
+
 const signed = (anothers: string, replayed: string, overSize = '413 body-too-large') =>
   row(
     '401 signature-missing',
@@ -61,6 +72,8 @@ export const expected: Readonly<Record<OperationId, Row>> = {
   previewQuorum: open,
   getBlob: named,
   getChallenge: named,
+  // Only a node of this machine sees it, at an ICL for development.
+  getMockKey: closed,
   getConsole: open,
   getConsoleOverview: open,
   getConsoleNodes: open,

@@ -94,7 +94,7 @@ describe('the ICL', () => {
       expect(described).toContain(one)
     }
     for (const { path, auth } of Object.values(endpoints)) {
-      const isForNodes = auth === 'node' || auth === 'wallet' || path.includes('challenge')
+      const isForNodes = auth === 'node' || auth === 'wallet' || /challenge|mock-key/.test(path)
       expect([path, path.startsWith('/internal/')]).toEqual([path, isForNodes])
       expect(path).not.toMatch(/^\/internal\/v\d/)
     }
