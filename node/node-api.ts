@@ -1,5 +1,6 @@
 import type { Api } from '../lib/api.ts'
 import { ProblemError } from '../lib/problem.ts'
+import { SvcError } from '../lib/svc-error.ts'
 import type { Certificate } from './attestation/certificate.ts'
 
 const operations = [
@@ -25,10 +26,11 @@ export type NodeApi = Pick<Api, (typeof operations)[number]>
 // The last one: the ICL never saw the session key, has forgotten it, or has another secret.
 const lost: readonly string[] = ['certificate-expired', 'not-attested', 'signature-invalid']
 
-/** True when the ICL says that this daemon's run is superseded. The daemon then ends: two daemons must not re-attest in turn. */
+/** True when the daemon has to end: its run is superseded, and two daemons must not re-attest in turn, or it has no key to attest with. */
 export const endsRun = (error: unknown): boolean =>
-  error instanceof ProblemError &&
-  (error.code === 'run-superseded' || error.code === 'run-conflict')
+  (error instanceof ProblemError || error instanceof SvcError) && ending.includes(error.code)
+
+const ending: readonly string[] = ['run-superseded', 'run-conflict', 'mock-key-missing']
 
 /** Wraps the ICL's client: when the ICL does not accept the certificate, it attests again and repeats the call once (spec 3.1). */
 export function keepAttested(

@@ -5,8 +5,8 @@ import type { Clock } from '../../lib/clock.ts'
 import { hmacSha256, toBase64Url } from '../../lib/digest.ts'
 import type { Random } from '../../lib/random.ts'
 import type { AttestationBackend } from '../../lib/schemas/nodes.ts'
-import { SvcError } from '../../lib/svc-error.ts'
 import type { LoadedConfig } from '../config-file.ts'
+import { mockKeyMissing } from './mock-key.ts'
 import type { Attestor } from './proof.ts'
 import { findTpm } from './tpm/find-tpm.ts'
 import type { TpmAttestorOptions } from './tpm/tpm.ts'
@@ -43,11 +43,7 @@ export function createAttestor(
   { mockKeyHex, tpm }: AttestorSettings,
 ): Attestor {
   if (backend === 'tpm') return createTpmAttestor(tpm ?? missingTpm())
-  if (mockKeyHex === undefined) {
-    throw new SvcError('mock-key-missing', 'mock attestation needs SVC_MOCK_ATTESTATION_KEY', {
-      hint: "Set it to the mock key that the ICL's operator gave out (hex of at least 16 bytes).",
-    })
-  }
+  if (mockKeyHex === undefined) throw mockKeyMissing()
   const mockKey = hexToBytes(`0x${mockKeyHex}`)
   return {
     backend,

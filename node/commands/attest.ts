@@ -3,6 +3,7 @@ import { fileExists, writePrivateJson } from '../../lib/host/private-files.ts'
 import type { AttestationBackend } from '../../lib/schemas/nodes.ts'
 import { type AttestOptions, attest } from '../attestation/attest.ts'
 import { createAttestor, tpmOptionsOf } from '../attestation/attestor.ts'
+import { askMockKey } from '../attestation/mock-key.ts'
 import type { AttestationStep, Attestor } from '../attestation/proof.ts'
 import { type AttestationRecord, writeRecord } from '../attestation/record.ts'
 import { newSigner } from '../attestation/session.ts'
@@ -35,17 +36,18 @@ export async function attestOnce(
   const loaded = await loadConfig(environment, warnOf(context))
   const { config } = loaded
   const backend = (flags.mock ? 'mock' : flags.backend) ?? config.attestation_backend
-  const needsKey = backend === 'mock' && config.mock_attestation_key === undefined
-  const typedKey = needsKey && prompts ? await askMockKey(prompts) : undefined
-  const attestor = attestorOf(backend, loaded, context, typedKey)
-  const wallet = await openWallet(loaded, context)
   const note = (step: AttestationStep) => {
     if (backend === 'tpm' && !flags.json) context.print(stepText(step))
   }
   await locked(lockPathOf(loaded.configPath), async () => {
     const { public_url, chain_id: chainId } = await ownNetworkOf(config, context)
-    const signer = await newSigner(wallet.address, context.random)
     const icl = new URL(public_url).origin
+    const knownKey = await mockKeyOf(backend, config, { icl, chainId }, context)
+    const needsKey = backend === 'mock' && knownKey === undefined
+    const typedKey = needsKey && prompts ? await typeMockKey(prompts) : undefined
+    const attestor = attestorOf(backend, loaded, context, typedKey ?? knownKey)
+    const wallet = await openWallet(loaded, context)
+    const signer = await newSigner(wallet.address, context.random)
     const made = await attestWallet({ attestor, wallet, icl, chainId, signer, note }, context)
     await writeRecord(loaded.attestationPath, made)
     report(made, flags, context)
@@ -54,12 +56,22 @@ export async function attestOnce(
   })
 }
 
-/** Makes the attestor of a backend with the configured keys and devices. Throws SvcErrors. */
-export const attestorOf = (
+/** The key for attestation by mock: the configured one, else that of an ICL for development on this machine. Throws SvcErrors. */
+const mockKeyOf = async (
+  backend: AttestationBackend,
+  { mock_attestation_key: configured }: LoadedConfig['config'],
+  place: { readonly icl: string; readonly chainId: number },
+  context: CommandContext,
+  signal?: AbortSignal,
+): Promise<string | undefined> =>
+  backend === 'mock' ? (configured ?? (await askMockKey(place, context, signal))) : undefined
+
+/** Makes the attestor of a backend with this key and the configured devices. Throws SvcErrors. */
+const attestorOf = (
   backend: AttestationBackend,
   loaded: LoadedConfig,
   context: CommandContext,
-  mockKeyHex = loaded.config.mock_attestation_key,
+  mockKeyHex: string | undefined,
 ): Attestor =>
   createAttestor(backend, {
     mockKeyHex,
@@ -67,7 +79,7 @@ export const attestorOf = (
   })
 
 /** Attests the wallet with its ICL. Returns the record, which the caller writes. */
-export async function attestWallet(
+async function attestWallet(
   what: Pick<AttestOptions, 'attestor' | 'icl' | 'chainId' | 'signer' | 'signal' | 'note'> & {
     readonly wallet: Wallet
   },
@@ -85,9 +97,23 @@ export async function attestWallet(
   }
 }
 
+/** Attests the session key of a run of the daemon. Returns the record, which the caller writes. */
+export async function attestRun(
+  backend: AttestationBackend,
+  run: Omit<Parameters<typeof attestWallet>[0], 'attestor'>,
+  loaded: LoadedConfig,
+  context: CommandContext,
+): Promise<AttestationRecord> {
+  const mockKey = await mockKeyOf(backend, loaded.config, run, context, run.signal)
+  return await attestWallet(
+    { ...run, attestor: attestorOf(backend, loaded, context, mockKey) },
+    context,
+  )
+}
+
 const keyField = 'mock_attestation_key'
 
-async function askMockKey(prompts: Prompts): Promise<string> {
+async function typeMockKey(prompts: Prompts): Promise<string> {
   const typed = await prompts.password({
     message: "The mock attestation key that the ICL's operator gave out",
     check: (text) => mistakeIn({ [keyField]: text }),

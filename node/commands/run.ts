@@ -1,12 +1,14 @@
 import { dirname } from 'node:path'
 import { type Api, createApi } from '../../lib/api.ts'
 import { createGatewayBlobs } from '../../lib/blobs/gateways.ts'
+import { isForDevelopment } from '../../lib/development.ts'
 import { fetchNetwork } from '../../lib/fetch-network.ts'
 import { errorText } from '../../lib/host/explain-error.ts'
 import { fileExists } from '../../lib/host/private-files.ts'
 import { listenForStop } from '../../lib/host/stop-signals.ts'
 import { version } from '../../lib/host/version.ts'
 import type { Network } from '../../lib/schemas/network.ts'
+import { mockKeyMissing } from '../attestation/mock-key.ts'
 import {
   type AttestationRecord,
   keepRenewed,
@@ -34,14 +36,17 @@ import type { Log } from '../log.ts'
 import { messages } from '../log-messages.ts'
 import type { openMetrics } from '../metrics/open-metrics.ts'
 import { openWallet, type Wallet } from '../wallet.ts'
-import { attestorOf, attestWallet } from './attest.ts'
+import { attestRun } from './attest.ts'
 import { type CommandContext, endsAtHangup } from './context.ts'
 import { offerWhenReached } from './offer-when-reached.ts'
 import type { Given } from './options.ts'
 import { openLog, withRunFlags } from './run-log.ts'
 import { untilReached } from './until-reached.ts'
 
-/** Runs the daemon until a signal stops it (spec 3.2). Throws SvcError `not-attested` when `attest` was never run. */
+/**
+ * Runs the daemon until a signal stops it (spec 3.2). Throws SvcError `not-attested` when `attest` was never run, or `mock-key-missing`
+ * where no start can attest.
+ */
 export async function runNode(flags: Given<'run'>, given: CommandContext): Promise<undefined> {
   const context = { ...given, environment: withRunFlags(given.environment, flags) }
   const unknown: string[] = []
@@ -53,6 +58,8 @@ export async function runNode(flags: Given<'run'>, given: CommandContext): Promi
   const icl = new URL(config.icl_endpoint).origin
   const record = await readRecord(attestationPath, { address: wallet.address, icl })
   if (record === undefined) throw notAttested()
+  const isKeyLost = record.backend === 'mock' && config.mock_attestation_key === undefined
+  if (isKeyLost && !isForDevelopment(icl, record.chain_id)) throw mockKeyMissing()
   await locked(lockPathOf(loaded.configPath), () => runLocked(context, loaded, wallet, record))
 }
 
@@ -221,9 +228,8 @@ async function connect(
     backend: record.backend,
     expiresAt: 0,
     attest: async (signal) => {
-      const attestor = attestorOf(record.backend, loaded, context)
-      const run = { attestor, wallet, icl, chainId: network.chain_id, signer, signal }
-      const renewed = await attestWallet(run, context)
+      const run = { wallet, icl, chainId: network.chain_id, signer, signal }
+      const renewed = await attestRun(record.backend, run, loaded, context)
       await keepRenewed(loaded.attestationPath, renewed, log)
       return renewed.expires_at
     },

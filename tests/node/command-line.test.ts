@@ -256,6 +256,21 @@ describe('svc-node attest', () => {
     expect(attestations[0]?.headers['signature-input']).toContain(`erc8128:31337:${address}`)
   })
 
+  it('needs no key with --mock beside an ICL for development, and writes its key nowhere', async () => {
+    const env = environment('d', { SVC_MOCK_ATTESTATION_KEY: '' })
+    icl.answers.mockKey = mockKey
+    const { code, out, err } = await runHere(['attest', '--mock'], env)
+    delete icl.answers.mockKey
+    expect([code, err]).toEqual([0, ''])
+    const names = await readdir(join(folder, 'd'), { recursive: true, withFileTypes: true })
+    const files = names.filter((one) => one.isFile())
+    const texts = files.map(({ parentPath, name }) => readFile(join(parentPath, name), 'utf8'))
+    expect([out, ...(await Promise.all(texts))].join('')).not.toContain(mockKey)
+    const without = await runHere(['attest', '--mock'], env)
+    expect(without.code).toBe(1)
+    expect(without.err).toContain('mock attestation needs SVC_MOCK_ATTESTATION_KEY')
+  })
+
   it('is refused while the daemon runs, whose run it would end', async () => {
     const before = icl.seen.length
     const unlock = await takeLock(join(folder, 'd', 'run.lock'))
@@ -394,6 +409,22 @@ describe('svc-node run', () => {
         remedy: expect.stringContaining('Make room on its disk'),
       })
       if (command === 'status') expect(takes_work).toBe(false)
+    }
+  })
+
+  it('ends at once without the mock key that its starts need', async () => {
+    const env = environment('d', { SVC_MOCK_ATTESTATION_KEY: '' })
+    const path = join(folder, 'd', 'attestation.json')
+    const record = await readFile(path, 'utf8')
+    await writeFile(path, JSON.stringify({ ...JSON.parse(record), chain_id: 5 }))
+    const seenBefore = icl.seen.length
+    const elsewhere = await run(['run'], env)
+    await writeFile(path, record)
+    expect(icl.seen.length).toBe(seenBefore)
+    for (const { code, err } of [elsewhere, await run(['run'], env)]) {
+      expect(code).toBe(1)
+      expect(err).toContain('mock attestation needs SVC_MOCK_ATTESTATION_KEY')
+      expect(err).toContain('for `svc-node run`, too')
     }
   })
 

@@ -1,3 +1,4 @@
+import { mockKeyHeader } from '../../lib/development.ts'
 import { AttestationRequest } from '../../lib/schemas/attestation.ts'
 import { sealRequestKey } from '../../lib/sealing/request-key.ts'
 import { thumbprintOf } from '../../lib/session-key.ts'
@@ -11,6 +12,8 @@ const _address = `0x${'dd'.repeat(20)}`
 export type StubAnswers = {
   /** Undefined: the address that the stub listens at. */
   publicUrl?: string
+  /** Handed to nodes, as an ICL for development does. */
+  mockKey?: string
   verify: { readonly status: number; readonly body: unknown }
 }
 
@@ -47,7 +50,7 @@ export async function startStubIcl(): Promise<LocalServer & { readonly answers: 
   return { ...server, answers }
 }
 
-function answerTo({ path }: Seen, answers: StubAnswers, url: string, expiresAt: number) {
+function answerTo({ path, headers }: Seen, answers: StubAnswers, url: string, expiresAt: number) {
   if (path === '/v1/network') {
     return { status: 200, body: network(answers.publicUrl ?? url) }
   }
@@ -55,6 +58,9 @@ function answerTo({ path }: Seen, answers: StubAnswers, url: string, expiresAt: 
     return { status: 200, body: { nonce: 'c3R1Yg', expires_at: expiresAt, enrolled: false } }
   }
   if (path === '/internal/attestation/verify') return answers.verify
+  if (path === '/internal/attestation/mock-key' && answers.mockKey && headers[mockKeyHeader]) {
+    return { status: 200, body: { key: answers.mockKey } }
+  }
   if (path === '/internal/heartbeat') {
     const body = { status: 'ok', certificate_expires_at: expiresAt, eligible: true, reasons: [] }
     return { status: 200, body }
