@@ -4,7 +4,7 @@ import { ProblemError } from '../../lib/problem.ts'
 import { toHex } from '../../lib/tpm/hex.ts'
 import type { Dependencies } from '../dependencies.ts'
 
-/** What a page or a proxy adds to a request, and a node does not. */
+/** Headers that a page or a proxy adds to a request. A node sends none of them. */
 const foreign = ['origin', 'referer', 'sec-fetch-site', 'forwarded', 'x-forwarded-for', 'via']
 
 /**

@@ -12,7 +12,7 @@ import { createTestIcl, mockKey } from './test-icl.ts'
 const url = 'http://127.0.0.1:8080/internal/attestation/mock-key'
 const byNode = { host: '127.0.0.1:8080', [mockKeyHeader]: '1' }
 
-/** Asks an ICL for its mock key. By default the ICL is for development and the caller a node beside it. */
+/** Asks an ICL for its mock key. By default the ICL is for development, and a node on its machine calls. */
 async function ask({
   headers = byNode as Record<string, string>,
   peerAddress = '127.0.0.1',
