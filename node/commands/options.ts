@@ -1,18 +1,11 @@
 import { z } from 'zod'
 import { Address } from '../../lib/codecs.ts'
 import { flag, json, OneOf, option, WholeNumber } from '../../lib/host/program/option.ts'
+import { Ether } from '../ether.ts'
 
 const text = z.string().optional()
 const backend = OneOf(['mock', 'tpm']).optional()
 const yes = flag('Ask nothing but the password')
-
-const Ether = z
-  .string()
-  .regex(/^\d{1,12}(\.\d{1,18})?$/, 'takes an amount of ether, such as 1.5')
-  .transform((amount) => {
-    const [whole = '', part = ''] = amount.split('.')
-    return BigInt(whole + part.padEnd(18, '0'))
-  })
 
 const tiersError = 'takes at most 16 numbers from 0 to 255, such as 0,1'
 const Tiers = z
