@@ -1,6 +1,7 @@
 import { dirname, join } from 'node:path'
 import type { Hex } from 'viem'
 import type { Address } from '../../lib/codecs.ts'
+import type { Network } from '../../lib/schemas/network.ts'
 import type { AttestationBackend } from '../../lib/schemas/nodes.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { checkEndpoint } from '../chain/check-endpoint.ts'
@@ -11,10 +12,11 @@ import {
   type RegistryState,
   type RegistryStep,
 } from '../chain/registry.ts'
-import { loadConfig } from '../config-file.ts'
+import type { SendOptions } from '../chain/sending.ts'
+import { type LoadedConfig, loadConfig } from '../config-file.ts'
 import { locked } from '../journal/lock.ts'
 import { openTransactions } from '../journal/transactions.ts'
-import { openWallet } from '../wallet.ts'
+import { openWallet, type Wallet } from '../wallet.ts'
 import { type CommandContext, warnOf } from './context.ts'
 import { ownNetworkOf, registryEndpoint, rpcName, withTimeout } from './reach.ts'
 
@@ -26,7 +28,16 @@ export type AtRegistry = {
   /** Reads the state to plan with. Throws SvcError `transactions-pending` while transactions of the wallet may still change it. */
   readonly readSettled: () => Promise<RegistryState>
   readonly read: () => Promise<RegistryState>
-  readonly send: (step: RegistryStep) => Promise<Hex>
+  /** `mostGwei` limits the fee further than the configuration does. */
+  readonly send: (step: RegistryStep, mostGwei?: number) => Promise<Hex>
+}
+
+/** A node whose configuration and wallet are open, and the network of its ICL. */
+export type NodeAt = {
+  readonly loaded: LoadedConfig
+  readonly wallet: Pick<Wallet, 'account' | 'address'>
+  readonly network: Pick<Network, 'chain_id' | 'contracts'>
+  readonly log: SendOptions['log']
 }
 
 /** Opens the wallet and runs `work` with it. A lock lets one process at a time do so. Throws SvcErrors and chain errors. */
@@ -35,11 +46,22 @@ export async function atRegistry<T>(
   work: (at: AtRegistry) => Promise<T>,
 ): Promise<T> {
   const loaded = await loadConfig(context.environment, warnOf(context))
-  const { cofhe_endpoint, attestation_backend: backend } = loaded.config
-  const { account, address } = await openWallet(loaded, context)
-  const place = registryEndpoint(await ownNetworkOf(loaded.config, context), cofhe_endpoint)
+  const wallet = await openWallet(loaded, context)
+  const network = await ownNetworkOf(loaded.config, context)
+  const log = { info: context.warn, warning: warnOf(context) }
+  return await withRegistry({ loaded, wallet, network, log }, context, work)
+}
+
+/** The same for a node that is open. */
+export async function withRegistry<T>(
+  { loaded, wallet: { account, address }, network, log }: NodeAt,
+  context: CommandContext,
+  work: (at: AtRegistry) => Promise<T>,
+): Promise<T> {
+  const { cofhe_endpoint, attestation_backend: backend, max_fee_gwei } = loaded.config
+  const place = registryEndpoint(network, cofhe_endpoint)
   const rpc = rpcName(cofhe_endpoint)
-  await withTimeout(context, rpc, (signal) => checkEndpoint(place, signal, warnOf(context)))
+  await withTimeout(context, rpc, (signal) => checkEndpoint(place, signal, log.warning))
   const registry = createRegistryReader(place)
   const read = () => withTimeout(context, rpc, (signal) => registry.stateOf(address, signal))
   const readSettled = async () => {
@@ -51,9 +73,11 @@ export async function atRegistry<T>(
     return await read()
   }
   const store = openTransactions(loaded.configPath, { chainId: place.chainId, address })
-  const log = { info: context.warn, warning: warnOf(context) }
-  const maxFeeGwei = loaded.config.max_fee_gwei
-  const send = createRegistrySender({ ...place, account }, { store, maxFeeGwei, log })
+  const send: AtRegistry['send'] = (step, mostGwei = Number.POSITIVE_INFINITY) => {
+    const most = Math.min(mostGwei, max_fee_gwei ?? Number.POSITIVE_INFINITY)
+    const maxFeeGwei = Number.isFinite(most) ? most : undefined
+    return createRegistrySender({ ...place, account }, { store, maxFeeGwei, log })(step)
+  }
   const lockPath = join(dirname(loaded.configPath), 'register.lock')
   return await locked(lockPath, () => work({ address, backend, place, readSettled, read, send }))
 }
