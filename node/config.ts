@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ModelId } from '../lib/codecs.ts'
+import { Address, ModelId } from '../lib/codecs.ts'
 import { misspeltName, nearestName } from '../lib/host/nearest.ts'
 import { isExposed, isOrigin, mustBeOrigin, mustNotBeExposed } from '../lib/ip-address.ts'
 import { baseUrlVariable, builtInNames, providerNameOf } from '../lib/providers.ts'
@@ -8,6 +8,7 @@ import { AttestationBackend } from '../lib/schemas/nodes.ts'
 import { SvcError } from '../lib/svc-error.ts'
 import { TpmSetting } from './attestation/tpm/tpm-setting.ts'
 import type { Environment } from './environment.ts'
+import { Ether } from './ether.ts'
 import { ProviderSettingsField } from './inference/provider-setting.ts'
 import { unknownProviderText } from './inference/providers.ts'
 import { Prices } from './inference/usage.ts'
@@ -98,6 +99,8 @@ const fields = {
     .min(0.000001, 'must be a number of gwei, at least 0.000001')
     .max(1_000_000, 'must be at most 1000000 gwei')
     .optional(),
+  register_up_to: Ether.optional(),
+  node_registry: Address.optional(),
   drain_seconds: wholeNumber(0, 3_600, 'seconds, 0 to 3600').default(60),
   providers: ProviderSettingsField.default({}),
   prices: Prices.default({}),
@@ -119,6 +122,8 @@ export const environmentFields: readonly (keyof typeof fields)[] = [
   'mock_attestation_key',
   'tpm',
   'tpm_certificates',
+  'register_up_to',
+  'node_registry',
 ]
 
 /** Returns `SVC_ICL_ENDPOINT` of `icl_endpoint`. */

@@ -1,7 +1,8 @@
+import { isForDevelopment } from '../../lib/development.ts'
 import type { Network } from '../../lib/schemas/network.ts'
 import { checkEndpoint } from '../chain/check-endpoint.ts'
 import type { ConfigFile } from '../config.ts'
-import { askAddress, tried } from './ask-address.ts'
+import { askAddress, mistakeIn, tried } from './ask-address.ts'
 import { askModels, type Servers } from './ask-models.ts'
 import { type CommandContext, warnOf } from './context.ts'
 import { lookForTpm } from './look-for-tpm.ts'
@@ -31,7 +32,25 @@ export async function askForConfig(
   const attestation_backend =
     given.attestation_backend ?? (await askBackend(prompts, network, given.tpm, context))
   const asked = given.supported_model_ids ? {} : await askModels(prompts, context)
-  return { ...given, icl_endpoint, cofhe_endpoint, attestation_backend, ...asked }
+  const allowed = await askAllowance(prompts, { ...given, icl_endpoint }, network)
+  return { ...given, icl_endpoint, cofhe_endpoint, attestation_backend, ...asked, ...allowed }
+}
+
+/** Asks how much `run` may pay to register. An ICL for development needs no answer. */
+async function askAllowance(
+  prompts: Prompts,
+  { icl_endpoint, register_up_to, node_registry }: Answers & { readonly icl_endpoint: string },
+  network: Network | undefined,
+): Promise<Answers> {
+  if (register_up_to !== undefined || network === undefined) return {}
+  if (isForDevelopment(icl_endpoint, network.chain_id)) return {}
+  const typed = await prompts.text({
+    message: 'Ether that `svc-node run` may pay to register by itself, for stake and gas',
+    otherwise: '0',
+    check: (text) => mistakeIn({ register_up_to: text }),
+  })
+  if (Number(typed) === 0) return {}
+  return { register_up_to: typed, node_registry: node_registry ?? network.contracts.node_registry }
 }
 
 /** Asks for a new password, twice. */
@@ -100,7 +119,7 @@ async function askRpc(
 }
 
 const mockHint =
-  "for development, tier 0 only. `svc-node attest` asks for a key, which the ICL's operator gives out"
+  "for development, tier 0 only. It takes a key, which the ICL's operator gives out, or an ICL of chain 31337 on this machine"
 
 async function askBackend(
   prompts: Prompts,

@@ -107,6 +107,8 @@ const settings = [
   ['ipfs_gateway', 'ipfsGateway'],
   ['supported_model_ids', 'models'],
   ['tpm', 'tpm'],
+  ['register_up_to', 'registerUpTo'],
+  ['node_registry', 'nodeRegistry'],
 ] as const
 
 function warnOfOverrides(flags: Given<'init'>, { environment, warn }: CommandContext): void {
@@ -213,7 +215,9 @@ function report(
   print('Next:')
   const steps = [
     'Back up the keystore and its password.',
-    'Send the stake and gas money to the address, then: svc-node register',
+    valueIn(cost)?.registersItself
+      ? 'Send the stake and gas money to the address: svc-node run registers it.'
+      : 'Send the stake and gas money to the address, then: svc-node register',
     ...(keys.length > 0 ? [`Set ${keys.join(' and ')} for your models.`] : []),
     'svc-node attest',
     'svc-node run',

@@ -6,6 +6,14 @@ import { Ether } from '../ether.ts'
 const text = z.string().optional()
 const backend = OneOf(['mock', 'tpm']).optional()
 const yes = flag('Ask nothing but the password')
+const registering = {
+  registerUpTo: option(
+    text,
+    'ETHER',
+    'Stake and gas that `svc-node run` may pay to register by itself (SVC_REGISTER_UP_TO)',
+  ),
+  nodeRegistry: option(text, 'ADDRESS', 'The contract that it may pay (SVC_NODE_REGISTRY)'),
+}
 
 const tiersError = 'takes at most 16 numbers from 0 to 255, such as 0,1'
 const Tiers = z
@@ -48,6 +56,7 @@ export const options = {
       attestationBackend: option(backend, 'NAME', 'How the node attests, by mock if left out'),
       backend: option(backend, 'NAME', 'The same as --attestation-backend'),
       tpm: option(text, 'PLACE', 'Another TPM than that of this machine (SVC_TPM)'),
+      ...registering,
       scryptN: option(
         WholeNumber(4_096, 4_194_304)
           .refine((n) => Number.isInteger(Math.log2(n)), 'takes a power of two')
@@ -117,6 +126,7 @@ export const options = {
       'ADDRESS',
       'Serve metrics for Prometheus here, such as 127.0.0.1:9464 (SVC_METRICS)',
     ),
+    ...registering,
   }),
   repair: z.object({ json }),
   status: z.object({ json }),

@@ -31,7 +31,7 @@ export async function register(
 }
 
 /** The error when the ICL names another contract than the operator expects. The stake would go to it. */
-const anotherRegistry = ({ nodeRegistry }: RegistryEndpoint): SvcError =>
+export const anotherRegistry = ({ nodeRegistry }: RegistryEndpoint): SvcError =>
   new SvcError('registry-differs', `the ICL names another NodeRegistry: ${nodeRegistry}`, {
     hint: 'Send it nothing before you know why: check --node-registry and SVC_ICL_ENDPOINT.',
   })
@@ -96,7 +96,8 @@ export function stepText(step: RegistryStep): string {
   }
 }
 
-function checkBalance(
+/** Throws SvcError `no-funds` when the wallet cannot pay for the steps. */
+export function checkBalance(
   address: Address,
   { balance, terms }: RegistryState,
   steps: readonly RegistryStep[],

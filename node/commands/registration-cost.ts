@@ -3,6 +3,7 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { checkEndpoint } from '../chain/check-endpoint.ts'
 import { createRegistryReader, registerGas } from '../chain/registry.ts'
 import type { Config } from '../config.ts'
+import { allowanceOf } from './allowance.ts'
 import { etherText, toSend } from './amounts.ts'
 import { type CommandContext, warnOf } from './context.ts'
 import { workingGas } from './diagnose-node.ts'
@@ -13,7 +14,10 @@ import { ownNetworkOf, registryEndpoint, rpcName, withTimeout } from './reach.ts
 const patienceMs = 5_000
 const lookMs = 3_000
 
-type Places = Pick<Config, 'icl_endpoint' | 'cofhe_endpoint' | 'deployment'>
+type Places = Pick<
+  Config,
+  'icl_endpoint' | 'cofhe_endpoint' | 'deployment' | 'register_up_to' | 'node_registry'
+>
 
 /** The cost of registering a new node. */
 export type RegistrationCost = Awaited<ReturnType<typeof askCost>>
@@ -33,13 +37,15 @@ async function askCost(places: Places, context: CommandContext) {
   const { minStake, gasPrice } = await registry.terms(signal)
   // The price may rise until the money arrives, and the first jobs need gas, too.
   const gas = (2n * registerGas + workingGas) * gasPrice
-  const { nodeRegistry } = place
+  const { nodeRegistry, chainId } = place
   return {
     registry,
     nodeRegistry,
     minStake,
     /** Wei of stake and gas together. */
     total: toSend(minStake + gas),
+    /** Whether `run` may pay for it. */
+    registersItself: (allowanceOf(places, chainId)?.wei ?? 0n) >= minStake + registerGas * gasPrice,
     text: `a stake of at least ${etherText(minStake)}, and ${etherText(gas)} for gas to begin with`,
     json: {
       min_stake_wei: String(minStake),

@@ -10,12 +10,14 @@ import type { Given } from './options.ts'
 /** Returns the environment overridden by the options of `run`. */
 export const withRunFlags = (
   environment: Environment,
-  { logFile, logFormat, metrics }: Given<'run'>,
+  { logFile, logFormat, metrics, registerUpTo, nodeRegistry }: Given<'run'>,
 ): Environment => ({
   ...environment,
   ...(logFile !== undefined && { SVC_LOG_FILE: logFile }),
   ...(logFormat !== undefined && { SVC_LOG_FORMAT: logFormat }),
   ...(metrics !== undefined && { SVC_METRICS: metrics }),
+  ...(registerUpTo !== undefined && { SVC_REGISTER_UP_TO: registerUpTo }),
+  ...(nodeRegistry !== undefined && { SVC_NODE_REGISTRY: nodeRegistry }),
 })
 
 /** Opens the daemon's log in the configured file, else on `print`, with short ids on a terminal. Throws SvcError `log-file-unusable`. */

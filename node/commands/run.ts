@@ -97,6 +97,8 @@ async function runLocked(
     const on = { stop, ended: ended.signal, onSpent: metrics?.spent }
     const known = { record, network, log, fetches, ...on }
     const deps = await connect({ ...context, fetch }, loaded, wallet, known)
+    const { registerItself } = await import('./register-itself.ts')
+    await registerItself({ loaded, wallet, network, log }, { ...context, fetch }, stop)
     await runDaemon(metrics?.measure(deps, deps.api) ?? deps, stop, abandon)
   } finally {
     ended.abort()

@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { readFile, readlink } from 'node:fs/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -5,8 +6,9 @@ import { ask } from '../../demo/ask.ts'
 import { freePort } from '../../demo/free-port.ts'
 import { startWorld, type World } from '../../demo/world.ts'
 import { type ProviderServer, startProviderServer } from '../e2e/provider-server.ts'
+import { inEmptyFolder } from '../empty-folder.ts'
 import { eventually } from '../eventually.ts'
-import { builtBinary } from './executable.ts'
+import { builtBinary, runBare } from './executable.ts'
 
 const model = 'openai:gpt-4o-mini'
 const token = `token ${randomUUID()}`
@@ -72,3 +74,39 @@ describe('three executables as the nodes of a job', () => {
     },
   )
 })
+
+it('init, attest --mock and run in an empty folder lead to an accepted job', async () => {
+  await inEmptyFolder(async (folder) => {
+    const env = {
+      HOME: folder,
+      SVC_KEY_PASSWORD: 'a password of its own',
+      OPENAI_API_KEY: 'key-9',
+      SVC_OPENAI_BASE_URL: provider.openaiUrl,
+    }
+    const places = ['--icl-endpoint', world.icl.url, '--cofhe-endpoint', world.chain.rpcUrl]
+    const init = ['init', ...places, '--models', model, '--scrypt-n', '4096'] as const
+    const funded = { ...env, SVC_IMPORT_PRIVATE_KEY: world.chain.spare[0]?.privateKey ?? '' }
+    const made = await runBare([binary, ...init], folder, funded)
+    expect(made).toMatchObject({ code: 0, stdout: expect.stringContaining('run registers it') })
+    expect(await runBare([binary, 'attest', '--mock'], folder, env)).toMatchObject({ code: 0 })
+    const node = spawn(binary, ['run'], { cwd: folder, env })
+    try {
+      let log = ''
+      node.stdout.on('data', (chunk) => {
+        log += chunk
+      })
+      const logs = (text: string) => eventually(text, () => log.includes(text))
+      await logs('Done: register for tier 0 with a stake of 1 ETH')
+      await logs('The ICL considers this node for jobs')
+      // A quorum of three needs it once one of the others has left.
+      process.kill(world.nodes[0]?.process.pid ?? 0)
+      await world.nodes[0]?.process.exited
+      const result = await ask(world, { prompt: `Which token, ${randomUUID()}?`, model })
+      expect(result).toMatchObject({ status: 'accepted', output: token })
+      await logs('over: the job is accepted')
+      expect(log).not.toContain(world.mockAttestationKey)
+    } finally {
+      node.kill()
+    }
+  })
+}, 200_000)

@@ -12,6 +12,8 @@ const _address = `0x${'dd'.repeat(20)}`
 export type StubAnswers = {
   /** Undefined: the address that the stub listens at. */
   publicUrl?: string
+  /** 31337 when left out. */
+  chainId?: number
   /** Handed to nodes, as an ICL for development does. */
   mockKey?: string
   verify: { readonly status: number; readonly body: unknown }
@@ -52,7 +54,7 @@ export async function startStubIcl(): Promise<LocalServer & { readonly answers: 
 
 function answerTo({ path, headers }: Seen, answers: StubAnswers, url: string, expiresAt: number) {
   if (path === '/v1/network') {
-    return { status: 200, body: network(answers.publicUrl ?? url) }
+    return { status: 200, body: network(answers.publicUrl ?? url, answers.chainId) }
   }
   if (path.startsWith('/internal/challenge/')) {
     return { status: 200, body: { nonce: 'c3R1Yg', expires_at: expiresAt, enrolled: false } }
@@ -68,9 +70,10 @@ function answerTo({ path, headers }: Seen, answers: StubAnswers, url: string, ex
   return problem(404, 'not-found', 'There is nothing at this address')
 }
 
-const network = (publicUrl: string) =>
+const network = (publicUrl: string, chainId = 31_337) =>
   sampleNetwork({
     public_url: publicUrl,
+    chain_id: chainId,
     limits: { ...sampleNetwork().limits, poll_seconds: 7 },
   })
 

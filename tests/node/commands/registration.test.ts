@@ -1,9 +1,27 @@
 import { spawn } from 'node:child_process'
-import { createPublicClient, createTestClient, http } from 'viem'
+import {
+  createPublicClient,
+  createTestClient,
+  createWalletClient,
+  encodeFunctionData,
+  formatEther,
+  type Hex,
+  http,
+  parseEther,
+} from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
 import { afterAll, describe, expect, it } from 'vitest'
-import { systemClock } from '../../../lib/system.ts'
+import { nodeRegistryAbi } from '../../../lib/abi/node-registry.ts'
+import type { Clock } from '../../../lib/clock.ts'
+import { systemClock, systemRandom } from '../../../lib/system.ts'
+import { createRegistryReader, registerGas } from '../../../node/chain/registry.ts'
+import { ownNetworkOf, registryEndpoint } from '../../../node/commands/reach.ts'
+import { registerItself } from '../../../node/commands/register-itself.ts'
+import { loadConfig } from '../../../node/config-file.ts'
+import { openWallet } from '../../../node/wallet.ts'
 import { builtBinary } from '../../binary/executable.ts'
 import { eventually } from '../../eventually.ts'
+import { createVirtualClock } from '../../virtual-clock.ts'
 import { type Operator, startCommandWorld } from './world.ts'
 
 const dayS = 86_400
@@ -263,5 +281,96 @@ describe('svc-node status', () => {
     expect(out).toContain('Set OPENAI_API_KEY')
     expect(out).toMatch(/^Leaving: +stake free from .+ UTC$/m)
     expect(out).toContain('run `svc-node register` to stay')
+  })
+})
+
+describe('svc-node run registers', () => {
+  /** What `run` does for this operator: the first try, and later ones until `stop`. */
+  async function start(
+    { env, address }: Operator,
+    clock: Clock = systemClock,
+    changes: Record<string, string> = {},
+  ) {
+    const environment = { ...env, ...changes }
+    const loaded = await loadConfig(environment)
+    const lines: string[] = []
+    const say = (line: string) => void lines.push(line)
+    const context = {
+      ...{ environment, clock, random: systemRandom, fetch, print: say, warn: say },
+      terminal: { input: process.stdin, output: process.stderr },
+    }
+    const wallet = await openWallet(loaded, context)
+    const network = await ownNetworkOf(loaded.config, context)
+    const stop = new AbortController()
+    const log = { info: say, warning: say }
+    await registerItself({ loaded, wallet, network, log }, context, stop.signal)
+    const registry = createRegistryReader(registryEndpoint(network, env.SVC_COFHE_ENDPOINT ?? ''))
+    return { lines, stop, registration: () => registry.registrationOf(address) }
+  }
+
+  it('once, with the smallest stake, and says so', async () => {
+    const node = await newFunded()
+    const { lines, registration } = await start(node)
+    expect(lines).toEqual([expect.stringContaining('Done: register for tier 0 with a stake of 1')])
+    expect(await registration()).toMatchObject({ stake: parseEther('1'), active: true })
+    expect((await start(node)).lines).toEqual([])
+  })
+
+  it('with no fee that would pass the allowed amount', async () => {
+    const { getGasPrice, getTransaction } = createPublicClient({
+      transport: http(commands.world.chain.rpcUrl),
+    })
+    const most = (await getGasPrice()) + 1n
+    const allowed = { SVC_REGISTER_UP_TO: formatEther(parseEther('1') + registerGas * most) }
+    const { lines } = await start(await newFunded(), systemClock, allowed)
+    const hash = /transaction (0x[0-9a-f]{64})/.exec(lines[0] ?? '')?.[1] as Hex
+    expect((await getTransaction({ hash })).maxFeePerGas).toBeLessThanOrEqual(most)
+  })
+
+  it('as soon as the wallet has the money, of which it says how much and where to', async () => {
+    const poor = await commands.newOperator()
+    const clock = createVirtualClock()
+    const { lines, stop, registration } = await start(poor, clock)
+    expect(lines).toHaveLength(1)
+    expect(lines[0]).toMatch(/Not registered yet, .*this takes 1 ETH of stake/)
+    expect(lines[0]).toMatch(new RegExp(`Send at least 1\\.\\d+ ETH to ${poor.address}`))
+    await commands.fund(poor.address, '3')
+    await clock.advance(2_000)
+    await eventually('it is registered', async () => (await registration()) !== undefined)
+    await eventually('it says so', () => lines.some((line) => line.startsWith('Done: ')))
+    stop.abort()
+  })
+
+  it.each([
+    ['nothing is allowed', { SVC_REGISTER_UP_TO: '0' }, []],
+    ['too little is allowed', { SVC_REGISTER_UP_TO: '1' }, [/1 ETH are allowed.*register_up_to/]],
+    ['the ICL names another contract', { SVC_NODE_REGISTRY: `0x${'11'.repeat(20)}` }, [/another/]],
+  ])('nothing while %s', async (_, changes, told) => {
+    const { lines, stop, registration } = await start(await newFunded(), systemClock, changes)
+    stop.abort()
+    expect(lines).toHaveLength(told.length)
+    for (const [at, pattern] of told.entries()) expect(lines[at]).toMatch(pattern)
+    expect(await registration()).toBeUndefined()
+  })
+
+  it('nothing more while the registration of an earlier run is pending, and none after it', async () => {
+    const node = await newFunded('9')
+    const { rpcUrl, contracts } = commands.world.chain
+    const transport = http(rpcUrl)
+    const chain = createTestClient({ mode: 'anvil', transport })
+    const abi = nodeRegistryAbi
+    await chain.setAutomine(false)
+    const account = privateKeyToAccount(node.privateKey)
+    await createWalletClient({ account, transport }).sendTransaction({
+      ...{ chain: null, to: contracts.nodeRegistry, value: parseEther('1') },
+      data: encodeFunctionData({ abi, functionName: 'register', args: [[0]] }),
+    })
+    const waiting = await start(node)
+    waiting.stop.abort()
+    await chain.mine({ blocks: 1 })
+    await chain.setAutomine(true)
+    expect(waiting.lines).toEqual([expect.stringContaining('1 transaction in no block yet')])
+    expect((await start(node)).lines).toEqual([])
+    expect(await waiting.registration()).toMatchObject({ stake: parseEther('1') })
   })
 })

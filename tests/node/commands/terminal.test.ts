@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { anAddress } from '../../branded.ts'
 import { answerJson, startServer } from '../../local-server.ts'
+import { sampleNetwork } from '../../sample-network.ts'
 import { startStubChain } from '../stub-chain.ts'
 import { startStubIcl } from '../stub-icl.ts'
 import { ctrlC, ctrlD, enter, type OnTerminal, runOnTerminal, up } from './pty.ts'
@@ -138,6 +139,27 @@ describe('svc-node init on a terminal', () => {
       })
     } finally {
       await server.close()
+    }
+  })
+
+  it('asks what run may pay to register, unless the ICL is for development', async () => {
+    const other = await startStubChain(5)
+    icl.answers.chainId = 5
+    try {
+      const terminal = init({ SVC_KEY_PASSWORD: password, SVC_SUPPORTED_MODEL_IDS: 'openai:x' })
+      await terminal.answer('Address of the ICL', `${icl.url}${enter}`)
+      await terminal.answer('Address of a chain RPC', `${other.url}${enter}`)
+      await terminal.answer('may pay to register by itself', `1,5${enter}`)
+      await terminal.answer('takes an amount of ether', '\u007f'.repeat(3))
+      await terminal.answer('', `1.5${enter}`)
+      await terminal.answer('Write ', enter)
+      expect(await terminal.exited).toBe(0)
+      const { contracts } = sampleNetwork()
+      const allowed = { register_up_to: '1.5', node_registry: contracts.node_registry }
+      expect(await configOf()).toMatchObject(allowed)
+    } finally {
+      delete icl.answers.chainId
+      await other.close()
     }
   })
 
