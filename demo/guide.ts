@@ -20,7 +20,7 @@ const withFile = (file: string, command: string): string =>
 
 /** Writes the environment of another node with this wallet: that of the first node, without a real provider's key and address. Returns the file. */
 async function prepareMore(
-  { folder, nodes: [first], standInUrl }: World,
+  { folder, nodes: [first], standInUrl, chain }: World,
   provider: Provider,
   { name, index, key }: { readonly name: string; readonly index: number; readonly key: string },
 ): Promise<string> {
@@ -34,23 +34,21 @@ async function prepareMore(
     SVC_CONFIG_PATH: join(own, 'config.json'),
     SVC_KEY_PASSWORD: randomHex(),
     SVC_IMPORT_PRIVATE_KEY: key,
+    // On another chain than 31337 `run` registers by itself only with both.
+    SVC_REGISTER_UP_TO: '2',
+    SVC_NODE_REGISTRY: chain.contracts.nodeRegistry,
     // A real key stays in the environment that it came from.
     ...(provider.standIn && given),
   })
   return file
 }
 
-/** Returns a shell command that adds the node of an environment file. */
-const addNode = (file: string, registry: string): string =>
+/** Returns a shell command that adds the node of an environment file, with the given way to call svc-node. */
+const addNode = (file: string, svcNode: string, initFlags: string): string =>
   withFile(
     file,
-    [
-      'init --yes --scrypt-n 4096',
-      `register --yes --node-registry ${registry}`,
-      'attest --mock',
-      'run',
-    ]
-      .map((command) => `npm run -s svc-node -- ${command}`)
+    [`init --yes${initFlags}`, 'attest --mock', 'run']
+      .map((command) => `${svcNode} ${command}`)
       .join(' && '),
   )
 
@@ -113,7 +111,9 @@ export async function tellGuide(
     say(withFile(files.client, ask))
   }
   say(`Add a node (${others.map(({ name }) => name).join(', ')} likewise):`)
-  say(addNode(added?.file ?? '', world.chain.contracts.nodeRegistry))
+  say(addNode(added?.file ?? '', 'npm run -s svc-node --', ' --scrypt-n 4096'))
+  say('Add one with the executable alone (docs/build.md):')
+  say(addNode(others[0]?.file ?? '', 'svc-node', ''))
   if (!provider.standIn) say('  The node also needs the key of the provider in its environment.')
   // On an edge host the store is out of reach.
   if (world.icl.databaseUrl !== '') {
