@@ -89,7 +89,8 @@ it('init, attest --mock and run in an empty folder lead to an accepted job', asy
     const made = await runBare([binary, ...init], folder, funded)
     expect(made).toMatchObject({ code: 0, stdout: expect.stringContaining('run registers it') })
     expect(await runBare([binary, 'attest', '--mock'], folder, env)).toMatchObject({ code: 0 })
-    const node = spawn(binary, ['run'], { cwd: folder, env })
+    const debugging = { ...env, SVC_LOG_LEVEL: 'DEBUG' }
+    const node = spawn(binary, ['run'], { cwd: folder, env: debugging })
     try {
       let log = ''
       node.stdout.on('data', (chunk) => {
@@ -104,6 +105,7 @@ it('init, attest --mock and run in an empty folder lead to an accepted job', asy
       const result = await ask(world, { prompt: `Which token, ${randomUUID()}?`, model })
       expect(result).toMatchObject({ status: 'accepted', output: token })
       await logs('over: the job is accepted')
+      expect(log).toContain('GET /internal/attestation/mock-key -> 200 [secret, ')
       expect(log).not.toContain(world.mockAttestationKey)
     } finally {
       node.kill()
