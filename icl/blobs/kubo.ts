@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { cidOf } from '../../lib/cid.ts'
 import { ProblemError } from '../../lib/problem.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { cachedUnlessFailed } from '../async/cached.ts'
@@ -7,7 +6,7 @@ import type { Keep, Store, Uploader } from '../store/store.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Blobs } from './blobs.ts'
 import { createKnownKeeps } from './known-keeps.ts'
-import { readByGateway } from './kubo-gateway.ts'
+import { putBlock, readBlock } from './kubo-blocks.ts'
 import { listPins, pin, unpin } from './kubo-pins.ts'
 import { createKuboRpc, type KuboRpc, type KuboRpcOptions, readKubo } from './kubo-rpc.ts'
 import { createRooms, uploaders } from './rooms.ts'
@@ -28,8 +27,6 @@ export type KuboOptions = KuboRpcOptions & {
 const retryAfterSeconds = 5
 const sizesMs = 5_000
 const defaultPinsAtOnce = 200_000
-
-const PutBlock = z.object({ Key: z.string().max(100) })
 
 const rowPrefix = 'kubo:'
 /** The row of the store, without bytes, that says how long a blob of Kubo is kept. */
@@ -137,16 +134,6 @@ export function createKuboBlobs(options: KuboOptions): Blobs {
   }
 }
 
-async function putBlock(rpc: KuboRpc, cid: string, file: Uint8Array<ArrayBuffer>): Promise<void> {
-  const command = 'block/put'
-  const query = { 'cid-codec': 'raw', mhtype: 'sha2-256', pin: 'false' }
-  const { Key } = readKubo(PutBlock, command, await rpc({ command, query, file }))
-  if (Key === cid) return
-  throw new SvcError('kubo-refused', `Kubo put ${cid} under another CID`, {
-    hint: 'SVC_ICL_BLOBS has to name the RPC of a Kubo.',
-  })
-}
-
 const size = z.number().nonnegative()
 const RepoSize = z.object({ RepoSize: size, StorageMax: size })
 
@@ -159,30 +146,6 @@ async function sizesOf(rpc: KuboRpc, store: Store): Promise<Record<Uploader, num
   const others = Math.max(0, repo.RepoSize - (await own).reduce((sum, bytes) => sum + bytes, 0))
   const all = Math.max(0, repo.StorageMax - others)
   return { wallet: all / 2, node: all / 4, icl: all / 4 }
-}
-
-const absent = /not found|could not find/i
-
-async function readBlock(
-  options: KuboOptions,
-  rpc: KuboRpc,
-  cid: string,
-  signal: AbortSignal | undefined,
-): Promise<Uint8Array<ArrayBuffer> | undefined> {
-  const { gatewayUrl } = options
-  if (gatewayUrl !== undefined) return readByGateway(options, gatewayUrl, cid, signal)
-  // Offline, so that Kubo does not search other peers for a missing block.
-  const query = { arg: cid, offline: 'true' }
-  const answer = await rpc({ command: 'block/get', query, signal })
-  if ('bytes' in answer && (await cidOf(answer.bytes)) === cid) return answer.bytes
-  if ('refusal' in answer && absent.test(answer.refusal)) return undefined
-  throw new SvcError(
-    'kubo-refused',
-    'refusal' in answer
-      ? `Kubo does not give ${cid}: ${answer.refusal.slice(0, 200)}`
-      : `Kubo sent bytes that do not hash to ${cid}`,
-    { hint: 'Let `ipfs repo verify` look at its blocks.' },
-  )
 }
 
 /** Runs calls of Kubo. Logs a failure, and tells the caller of the ICL only when to try again. */
