@@ -7,6 +7,7 @@ import type { Client } from '../rules/client.ts'
 import type { Node } from '../rules/eligibility.ts'
 import type { Job } from '../rules/job.ts'
 import { decodeDocument, encodeDocument } from '../store/encoding.ts'
+import { RoomName } from '../store/rows.ts'
 import type { StoreRecord } from '../store/store.ts'
 
 const version = z.int().positive()
@@ -24,7 +25,7 @@ const RecordLine = z.discriminatedUnion('kind', [
     kind: z.literal('blob'),
     cid: z.string(),
     bytes: z.string(),
-    uploader: z.enum(['wallet', 'node', 'icl']),
+    uploader: RoomName,
     size: z.int().optional(),
     until: time,
     usedUntil: time.optional(),

@@ -31,8 +31,6 @@ const defaultPinsAtOnce = 200_000
 const rowPrefix = 'kubo:'
 /** The row of the store, without bytes, that says how long a blob of Kubo is kept. */
 export const kuboRowOf = (cid: string): string => rowPrefix + cid
-const isKuboRow = (row: string): boolean => row.startsWith(rowPrefix)
-const cidOfRow = (row: string): string => row.slice(rowPrefix.length)
 
 /**
  * Keeps blobs as raw blocks in Kubo, pinned until the store deletes their rows. A row is saved before the pin: a pin without a row has
@@ -52,11 +50,11 @@ export function createKuboBlobs(options: KuboOptions): Blobs {
     return unpin(rpc, cid, { pinName, isWanted: () => isKnown(cid) })
   }
   const rooms = createRooms({
-    ...{ store, clock },
+    ...{ store, clock, prefix: 'kubo-' },
     sizes: cachedUnlessFailed(clock, sizesMs, () => sizesOf(rpc, store)),
     onDropped: async (rows) => {
       // What stays, because Kubo fails now, is removed by `prune`.
-      for (const row of rows) if (isKuboRow(row)) await remove(cidOfRow(row))
+      for (const row of rows) await remove(row.slice(rowPrefix.length))
     },
   })
   const keepRow = (row: string, how: Keep) =>
@@ -84,7 +82,7 @@ export function createKuboBlobs(options: KuboOptions): Blobs {
             kind: 'blob',
             cid: row,
             bytes: new Uint8Array(),
-            uploader,
+            uploader: `kubo-${uploader}`,
           } as const
           return (await store.save(blob)) && (await putPinned())
         })
@@ -141,7 +139,7 @@ const RepoSize = z.object({ RepoSize: size, StorageMax: size })
 async function sizesOf(rpc: KuboRpc, store: Store): Promise<Record<Uploader, number>> {
   const command = 'repo/stat'
   const query = { 'size-only': 'true' }
-  const own = Promise.all(uploaders.map((uploader) => store.countBlobBytes(uploader)))
+  const own = Promise.all(uploaders.map((uploader) => store.countBlobBytes(`kubo-${uploader}`)))
   const repo = readKubo(RepoSize, command, await rpc({ command, query }))
   const others = Math.max(0, repo.RepoSize - (await own).reduce((sum, bytes) => sum + bytes, 0))
   const all = Math.max(0, repo.StorageMax - others)

@@ -43,6 +43,8 @@ type Upload = {
 type RoomOptions = {
   readonly store: Store
   readonly clock: Clock
+  /** Before the names of the store's rooms: those in Kubo are apart. */
+  readonly prefix: '' | 'kubo-'
   /** The size of each room in bytes. */
   readonly sizes: () => Promise<Readonly<Record<Uploader, number>>>
   /** Called with blobs whose rows were dropped. */
@@ -51,7 +53,7 @@ type RoomOptions = {
 
 /** Creates the rooms of all kinds of uploaders. */
 export function createRooms(options: RoomOptions) {
-  const { store, clock, sizes } = options
+  const { store, clock, prefix, sizes } = options
   const rooms = {
     wallet: createRoom(options, 'wallet'),
     node: createRoom(options, 'node'),
@@ -62,8 +64,8 @@ export function createRooms(options: RoomOptions) {
     const all = await sizes()
     const entries = uploaders.map(async (uploader): Promise<[Uploader, Room]> => {
       const [stored, inUse] = await Promise.all([
-        store.countBlobBytes(uploader),
-        store.countBlobBytes(uploader, clock.now()),
+        store.countBlobBytes(`${prefix}${uploader}`),
+        store.countBlobBytes(`${prefix}${uploader}`, clock.now()),
       ])
       // A half of an odd number of bytes is no number of bytes.
       const bytes = Math.floor(all[uploader])
@@ -94,7 +96,8 @@ export function createRooms(options: RoomOptions) {
   }
 }
 
-function createRoom({ store, clock, sizes, onDropped }: RoomOptions, uploader: Uploader) {
+function createRoom({ store, clock, prefix, sizes, onDropped }: RoomOptions, uploader: Uploader) {
+  const name = `${prefix}${uploader}` as const
   let limit = 0
   let bytes = 0
   /** The parts of `bytes` that this process saved or is saving, and that it is saving. */
@@ -108,18 +111,18 @@ function createRoom({ store, clock, sizes, onDropped }: RoomOptions, uploader: U
   const count = async () => {
     // The count may include bytes that are being written. They are treated as not included.
     const before = taken - writing
-    const [all, counted] = await Promise.all([sizes(), store.countBlobBytes(uploader)])
+    const [all, counted] = await Promise.all([sizes(), store.countBlobBytes(name)])
     limit = all[uploader]
     bytes = counted + taken - before
     countedAt = clock.monotonic()
   }
   const drop = async (size: number) => {
-    const inUse = await store.countBlobBytes(uploader, clock.now())
+    const inUse = await store.countBlobBytes(name, clock.now())
     const missing = bytes + size - limit
     const dropped =
       inUse + size > limit
         ? []
-        : await store.dropBlobs(uploader, Math.max(missing, freedBytesOf(limit)), clock.now())
+        : await store.dropBlobs(name, Math.max(missing, freedBytesOf(limit)), clock.now())
     for (const one of dropped) bytes -= one.size
     if (dropped.length === 0) closedAt = clock.monotonic()
     else await onDropped(dropped.map(({ cid }) => cid))

@@ -13,7 +13,7 @@ export function createStoredBlobs(store: Store, maxBytes: number, clock: Clock):
   const sizes = { wallet: maxBytes / 2, node: maxBytes / 2, icl: 4 * maxBytes }
   const kept = createKnownKeeps(() => clock.now())
   const rooms = createRooms({
-    ...{ store, clock },
+    ...{ store, clock, prefix: '' },
     sizes: async () => sizes,
     onDropped: async (cids) => {
       for (const cid of cids) kept.forget(cid)

@@ -9,6 +9,7 @@ import { recountNodes } from '../background/recount-nodes.ts'
 import { listBans } from '../records/bans.ts'
 import { prefixOf } from '../records/keys.ts'
 import type { SharedStore } from '../store/mongodb/shared.ts'
+import type { Uploader } from '../store/store.ts'
 import { type AdminTerminal, Count, done, recorded, storeCommand } from './admin-command.ts'
 import { columns, time } from './admin-text.ts'
 import { restoreBackup, verifyBackup, writeBackup } from './backup-file.ts'
@@ -140,6 +141,8 @@ async function stats(context: AdminContext) {
   const { store, clock } = context
   const { jobsByPhase, effects, oldestEffectDueAt } = await store.stats()
   const attested = await store.listNodes(clock.now())
+  const blobBytes = async (uploader: Uploader) =>
+    (await store.countBlobBytes(uploader)) + (await store.countBlobBytes(`kubo-${uploader}`))
   const json = {
     jobs: jobsByPhase,
     effects,
@@ -147,9 +150,9 @@ async function stats(context: AdminContext) {
     nodes_attested: attested.length,
     nodes_banned: (await listBans(context)).size,
     blob_bytes: {
-      wallets: await store.countBlobBytes('wallet'),
-      nodes: await store.countBlobBytes('node'),
-      icl: await store.countBlobBytes('icl'),
+      wallets: await blobBytes('wallet'),
+      nodes: await blobBytes('node'),
+      icl: await blobBytes('icl'),
     },
   }
   const jobs = Object.entries(jobsByPhase).map(([phase, count]) => [`jobs ${phase}`, String(count)])

@@ -37,7 +37,8 @@ export function parsed<T>(schema: z.ZodType<T>, row: Row, column: string): T {
 const Text = z.string()
 const Numeric = z.number()
 const Bytes = z.instanceof(Uint8Array)
-const Uploader = z.enum(['wallet', 'node', 'icl'])
+/** The room that a stored blob counts in. */
+export const RoomName = z.enum(['wallet', 'node', 'icl', 'kubo-wallet', 'kubo-node', 'kubo-icl'])
 
 /** Returns a text column. */
 export const textOf = (row: Row, column: string): string => {
@@ -88,7 +89,7 @@ export function recordOf(kind: StoreRecord['kind'], row: Row): StoreRecord {
     kind,
     cid: textOf(row, 'id'),
     bytes: bytesOf(row, 'bytes'),
-    uploader: parsed(Uploader, row, 'uploader'),
+    uploader: parsed(RoomName, row, 'uploader'),
     size: numberOf(row, 'size'),
     until: numberOf(row, 'until'),
     usedUntil: numberOf(row, 'usedUntil'),

@@ -14,6 +14,9 @@ export type OccupiedSlots = { readonly offered: number; readonly claimed: number
 /** Who uploaded a blob: each kind of uploader has its own limit of space. */
 export type Uploader = 'wallet' | 'node' | 'icl'
 
+/** The room that a blob counts in: its uploader's in the store, or in Kubo. */
+export type RoomName = `${'' | 'kubo-'}${Uploader}`
+
 type Versions = {
   /** The version at which the document was read; 0 for a new document. The save makes it the next one. */
   readonly base: number
@@ -42,7 +45,7 @@ type Blob = Keep & {
   readonly bytes: Uint8Array<ArrayBuffer>
   /** The room that it takes elsewhere; that of its bytes when left out. */
   readonly size?: number | undefined
-  readonly uploader: Uploader
+  readonly uploader: RoomName
 }
 
 /** A key, the value that has it, and its expiry (milliseconds). */
@@ -298,8 +301,8 @@ export interface Store {
   listKeys(prefix: string, now: number): Promise<readonly HeldKey[]>
 
   findBlob(cid: string): Promise<Uint8Array<ArrayBuffer> | undefined>
-  /** The total size in bytes of the blobs of one kind of uploader, or of those that are in use after a time. */
-  countBlobBytes(uploader: Uploader, usedAfter?: number): Promise<number>
+  /** The total size in bytes of the blobs of one room, or of those that are in use after a time. */
+  countBlobBytes(uploader: RoomName, usedAfter?: number): Promise<number>
 
   stats(): Promise<StoreStats>
   /**
@@ -312,10 +315,10 @@ export interface Store {
     readonly limit: number
   }): Promise<number>
   /**
-   * Deletes blobs of one kind of uploader that are not in use at `now`, until `bytes` are free: those without an answer first, then those
+   * Deletes blobs of one room that are not in use at `now`, until `bytes` are free: those without an answer first, then those
    * that were last used the longest ago. Deletes at most 1,000; another call goes on. Returns what it deleted.
    */
-  dropBlobs(uploader: Uploader, bytes: number, now: number): Promise<readonly Dropped[]>
+  dropBlobs(uploader: RoomName, bytes: number, now: number): Promise<readonly Dropped[]>
   /** Deletes a record early. False when it is not there, or is a job that has not settled or has effects to deliver. */
   erase(record: Erasable): Promise<boolean>
   /** Yields every record, for a backup. */

@@ -59,7 +59,13 @@ const adapters = [
     open: () => openSqliteStore(join(folder, 'icl.db')),
     blobsIn: inStore,
   },
-  { name: `in Kubo${kuboNote}`, test: itWithKubo, open: createMemoryStore, blobsIn: inKubo },
+  {
+    name: `in Kubo${kuboNote}`,
+    test: itWithKubo,
+    open: createMemoryStore,
+    blobsIn: inKubo,
+    prefix: 'kubo-' as const,
+  },
 ]
 
 /** Uploads a prompt of a wallet that has just stored a key. Returns its CID. */
@@ -82,7 +88,7 @@ async function flood(icl: TestIcl): Promise<void> {
   }
 }
 
-for (const { name, test, open, blobsIn } of adapters) {
+for (const { name, test, open, blobsIn, prefix = '' } of adapters) {
   describe(`the room for prompts ${name}`, () => {
     test('stays open while strangers submit and cancel jobs, and keeps the prompts of others', async () => {
       const shared = { ...createShared(), store: await open() }
@@ -105,7 +111,7 @@ for (const { name, test, open, blobsIn } of adapters) {
       expect(preview.prompt_room_bytes).toBe(roomBytes / 2 - 2 * blobBytes)
       await clock.jump(2 * 3_600_000)
       await clock.advance(120_000)
-      expect(await store.countBlobBytes('wallet')).toBe(2 * blobBytes)
+      expect(await store.countBlobBytes(`${prefix}wallet`)).toBe(2 * blobBytes)
       for (const cid of [answered, running]) expect(await blobs.get(cid)).toBeDefined()
       await icl.stop()
       await store.close()

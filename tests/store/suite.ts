@@ -549,7 +549,7 @@ export function describeStore(name: string, open: () => Promise<Store>): void {
       await store.save({ kind: 'client', client, base: 0 })
       await store.save({ kind: 'event', event: eventOf('e', 1) })
       await store.save({ kind: 'key', key: 'k', value: 'v', now: 0, expiresAt: 10 })
-      const blob = { cid: 'c', bytes: bytes(1, 2), uploader: 'node', until: 10 } as const
+      const blob = { cid: 'c', bytes: bytes(1, 2), uploader: 'kubo-node', until: 10 } as const
       await store.save({ kind: 'blob', ...blob })
       const { version: base } = (await store.findJob(jobOf('1').id))!
       await store.save({ kind: 'job', job: jobOf('1', { minTier: 7 }), base })

@@ -4,9 +4,9 @@ import {
   firstToFree,
   type HeldKey,
   mostDropped,
+  type RoomName,
   type Store,
   sizeOf,
-  type Uploader,
   type WriteOf,
 } from '../store.ts'
 import { didChange, type SqliteDatabase } from './database.ts'
@@ -77,7 +77,7 @@ export function createBlobWrites(db: SqliteDatabase) {
       for (const cid of expired) erase(cid)
       return expired.length
     },
-    drop: (uploader: Uploader, bytes: number, now: number): readonly Dropped[] => {
+    drop: (uploader: RoomName, bytes: number, now: number): readonly Dropped[] => {
       const list = listUnused.all(uploader, now, mostDropped)
       const unused = list.map((row) => ({ cid: textOf(row, 'cid'), size: numberOf(row, 'size') }))
       const dropped = firstToFree(unused, bytes)

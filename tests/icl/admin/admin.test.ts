@@ -286,7 +286,7 @@ describe('a backup', () => {
     await store.save({ kind: 'key', key: 'k', value: 'v', now: 0, expiresAt: at + hour })
     await store.save({ kind: 'key', key: 'replica:1', value: 'v', now: 0, expiresAt: at + hour })
     const bytes = new Uint8Array(1024 * 1024).map((_, index) => index * 7)
-    await store.save({ kind: 'blob', cid: 'c', bytes, uploader: 'node', until: at + hour })
+    await store.save({ kind: 'blob', cid: 'c', bytes, uploader: 'kubo-node', until: at + hour })
   }
   const recordsOf = async (from: Store) => {
     const records: StoreRecord[] = []
@@ -436,12 +436,23 @@ it('the store is counted and pruned', async () => {
   const settled = { ...sampleJob(), phase: 'accepted' as const, settledAt, outbox: [] }
   await store.save({ kind: 'job', job: settled, base: 0 })
   await store.save({ kind: 'key', key: 'k', value: 'v', now: 0, expiresAt: 5 })
+  for (const uploader of ['node', 'kubo-node'] as const) {
+    const blob = {
+      kind: 'blob',
+      cid: uploader,
+      bytes: new Uint8Array(),
+      size: 3,
+      uploader,
+    } as const
+    await store.save({ ...blob, until: Date.now() + hour })
+  }
   await attest(nodeB)
   await banNode({ store, clock: systemClock, pool: { note: () => {} } }, nodeA, 'x')
   expect(await json(['stats'])).toMatchObject({
     jobs: { accepted: 1 },
     nodes_attested: 1,
     nodes_banned: 1,
+    blob_bytes: { wallets: 0, nodes: 6, icl: 0 },
   })
   expect(await json(['prune', '--days', '3'])).toEqual({ records: 1 })
   expect(await json(['prune', '--days', '1'])).toEqual({ records: 1 })

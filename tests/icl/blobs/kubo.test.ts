@@ -1,6 +1,6 @@
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { hasBlock } from '../../../demo/kubo-process.ts'
-import { createKuboBlobs } from '../../../icl/blobs/kubo.ts'
+import { createKuboBlobs, kuboRowOf } from '../../../icl/blobs/kubo.ts'
 import { createStoredBlobs } from '../../../icl/blobs/stored.ts'
 import { createMemoryStore } from '../../../icl/store/memory/store.ts'
 import { cidOf } from '../../../lib/cid.ts'
@@ -145,7 +145,7 @@ describe('a Kubo that is not as it should be', () => {
       kind: 'blob',
       cid: 'kubo:own',
       bytes: new Uint8Array(),
-      uploader: 'node',
+      uploader: 'kubo-node',
     } as const
     await store.save({ ...own, size: 1_000, until })
     expect(await blobs.rooms()).toEqual({
@@ -153,6 +153,19 @@ describe('a Kubo that is not as it should be', () => {
       node: { bytes: 1_000, freeBytes: 0, openBytes: 1_000 },
       icl: { bytes: 1_000, freeBytes: 1_000, openBytes: 1_000 },
     })
+  })
+
+  it('keeps its blobs when the store has no room of its own left', async () => {
+    const server = await standIn((response, { path }) =>
+      answerJson(response, 200, path.includes('stat') ? room : { Key: cid, Pins: [cid] }),
+    )
+    const world = blobsOf(server.url)
+    expect(await put(world)).toBe(true)
+    const stored = createStoredBlobs(world.store, 3_000, systemClock)
+    const until = systemClock.now() + hourMs
+    const other = bytes.slice(1)
+    expect(await stored.put(await cidOf(other), other, { uploader: 'wallet', until })).toBe(true)
+    expect(await world.store.findBlob(kuboRowOf(cid))).toBeDefined()
   })
 
   it('is left when the caller has gone', async () => {
