@@ -99,7 +99,7 @@ const namesOfFiles = ['TPM_ROOTS', 'TPM_POLICY', 'TPM_REVOKED', 'DEPLOYMENT']
 /** The hosts of the Kubo that keeps the blobs. */
 const blobHosts = ({ SVC_ICL_BLOBS: location = '' }: Readonly<Record<string, string>>) =>
   location
-    .replace(/^kubo:/, '')
+    .replace(/^(store$|kubo:)/, '')
     .split(',')
     .map(hostOf)
 

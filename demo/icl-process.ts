@@ -45,6 +45,8 @@ export async function startIcl(options: {
     SVC_ICL_PUBLIC_URL: url,
     SVC_ICL_SECRET: randomHex(),
     SVC_ICL_DATABASE_URL: `sqlite:${join(folder, 'icl.db')}`,
+    // Not the Kubo that may run on this machine.
+    SVC_ICL_BLOBS: 'store',
     SVC_ICL_RPC_URL: chain.rpcUrl,
     SVC_ICL_CHAIN_ID: String(chain.chainId),
     SVC_ICL_COORDINATOR_KEY: chain.coordinatorKey,

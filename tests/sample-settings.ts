@@ -1,11 +1,13 @@
 const address = `0x${'a1'.repeat(20)}`
 
-/** The settings that an ICL cannot do without: its chain is away. */
+/** The settings that an ICL cannot do without, and the store for its blobs: its chain is away. */
 export const sampleSettings = {
   SVC_ICL_PUBLIC_URL: 'https://icl.test',
   SVC_ICL_SECRET: 'ab'.repeat(32),
   SVC_ICL_RPC_URL: 'http://127.0.0.1:9',
   SVC_ICL_CHAIN_ID: '31337',
+  // Not the Kubo that may run on this machine.
+  SVC_ICL_BLOBS: 'store',
   SVC_ICL_COORDINATOR_KEY: `0x${'11'.repeat(32)}`,
   SVC_ICL_NODE_REGISTRY: address,
   SVC_ICL_PROMPT_KEY_STORE: address,
