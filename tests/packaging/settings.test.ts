@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { Settings } from '../../icl/start/settings.ts'
 import { endpoints } from '../../lib/endpoints.ts'
+import { runCommand } from '../../lib/host/run-command.ts'
 import { baseUrlVariable, builtInNames, defaultKeyVariable } from '../../lib/providers.ts'
 import { environmentFields, variableOf } from '../../node/config.ts'
 import { adminIn } from '../icl/admin/admin-store.ts'
@@ -100,5 +101,16 @@ describe('the files that install the service', () => {
     const { kubo }: { readonly kubo: () => { readonly version: string } } = await import(url)
     const images = files.flatMap(({ text }) => text.match(/ipfs\/kubo:\S+/g) ?? [])
     expect(new Set(images)).toEqual(new Set([`ipfs/kubo:${kubo().version}`]))
+  })
+
+  it('take Kubo online by the commands of docs/operations.md', async () => {
+    const page = read('docs', 'operations.md').replaceAll(/\s+/g, ' ')
+    const [, change = ''] = /`sed '([^']+)' kubo\.yaml \| kubectl apply -f -`/.exec(page) ?? []
+    const kubo = join(root, 'packaging', 'kubernetes', 'kubo.yaml')
+    const { stdout } = await runCommand(['sed', change, kubo], { timeoutMs: 60_000 })
+    expect(stdout).toContain('args: [daemon, --migrate=true]\n')
+    expect(stdout).toContain('\n  egress: [{}]\n')
+    const [, added = ''] = /`docker compose -f compose\.yaml -f (\S+) up -d`/.exec(page) ?? []
+    expect(read('packaging', 'compose', added)).toContain('command: [daemon, --migrate=true]\n')
   })
 })
