@@ -31,6 +31,7 @@ const defaultPinsAtOnce = 200_000
 const rowPrefix = 'kubo:'
 /** The row of the store, without bytes, that says how long a blob of Kubo is kept. */
 export const kuboRowOf = (cid: string): string => rowPrefix + cid
+export const isKuboRow = (row: string): boolean => row.startsWith(rowPrefix)
 
 /**
  * Keeps blobs as raw blocks in Kubo, pinned until the store deletes their rows. A row is saved before the pin: a pin without a row has

@@ -128,17 +128,23 @@ const checkClock = ({ publicClient, ...writer }: ChainWriter, clock: Clock): Pro
     return ok(name, `the latest block is ${seconds} s ${aheadMs < 0 ? 'ahead' : 'old'}`)
   })
 
-/** Checks that the blob store responds. */
+/** Checks that the blob store responds. Where the settings leave it open, finds what a start would choose. */
 export const checkBlobs = (
   settings: Settings,
-  { store, clock, log }: { store: Store | undefined; clock: Clock; log: Log },
+  {
+    store,
+    ...parts
+  }: { store: Store | undefined; clock: Clock; log: Log; localKubo: string | undefined },
 ): Promise<Check> =>
   checking('blobs', async () => {
     const { SVC_ICL_BLOBS: location } = settings
-    if (location === undefined) return ok('blobs', 'are in the store')
+    if (location === 'store') return ok('blobs', 'are in the store')
     if (store === undefined) return skipped('blobs', 'needs the store')
+    const { blobs, place, why, warning } = await openBlobs(settings, { store, ...parts })
+    if (warning) return failed('blobs', warning, 'Start Kubo, or correct SVC_ICL_BLOBS.', true)
+    if (location === 'auto') return ok('blobs', `go to ${place}: ${why}`)
     const { host } = new URL(location.rpcUrl)
-    const blobs = openBlobs(settings, { store, clock, log })
+    const { clock } = parts
     try {
       await within(clock, (signal) => blobs.ping(signal))
       return ok('blobs', `Kubo responds at ${host}`)

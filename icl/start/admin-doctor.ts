@@ -11,7 +11,7 @@ import {
   checkStore,
 } from './admin-doctor-local.ts'
 import { checkBlobs, checkChain, checkPublicUrl, checkWebhooks } from './admin-doctor-remote.ts'
-import { readFileText } from './machine.ts'
+import { localKubo, readFileText } from './machine.ts'
 import { parseSettings, type Settings } from './settings.ts'
 
 const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
@@ -63,7 +63,7 @@ async function checkAll(environment: AdminTerminal['environment']): Promise<read
         { clock, random },
         'Stop the ICL. Tell the operator of the coprocessor.',
       ),
-      checkBlobs(settings, { store, clock, log: silent }),
+      checkBlobs(settings, { store, clock, log: silent, localKubo }),
       checkWebhooks(settings, { store, clock, random }),
       checkPublicUrl(settings, { clock, random }),
     ])

@@ -14,16 +14,27 @@ const GatewayUrl = KuboUrl.refine(
   'must name the gateway as 127.0.0.1: at localhost, Kubo sends its callers elsewhere',
 )
 
-/** Where blobs are stored: `store`, or `kubo:RPC_URL[,GATEWAY_URL]`. The output is undefined for the store. */
+/** Where blobs are stored: `auto`, `store`, or `kubo:RPC_URL[,GATEWAY_URL]`, whose output is the URLs. */
 export const BlobLocation = z
   .string()
-  .regex(/^(store|kubo:[^,]+(,[^,]+)?)$/, {
-    error: 'must be store or kubo:RPC_URL[,GATEWAY_URL]',
+  .regex(/^(auto|store|kubo:[^,]+(,[^,]+)?)$/, {
+    error: 'must be auto, store or kubo:RPC_URL[,GATEWAY_URL]',
     abort: true,
   })
-  .transform((text) => (text === 'store' ? undefined : text.slice('kubo:'.length).split(',')))
-  .pipe(z.tuple([KuboUrl], GatewayUrl).optional())
-  .transform((urls) => urls && { rpcUrl: urls[0], gatewayUrl: urls[1] })
+  .transform((text) =>
+    text.startsWith('kubo:')
+      ? { place: 'kubo' as const, urls: text.slice('kubo:'.length).split(',') }
+      : { place: text as 'auto' | 'store' },
+  )
+  .pipe(
+    z.discriminatedUnion('place', [
+      z.object({ place: z.enum(['auto', 'store']) }),
+      z.object({ place: z.literal('kubo'), urls: z.tuple([KuboUrl], GatewayUrl) }),
+    ]),
+  )
+  .transform((one) =>
+    one.place === 'kubo' ? { rpcUrl: one.urls[0], gatewayUrl: one.urls[1] } : one.place,
+  )
 
 /** The value of the Authorization header for Kubo. */
 export const KuboAuthorization = z

@@ -50,7 +50,8 @@ export async function createDependencies(settings: Settings, host: Host): Promis
   const metrics = createPrometheus(host.figures)
   const log = createJsonLog(clock, settings.SVC_ICL_LOG_LEVEL, host.write)
   const store = instrumentedStore(await host.openStore(settings, log), metrics)
-  const blobs = openBlobs(settings, { store: lasting(store), clock, log })
+  const opening = { store: lasting(store), clock, log, localKubo: host.localKubo }
+  const { blobs } = await openBlobs(settings, opening)
   const account = privateKeyToAccount(settings.SVC_ICL_COORDINATOR_KEY)
   const viemChain = createViemChain({
     rpcUrl: settings.SVC_ICL_RPC_URL,

@@ -36,6 +36,7 @@ async function start(
     write,
     readText,
     openStore: (given, log) => openEdgeStore(given, log, object),
+    localKubo: undefined,
     openWebhooks: undefined,
   })
   for (const warning of settingsWarnings(settings, texts)) deps.log.warn(warning)

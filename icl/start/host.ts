@@ -24,6 +24,8 @@ export type Host = {
   readonly readText: ReadText
   /** Opens the store that the settings name. Throws SvcError `store-...`. */
   readonly openStore: (settings: Settings, log: Log) => Promise<Store>
+  /** The URL at which this machine's Kubo has its RPC. Undefined when the host has no local network. */
+  readonly localKubo: string | undefined
   /** Makes the sender of webhooks. Undefined when the host cannot keep it from private addresses. */
   readonly openWebhooks: ((options: { readonly allowPrivate: boolean }) => Webhooks) | undefined
   /** Loads a faster recovery of wallets' keys than viem's. Undefined when the host has none. */

@@ -24,11 +24,15 @@ export const readFolder: ReadFolder = (folder, maxBytes) => {
 /** Reads a file of this machine as text. */
 export const readFileText: ReadText = (file) => readFileSync(file, 'utf8')
 
+/** Where Kubo has its RPC by default. */
+export const localKubo = 'http://127.0.0.1:5001'
+
 /** This machine as the host of an ICL, in the same way for Bun, Node and Deno. */
 export const createMachine = (write: Host['write']): Host => ({
   write: together(write),
   readText: readFileText,
   openStore: openServiceStore,
+  localKubo,
   openWebhooks: createWebhookSender,
   loadRecovery,
   defer: setImmediate,

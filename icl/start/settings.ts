@@ -134,8 +134,8 @@ export const Settings = z.object({
   SVC_ICL_START_EMPTY: Whole(0, 1)
     .default(0)
     .describe('1: an empty file is in use before it was filled from a MongoDB that is away'),
-  SVC_ICL_BLOBS: BlobLocation.prefault('store').describe(
-    'Where blobs go: store, or kubo:RPC_URL[,GATEWAY_URL]',
+  SVC_ICL_BLOBS: BlobLocation.prefault('auto').describe(
+    'Where blobs go: store, kubo:RPC_URL[,GATEWAY_URL], or auto: Kubo at 127.0.0.1:5001 if it takes blobs at the start, else the store',
   ),
   SVC_ICL_KUBO_AUTHORIZATION: KuboAuthorization.optional().describe(
     "What Kubo's RPC asks for as the header authorization",

@@ -12,6 +12,10 @@ export const Health = named('Health', {
 })
 export type Health = z.output<typeof Health>
 
+/** Where sealed blobs are: on IPFS, or in the ICL's own store. The ICL's gateway has them either way. */
+const BlobPlace = z.enum(['ipfs', 'store'])
+export type BlobPlace = z.output<typeof BlobPlace>
+
 /** Whether the ICL should get traffic, what is degraded, and the newest block that its chain RPC knows, while that responds. */
 export const Readiness = named('Readiness', {
   ready: z.boolean(),

@@ -2,8 +2,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
+import { checkBlobs } from '../../../icl/start/admin-doctor-remote.ts'
+import { parseSettings } from '../../../icl/start/settings.ts'
+import { createMemoryStore } from '../../../icl/store/memory/store.ts'
 import { openSqliteStore } from '../../../icl/store/sqlite/file.ts'
 import type { Check } from '../../../lib/host/checks.ts'
+import { systemClock } from '../../../lib/system.ts'
 import { startTestChain } from '../../contracts/test-chain.ts'
 import { answerJson, type LocalServer, startServer } from '../../local-server.ts'
 import { sampleJob } from '../rules/sample-job.ts'
@@ -23,6 +27,7 @@ const environment: Record<string, string> = {
   SVC_ICL_PORT: '1',
   SVC_ICL_SECRET: 'ab'.repeat(32),
   SVC_ICL_DATABASE_URL: `sqlite:${file}`,
+  SVC_ICL_BLOBS: 'store',
   SVC_ICL_RPC_URL: chain.anvil.rpcUrl,
   SVC_ICL_CHAIN_ID: String(chain.anvil.chainId),
   SVC_ICL_COORDINATOR_KEY: chain.anvil.accounts[coordinator]!.privateKey,
@@ -201,6 +206,19 @@ describe('admin doctor', () => {
   it('finds a Kubo that does not respond', async () => {
     const { code, failed } = await doctor({ SVC_ICL_BLOBS: 'kubo:http://127.0.0.1:1' })
     expect([code, failed]).toEqual([75, ['blobs']])
+  })
+
+  it('says where a start would put blobs that no setting gives a place', async () => {
+    const settings = parseSettings({ ...environment, SVC_ICL_BLOBS: '' })
+    const store = createMemoryStore()
+    const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
+    const look = () =>
+      checkBlobs(settings, { store, clock: systemClock, log, localKubo: 'http://127.0.0.1:1' })
+    const detail = 'go to store: Kubo cannot be reached (http://127.0.0.1:1)'
+    expect(await look()).toMatchObject({ status: 'ok', detail })
+    const earlier = { kind: 'blob', cid: 'kubo:c', uploader: 'kubo-node', size: 1 } as const
+    await store.save({ ...earlier, bytes: new Uint8Array(), until: systemClock.now() + 60_000 })
+    expect(await look()).toMatchObject({ status: 'failed', retryable: true })
   })
 
   it('reaches the servers that messages wait for', async () => {

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { BlobLocation, KuboAuthorization } from '../../../icl/start/blob-location.ts'
 
 describe('where blobs go', () => {
-  it('is the store, or a Kubo with or without its gateway', () => {
-    expect(BlobLocation.parse('store')).toBeUndefined()
+  it('is chosen at the start, the store, or a Kubo with or without its gateway', () => {
+    expect(['auto', 'store'].map((text) => BlobLocation.parse(text))).toEqual(['auto', 'store'])
     expect(BlobLocation.parse('kubo:http://127.0.0.1:5001/')).toEqual({
       rpcUrl: 'http://127.0.0.1:5001',
       gatewayUrl: undefined,
