@@ -36,6 +36,7 @@ export const sampleNetwork = (changes: Partial<Network> = {}): Network => ({
   },
   client_allow_list: false,
   blob_retention_days: 30,
+  blobs: 'store',
   webhooks: 'https',
   ...changes,
 })

@@ -77,7 +77,9 @@ export function createProbes(deps: Dependencies) {
         throw new ProblemError('unavailable', all.join('; '))
       }
       const block_number = chain === undefined ? newest : undefined
-      return { ready: true, reasons: all, ...(block_number !== undefined && { block_number }) }
+      const { blobs: place } = deps.network
+      const said = { ready: true, reasons: all, blobs: place }
+      return { ...said, ...(block_number !== undefined && { block_number }) }
     },
   }
 }

@@ -51,7 +51,7 @@ export async function createDependencies(settings: Settings, host: Host): Promis
   const log = createJsonLog(clock, settings.SVC_ICL_LOG_LEVEL, host.write)
   const store = instrumentedStore(await host.openStore(settings, log), metrics)
   const opening = { store: lasting(store), clock, log, localKubo: host.localKubo }
-  const { blobs } = await openBlobs(settings, opening)
+  const { blobs, place } = await openBlobs(settings, opening)
   const account = privateKeyToAccount(settings.SVC_ICL_COORDINATOR_KEY)
   const viemChain = createViemChain({
     rpcUrl: settings.SVC_ICL_RPC_URL,
@@ -98,7 +98,7 @@ export async function createDependencies(settings: Settings, host: Host): Promis
     changes: createBatches(host.defer),
     log,
     metrics,
-    network: networkOf(settings, chain.coordinator, limits, access),
+    network: { ...networkOf(settings, chain.coordinator, limits, access), blobs: place },
     limits,
     access,
     mockAttestationKey: settings.SVC_ICL_MOCK_ATTESTATION_KEY,
@@ -148,7 +148,7 @@ const networkOf = (
   coordinator: Dependencies['chain']['coordinator'],
   limits: JobLimits,
   access: Access,
-): Dependencies['network'] => ({
+): Omit<Dependencies['network'], 'blobs'> => ({
   version,
   public_url: new URL(settings.SVC_ICL_PUBLIC_URL).origin,
   chain_id: settings.SVC_ICL_CHAIN_ID,

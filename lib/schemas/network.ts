@@ -20,6 +20,7 @@ export type BlobPlace = z.output<typeof BlobPlace>
 export const Readiness = named('Readiness', {
   ready: z.boolean(),
   reasons: z.array(z.string()),
+  blobs: BlobPlace,
   block_number: BlockNumber.optional(),
 })
 
@@ -92,6 +93,7 @@ export const Network = named('Network', {
   client_allow_list: z.boolean(),
   /** How long a settled job, its evidence and its blobs are kept. */
   blob_retention_days: Count,
+  blobs: BlobPlace,
   /** What the ICL proposes to take of a stake for a fault; 0 or absent when it proposes nothing. */
   slash_wei: Uint256.optional(),
   /** Which URLs a webhook may have, by their scheme. */

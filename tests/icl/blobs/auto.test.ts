@@ -1,5 +1,7 @@
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { hasBlock } from '../../../demo/kubo-process.ts'
+import { createApp } from '../../../icl/app.ts'
+import { createDependencies } from '../../../icl/start/dependencies.ts'
 import { createMachine } from '../../../icl/start/machine.ts'
 import { openBlobs } from '../../../icl/start/open-blobs.ts'
 import { parseSettings } from '../../../icl/start/settings.ts'
@@ -77,6 +79,23 @@ describe(`blobs that no setting gives a place${kuboNote}`, () => {
 
   it('are sought at the port that Kubo has by default', () => {
     expect(createMachine(() => {}).localKubo).toBe('http://127.0.0.1:5001')
+  })
+
+  it.skipIf(noKubo)('are at the place that /v1/network and /readyz name', async () => {
+    for (const [localKubo, place] of [
+      [tried!.kubo.rpcUrl, 'ipfs'],
+      [nowhere, 'store'],
+    ] as const) {
+      const host = { ...createMachine(() => {}), localKubo }
+      const deps = await createDependencies(parseSettings(unset), host)
+      const app = createApp(deps)
+      for (const path of ['/v1/network', '/readyz']) {
+        const request = new Request(`https://icl.test${path}`)
+        const answer = await app.fetch(request, { peerAddress: '127.0.0.1' })
+        expect(await answer.json()).toMatchObject({ blobs: place })
+      }
+      await deps.store.close()
+    }
   })
 
   const refusing = (command: string, status: number, Message: string) => () =>
