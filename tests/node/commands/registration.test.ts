@@ -292,7 +292,7 @@ describe('svc-node run registers', () => {
     changes: Record<string, string> = {},
   ) {
     const environment = { ...env, ...changes }
-    const loaded = await loadConfig(environment)
+    const loaded = await loadConfig(environment, () => {})
     const lines: string[] = []
     const say = (line: string) => void lines.push(line)
     const context = {
