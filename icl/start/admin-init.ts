@@ -1,10 +1,11 @@
-import { existsSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { z } from 'zod'
 import { Address } from '../../lib/codecs.ts'
+import { errorMessage } from '../../lib/error-message.ts'
 import { flag, json, option } from '../../lib/host/program/option.ts'
 import { command } from '../../lib/host/program/program.ts'
-import { ownerOnly, writeWhole } from '../../lib/host/write-whole.ts'
+import { ownerOnly } from '../../lib/host/write-whole.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import { systemRandom } from '../../lib/system.ts'
 import type { AdminTerminal } from './admin-command.ts'
@@ -29,9 +30,8 @@ export const initCommand = command({
   notes: `It keeps every setting of the environment, among which SVC_ICL_PUBLIC_URL and SVC_ICL_RPC_URL are required, and prints the coordinator's address, for \`npm run contracts:deploy\`. The contracts are those of ${deploymentFile} unless the environment names others.`,
   run: async ({ file, mock, json }, { environment, print }: AdminTerminal) => {
     const settings = completed(checked(environment), mock)
-    refuseOverwriting(file)
     const lines = Object.entries(settings).map(([name, value]) => `${name}=${value}\n`)
-    writeWhole(file, lines.join(''), ownerOnly)
+    writeNew(file, lines.join(''))
     const coordinator = coordinatorOf(settings)
     if (json) print(JSON.stringify({ file, coordinator }))
     else print(`Settings:     ${file} (keep a copy: what the ICL has signed hangs on its secret)`)
@@ -83,11 +83,21 @@ function completed(given: Given, mock: boolean): Given {
   return { ...given, ...Object.fromEntries(missing) }
 }
 
-function refuseOverwriting(file: string): void {
-  if (!existsSync(file)) return
-  throw new SvcError('settings-exist', `${file} is there already, and may hold secrets in use`, {
-    hint: 'Name another file, or move it away.',
-  })
+/** Writes a file that is not there, since another may hold secrets in use. Throws SvcError `settings-exist` or `settings-unwritable`. */
+function writeNew(file: string, content: string): void {
+  try {
+    writeFileSync(file, content, { flag: 'wx', mode: ownerOnly, flush: true })
+  } catch (error) {
+    const isThere = error instanceof Error && 'code' in error && error.code === 'EEXIST'
+    throw isThere
+      ? new SvcError('settings-exist', `${file} is there already, and may hold secrets in use`, {
+          hint: 'Name another file, or move it away.',
+        })
+      : new SvcError('settings-unwritable', errorMessage(error), {
+          hint: 'Make its folder first, or name a file in a folder that you can write to.',
+          cause: error,
+        })
+  }
 }
 
 /** The account of the coordinator's key; undefined where another file holds the key. */

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { privateKeyToAccount } from 'viem/accounts'
@@ -74,6 +74,19 @@ describe('admin init', () => {
     const { code, error } = await adminIn(place, ['init', file])
     expect([code, error]).toEqual([1, expect.stringContaining('is there already')])
     expect(readFileSync(file, 'utf8')).toBe(before)
+    const link = join(folder, 'link.env')
+    symlinkSync(join(folder, 'not-mounted.env'), link)
+    const ofLink = await adminIn(place, ['init', link])
+    expect([ofLink.code, ofLink.error]).toEqual([1, expect.stringContaining('is there already')])
+  })
+
+  it('says which folder is missing, and what to do', async () => {
+    const file = join(folder, 'none', 'icl.env')
+    const { code, error } = await adminIn(place, ['init', file])
+    expect([code, error]).toEqual([
+      1,
+      expect.stringMatching(/ENOENT.*none\/icl\.env'\nhint: .*folder/),
+    ])
   })
 
   it('names every setting that is missing, misspelt, wrong, or read in different ways', async () => {
