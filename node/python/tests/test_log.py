@@ -8,8 +8,7 @@ import unittest
 from datetime import datetime, timezone
 from pathlib import Path
 
-from svc_node import LogLine, follow, log, parse_line, read_log
-from svc_node.events import Event
+from svc_node import Event, LogLine, follow, log, parse_line, read_log
 
 start = "[2027-01-15T08:00:00] [INFO] [0xa1a1..a1a1] "
 job = f"Job 0x{'11' * 32}: "
