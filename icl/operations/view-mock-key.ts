@@ -5,7 +5,7 @@ import { toHex } from '../../lib/tpm/hex.ts'
 import type { Dependencies } from '../dependencies.ts'
 
 /** Headers that a page or a proxy adds to a request. A node sends none of them. */
-const foreign = ['origin', 'referer', 'sec-fetch-site', 'forwarded', 'x-forwarded-for', 'via']
+const foreign = /^(origin|referer|sec-fetch-site|forwarded|x-forwarded-.*|x-real-ip|via)$/
 
 /**
  * Hands the mock attestation key to a program on this machine, where the settings allow it. Throws `not-found` elsewhere, and for what a
@@ -18,7 +18,8 @@ export function viewMockKey(
 ): { readonly key: string } {
   const host = `http://${headers.get('host')}`
   const isNear = isLoopbackAddress(peerAddress ?? '') && URL.canParse(host) && isLoopback(host)
-  const isByNode = headers.has(mockKeyHeader) && !foreign.some((name) => headers.has(name))
+  const isByNode =
+    headers.has(mockKeyHeader) && ![...headers.keys()].some((name) => foreign.test(name))
   if (key && sharesMockKey && isNear && isByNode) return { key: toHex(key) }
   throw new ProblemError('not-found', 'This ICL shows no mock attestation key here')
 }

@@ -42,6 +42,8 @@ describe('the mock key of an ICL for development', () => {
     ['a page of another origin', { headers: { ...byNode, origin: 'https://evil.test' } }],
     ['a page of its own origin', { headers: { ...byNode, 'sec-fetch-site': 'same-origin' } }],
     ['a proxy', { headers: { ...byNode, 'x-forwarded-for': '127.0.0.1' } }],
+    ['a proxy that says less', { headers: { ...byNode, 'x-real-ip': '192.168.0.7' } }],
+    ['a proxy with TLS', { headers: { ...byNode, 'x-forwarded-proto': 'https' } }],
     ['another machine', { peerAddress: '192.168.0.7' }],
     ['a runtime that does not name the peer', { peerAddress: '' }],
     ['settings that do not allow it', { deps: {} }],
