@@ -32,6 +32,9 @@ export const runElsewhere: Readonly<Record<string, Readonly<Record<string, strin
     'svc-icl-as-service admin backup': 'needs root and systemd; tests/icl/admin runs the command',
     'c=packaging/compose': 'needs a container engine; tests/packaging checks the settings',
     'kubectl create': 'needs Kubernetes; tests/packaging checks the settings',
+    'npm run demo -- --icl wrangler':
+      'needs an account; `npm run test:runtimes` runs the ICL under wrangler dev',
+    'export SVC_ICL_PUBLIC_URL': 'needs an account; `npm run test:runtimes` runs the task of Deno',
     'export SVC_ICL_ENDPOINT=https://icl.example SVC_COFHE':
       'needs a public network; tests/node/commands runs each command',
     'export SVC_ICL_ENDPOINT=https://icl.example SVC_RPC':
