@@ -88,7 +88,7 @@ await runOnly('npm run bench --', {
     only: option(
       ListOf(benchmarkNames).optional(),
       'NAMES',
-      'Separated by commas (default: all but million)',
+      'Separated by commas (default: all but million and gateway)',
     ),
     long: flag('Takes longer and finds steadier numbers'),
     json,
