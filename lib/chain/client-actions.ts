@@ -3,6 +3,7 @@ import {
   call,
   estimateFeesPerGas,
   estimateGas,
+  estimateMaxPriorityFeePerGas,
   getBalance,
   getBlock,
   getBlockNumber,
@@ -26,6 +27,7 @@ export type ReadActions = Pick<
   | 'call'
   | 'estimateFeesPerGas'
   | 'estimateGas'
+  | 'estimateMaxPriorityFeePerGas'
   | 'getBalance'
   | 'getBlock'
   | 'getBlockNumber'
@@ -47,6 +49,7 @@ export const readActions = (client: Client<HttpTransport, Chain>): ReadActions =
   call: (args) => call(client, args),
   estimateFeesPerGas: (args) => estimateFeesPerGas(client, args),
   estimateGas: (args) => estimateGas(client, args),
+  estimateMaxPriorityFeePerGas: () => estimateMaxPriorityFeePerGas(client),
   getBalance: (args) => getBalance(client, args),
   getBlock: (args) => getBlock(client, args),
   getBlockNumber: (args) => getBlockNumber(client, args),

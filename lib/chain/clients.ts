@@ -2,17 +2,14 @@ import {
   type Chain,
   type Client,
   createClient,
-  createNonceManager,
   defineChain,
   HttpRequestError,
   type HttpTransport,
   http,
   type LocalAccount,
-  type NonceManager,
   type PublicRpcSchema,
   type WalletRpcSchema,
 } from 'viem'
-import { jsonRpc } from 'viem/nonce'
 import { withDeadline } from '../deadline.ts'
 import { localFheChainId } from '../known-networks.ts'
 import { AnswerRefused, ask, type Fetch } from '../outgoing.ts'
@@ -52,8 +49,29 @@ export type ChainReader = { readonly publicClient: ReadClient }
 /** Reads a chain and sends transactions from one account. */
 export type ChainWriter = ChainReader & {
   readonly walletClient: Client<HttpTransport, Chain, LocalAccount, WalletRpcSchema, SignActions>
-  /** Counts the nonces that the client takes. */
-  readonly nonceManager: NonceManager
+  readonly nonces: Nonces
+}
+
+/** The nonces that this process takes of one account. */
+type Nonces = {
+  /** Returns the next one. `counted`: how many the chain knows of. */
+  readonly take: (counted: number) => number
+  /** Forgets those that were taken: one may be unused. */
+  readonly reset: () => void
+}
+
+function createNonces(): Nonces {
+  let next = 0
+  return {
+    take: (counted) => {
+      const nonce = Math.max(counted, next)
+      next = nonce + 1
+      return nonce
+    },
+    reset: () => {
+      next = 0
+    },
+  }
 }
 
 const maxAnswerBytes = 10_485_760
@@ -94,12 +112,12 @@ export function rpcTransport({
     withDeadline(systemClock, timeoutMs / 2, init.signal ?? undefined, tookTooLong, (signal) =>
       ask(url, { ...init, signal }),
     )
-  const isList = list.urls.length > 1
+  const send = list.urls.length > 1 ? inTurn(list, chainId, askInTime, onRpcMoved) : ask
   return http(list.urls[0], {
     timeout: timeoutMs * list.urls.length,
     retryCount: 3,
     retryDelay: 200,
-    fetchFn: isList ? inTurn(list, chainId, askInTime, onRpcMoved) : ask,
+    fetchFn: send,
   })
 }
 
@@ -126,15 +144,11 @@ export const createChainReader = (endpoint: ChainEndpoint): ChainReader => ({
 export const createChainWriter = (
   endpoint: ChainEndpoint & { readonly account: LocalAccount },
 ): ChainWriter => {
-  // viem's shared counter tells accounts apart by chain id only, and would carry nonces over to another chain with that id.
-  const nonceManager = createNonceManager({ source: jsonRpc() })
   const options = clientOptions(endpoint)
   const { account } = endpoint
   return {
     publicClient: createClient(options).extend(readActions),
-    walletClient: createClient({ ...options, account: { ...account, nonceManager } }).extend(
-      signActions,
-    ),
-    nonceManager,
+    walletClient: createClient({ ...options, account }).extend(signActions),
+    nonces: createNonces(),
   }
 }

@@ -15,11 +15,14 @@ export const feeOf = (fees: Fees): bigint =>
 export async function currentFees({ publicClient }: ChainWriter, mostWei?: bigint): Promise<Fees> {
   const capped = (wei: bigint) => (mostWei === undefined ? wei : lesser(wei, mostWei))
   try {
-    const { maxFeePerGas, maxPriorityFeePerGas } = await publicClient.estimateFeesPerGas()
-    return {
-      maxFeePerGas: capped(maxFeePerGas),
-      maxPriorityFeePerGas: capped(maxPriorityFeePerGas),
-    }
+    const [{ baseFeePerGas }, tip] = await Promise.all([
+      publicClient.getBlock(),
+      publicClient.estimateMaxPriorityFeePerGas(),
+    ])
+    if (baseFeePerGas === null) throw new Eip1559FeesNotSupportedError()
+    // A fifth more, as the base fee may rise until the transaction is in a block.
+    const fee = (baseFeePerGas * 12n) / 10n + tip
+    return { maxFeePerGas: capped(fee), maxPriorityFeePerGas: capped(tip) }
   } catch (error) {
     const isOld = causesOf(error).some((cause) => cause instanceof Eip1559FeesNotSupportedError)
     if (!isOld) throw error

@@ -12,7 +12,7 @@ import { abortable } from './abortable.ts'
 import { type Broadcast, broadcast, retryAfterMs } from './broadcast.ts'
 import { isFeeTooLow, isNonceTaken, lacksFunds } from './chain-error.ts'
 import type { ChainWriter } from './clients.ts'
-import { currentFees, signWith } from './fees.ts'
+import { currentFees, type Fees, signWith } from './fees.ts'
 import { waitForReceipt } from './wait-for-receipt.ts'
 import { isWalletAccount, type WalletAccount } from './wallet-account.ts'
 
@@ -84,11 +84,13 @@ export const sendCall = async (
   signal?: AbortSignal,
 ): Promise<TransactionReceipt> => {
   if (writer.sender) return await writer.sender.send(call, 'result', signal)
-  const gas = await estimateCall(writer, call, signal)
   const { account } = writer.walletClient
-  const receipt = await (isWalletAccount(account)
+  const isWallet = isWalletAccount(account)
+  const ahead = isWallet ? undefined : readAhead(writer)
+  const gas = await estimateCall(writer, call, signal)
+  const receipt = await (isWallet
     ? sendByWallet(writer, account, call, gas, signal)
-    : sendSigned(writer, call, gas, signal))
+    : sendSigned(writer, call, gas, signal, ahead))
   if (receipt.status === 'success') return receipt
   throw await failedReceipt(writer, call, gas, receipt, signal)
 }
@@ -108,20 +110,34 @@ const sendByWallet = async (
 const sendAttempts = 6
 const sendPauseMs = 200
 
+/** Fees and the count of nonces, read in the same turn as the estimate. */
+type Ahead = { readonly fees: Promise<Fees>; readonly count: Promise<number> }
+
+function readAhead(writer: ChainWriter): Ahead {
+  const { address } = writer.walletClient.account
+  const fees = currentFees(writer)
+  const count = writer.publicClient.getTransactionCount({ address, blockTag: 'pending' })
+  // The estimate may fail first.
+  for (const read of [fees, count]) read.catch(() => {})
+  return { fees, count }
+}
+
 /** Signs and sends again when another process used the nonce, or the gas price rose: a transaction refused for these was never sent. */
 const sendSigned = async (
   writer: ChainWriter,
   call: ContractCall,
   gas: bigint,
   signal: AbortSignal | undefined,
+  first: Ahead | undefined,
 ): Promise<TransactionReceipt> => {
   for (let attempt = 1; ; attempt++) {
     try {
-      const sent = await abortable(signAndBroadcast(writer, call, gas, signal), signal)
+      const ahead = (attempt === 1 ? first : undefined) ?? readAhead(writer)
+      const sent = await abortable(signAndBroadcast(writer, call, gas, ahead, signal), signal)
       return await landed(writer, sent, signal)
     } catch (error) {
       // This nonce may be unused, so the next one is read from the chain again.
-      writer.nonceManager.reset(ownNonces(writer))
+      writer.nonces.reset()
       if (!(isNonceTaken(error) || isFeeTooLow(error)) || attempt === sendAttempts) throw error
     }
     await systemClock.sleep(sendPauseMs, signal)
@@ -135,23 +151,16 @@ const signAndBroadcast = async (
   writer: ChainWriter,
   { to, data, value = 0n }: ContractCall,
   gas: bigint,
+  ahead: Ahead,
   signal: AbortSignal | undefined,
 ): Promise<Sent> => {
-  const fees = await currentFees(writer)
+  const [fees, count] = await Promise.all([ahead.fees, ahead.count])
   signal?.throwIfAborted()
   // The last step before signing, because an unused nonce blocks the transactions after it.
-  const nonce = await writer.nonceManager.consume({
-    ...ownNonces(writer),
-    client: writer.publicClient,
-  })
+  const nonce = writer.nonces.take(count)
   const raw = await signWith(writer, { to, data, gas, value, nonce }, fees)
   return { raw, first: await broadcast(writer, raw) }
 }
-
-const ownNonces = ({ walletClient: { account, chain } }: ChainWriter) => ({
-  address: account.address,
-  chainId: chain.id,
-})
 
 const landMs = 120_000
 /** When to send the same bytes again, which a chain may have lost meanwhile. */
