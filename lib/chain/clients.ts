@@ -16,6 +16,7 @@ import { AnswerRefused, ask, type Fetch } from '../outgoing.ts'
 import { systemClock } from '../system.ts'
 import { systemFetch } from '../system-fetch.ts'
 import { abortable } from './abortable.ts'
+import { batching } from './batching.ts'
 import { type ReadActions, readActions, type SignActions, signActions } from './client-actions.ts'
 import { inTurn, rpcListOf, rpcUrlsOf } from './rpc-list.ts'
 
@@ -36,6 +37,8 @@ export type ChainEndpoint = {
   readonly pollingIntervalMs?: number
   /** How to reach the RPC; the runtime's own by default. */
   readonly rpcFetch?: Fetch | undefined
+  /** Whether calls that are made at once travel as one JSON-RPC batch; not by default. */
+  readonly batches?: boolean
   /** Hears why another RPC of several is used. */
   readonly onRpcMoved?: (news: string) => void
 }
@@ -103,6 +106,7 @@ export function rpcTransport({
   chainId,
   timeoutMs = 10_000,
   rpcFetch = systemFetch,
+  batches = false,
   onRpcMoved,
 }: Omit<ChainEndpoint, 'pollingIntervalMs'>): HttpTransport {
   const list = rpcListOf({ rpcUrl, chainId })
@@ -117,7 +121,7 @@ export function rpcTransport({
     timeout: timeoutMs * list.urls.length,
     retryCount: 3,
     retryDelay: 200,
-    fetchFn: send,
+    fetchFn: batches ? batching(send) : send,
   })
 }
 

@@ -185,11 +185,11 @@ async function answerOf(url: string, send: Send, init: RequestInit): Promise<Res
   if (isOfRpc(status)) throw new NotThisOne(why, response)
   const text = await response.clone().text()
   if (ok && text.length > maxErrorCharacters) return response
-  const { error } = AnyAnswer.parse(parseJson(text))
-  if (error?.code === limitExceeded)
+  const errors = [parseJson(text)].flat().flatMap((answer) => AnyAnswer.parse(answer).error ?? [])
+  if (errors.some(({ code }) => code === limitExceeded))
     throw new NotThisOne('limits requests', { status: tooManyRequests, headers })
   // Nodes report errors of a request, such as reverts, with HTTP 400, too.
-  if (ok || error) return response
+  if (ok || errors.length > 0) return response
   throw new NotThisOne(why, response)
 }
 

@@ -112,7 +112,7 @@ export function createClientChain(options: {
   readonly account: LocalAccount
 }): ClientChain {
   const { rpcUrl, network, account } = options
-  const chain = createChainWriter({ rpcUrl, chainId: network.chain_id, account })
+  const chain = createChainWriter({ rpcUrl, chainId: network.chain_id, account, batches: true })
   const receiptOf = (doing: string, hash: Hex, signal: AbortSignal | undefined) => {
     const read = chain.publicClient.getTransactionReceipt({ hash }).catch((error: unknown) => {
       if (error instanceof TransactionReceiptNotFoundError) return undefined

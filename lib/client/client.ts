@@ -131,7 +131,7 @@ export async function createClient(options: ClientOptions): Promise<Client> {
   const coprocessor =
     options.coprocessor ??
     createCofheCoprocessor({
-      ...{ rpcUrl, account, clock, fetch, chainId: network.chain_id },
+      ...{ rpcUrl, account, clock, fetch, chainId: network.chain_id, batches: true },
       coprocessor: options.coprocessorUrls,
       prover: options.prover,
       ...(isWallet && { decryptTimeoutMs: walletDecryptTimeoutMs }),

@@ -34,13 +34,15 @@ afterEach(async () => {
 async function chainOf(answers: Record<string, unknown>) {
   const server = await startServer((response, { body }) => {
     type Call = { id: number; method: string; params: readonly { data?: string }[] }
-    const { id, method, params } = JSON.parse(body) as Call
-    // A call of a contract is named by its function, too.
-    const named = [`${method} ${params?.[0]?.data?.slice(0, 10)}`, method]
-    const answer = named.find((name) => name in answers)
-    if (answer !== undefined)
-      answerJson(response, 200, { jsonrpc: '2.0', id, result: answers[answer] })
-    else answerJson(response, 200, { jsonrpc: '2.0', id, error: { code: -32601, message: method } })
+    const answerTo = ({ id, method, params }: Call) => {
+      // A call of a contract is named by its function, too.
+      const named = [`${method} ${params?.[0]?.data?.slice(0, 10)}`, method]
+      const name = named.find((one) => one in answers)
+      const error = { code: -32601, message: method }
+      return { jsonrpc: '2.0', id, ...(name === undefined ? { error } : { result: answers[name] }) }
+    }
+    const asked = JSON.parse(body) as Call | Call[]
+    answerJson(response, 200, Array.isArray(asked) ? asked.map(answerTo) : answerTo(asked))
   })
   servers.push(server)
   return server
@@ -150,7 +152,7 @@ describe('what a client reads of a node', () => {
       }),
     })
     const node = await chain.nodeOf(nodeAddress('a'), undefined, block)
-    const params = seen.map(({ body }) => JSON.parse(body).params)
+    const params = seen.flatMap(({ body }) => JSON.parse(body)).map((call) => call.params)
     const at = block === undefined ? 'latest' : `0x${block.toString(16)}`
     expect(params.map(([, tag]) => tag)).toEqual([at, at])
     const calls = params.map(([call]) => call as { to: string; data: string })
