@@ -73,20 +73,39 @@ export async function fetchCheckedReceipt(
   await verifyReceipt(receipt, { iclKeys: iclKeys.map(({ x }) => x) })
   checkIdentity(receipt, job)
   await checkList(receipt.list, job)
-  await checkKey(context, receipt.list, job, signal)
+  const chain = readChain(context, receipt, signal)
+  await checkKey(chain, receipt.list, job)
   const hash = await receiptHash(receipt)
   check(hash === view.receipt_hash, 'its hash is not the one that the ICL named')
   check(receipt.delivery.body.output_cid === view.output_cid, 'it is about another output')
-  const now = await context.chain.time(signal)
+  const now = await chain.now
   const settledAt = receipt.tally.body.settled_at
   check(
     settledAt >= job.preparedAt - clockToleranceSeconds && settledAt <= now + clockToleranceSeconds,
     'it claims to have settled at another time',
   )
-  await checkNodes(context, receipt, signal)
-  await checkReaders(context, receipt, job.granted, signal)
+  await checkNodes(context, receipt, chain.nodes, signal)
+  await checkReaders(chain, receipt, job.granted)
   return { receipt, hash }
 }
+
+/** Starts all reads of the chain at once: its RPC then gets them as one batch. */
+function readChain(context: ClientContext, receipt: Receipt, signal: AbortSignal | undefined) {
+  const { chain } = context
+  const { answers, list, kpHighHandle, kpLowHandle } = receipt
+  const reads = {
+    stored: chain.storedKeyAt(kpHighHandle, kpLowHandle, list.block.number, signal),
+    bound: chain.listOf(kpHighHandle, kpLowHandle, signal),
+    now: chain.time(signal),
+    nodes: Promise.all(answers.map(({ body }) => chain.nodeOf(body.address, signal))),
+    output: outputKeyOf(context, receipt, signal),
+  }
+  // A check before may fail first.
+  for (const read of Object.values(reads)) read.catch(() => {})
+  return reads
+}
+
+type ChainReads = ReturnType<typeof readChain>
 
 function checkIdentity(receipt: Receipt, job: ExpectedJob): void {
   const { identity } = job
@@ -124,14 +143,11 @@ async function checkList(
 
 /** The chain must still hold the key in that block, with these terms, bound to this list. */
 async function checkKey(
-  { chain }: ClientContext,
+  reads: ChainReads,
   { terms, block }: JobListView,
-  { identity, committed }: ExpectedJob,
-  signal: AbortSignal | undefined,
+  { committed }: ExpectedJob,
 ): Promise<void> {
-  const { kpHighHandle, kpLowHandle } = identity
-  const stored = await chain.storedKeyAt(kpHighHandle, kpLowHandle, block.number, signal)
-  const bound = await chain.listOf(kpHighHandle, kpLowHandle, signal)
+  const [stored, bound] = [await reads.stored, await reads.bound]
   const isKnown = stored?.block.hash === block.hash && stored.termsHash === (await termsHash(terms))
   if (!isKnown) throw differs('holds no such key in the block of its list')
   if (bound?.commitment !== listCommitment(committed))
@@ -145,13 +161,14 @@ async function checkKey(
 async function checkNodes(
   { chain }: ClientContext,
   { answers, list }: Receipt,
+  nodes: ChainReads['nodes'],
   signal: AbortSignal | undefined,
 ): Promise<void> {
   const serves = ({ modelTiers }: RegisteredNode) =>
     modelTiers.some((tier) => tier >= list.terms.min_tier)
-  for (const { body } of answers) {
+  for (const [at, node] of (await nodes).entries()) {
+    const { body } = answers[at] as Receipt['answers'][number]
     // The node may be leaving. Its stake remains liable until it is withdrawn.
-    const node = await chain.nodeOf(body.address, signal)
     const drawn = async () => serves(await chain.nodeOf(body.address, signal, list.block.number))
     if (node.staked && (serves(node) || (await drawn()))) continue
     throw new SvcError(
@@ -164,25 +181,22 @@ async function checkNodes(
 
 /** Only this client and the nodes that the receipt names as seated may read prompt and output. */
 async function checkReaders(
-  context: ClientContext,
-  receipt: Receipt,
+  reads: ChainReads,
+  { answers, over, list, delivery, client, kpHighHandle }: Receipt,
   granted: number,
-  signal: AbortSignal | undefined,
 ): Promise<void> {
-  const { chain } = context
-  const { answers, over, list, delivery, client, kpHighHandle, kpLowHandle } = receipt
   const positions = [
     ...answers.map(({ body }) => body.position),
     ...over.map((seat) => seat.position),
   ]
   const known = maskOf(positions) | granted
-  const { used = 0 } = (await chain.listOf(kpHighHandle, kpLowHandle, signal)) ?? {}
+  const { used = 0 } = (await reads.bound) ?? {}
   if ((used & ~known) !== 0) {
     const unknown = list.members.find((_, position) => ((used & ~known) >> position) & 1)
     throw readerUnknown('prompt', unknown)
   }
   const { address } = delivery.body
-  const output = await outputKeyOf(context, receipt, signal)
+  const output = await reads.output
   if (output?.promptHighHandle !== kpHighHandle || list.members[output.self] !== address) {
     throw differs('holds no such output key of the node that delivered')
   }

@@ -69,20 +69,26 @@ export async function askForList(
   for (let attempt = 1; ; attempt++) {
     let leaving: Address | undefined
     const drawn = await listFrom(context, chosen, { ...stored, block }, news, signal)
-    const own = await chain.blockOf(stored.txHash, signal)
+    const { list = [], passed = [] } = drawn?.body ?? {}
+    const positions = firstPositions(list.length, passed, quorum)
+    // All reads at once: the chain's RPC gets them as one batch.
+    const reading = drawn && findInactive(context, chosen, namesAt(list, positions), signal)
+    const [own, left, time] = await Promise.all([
+      chain.blockOf(stored.txHash, signal),
+      reading,
+      chain.time(signal),
+    ])
     // The block must still be that of the key when the client commits to the list.
     if (own && drawn && isSame(own, block) && isSame(own, drawn.body.block)) {
       const { reading: grants, ...signed } = drawn
       await checkList(context, chosen, { ...stored, block }, signed, signal)
-      await checkReaders(context, signed.body.list, grants)
-      const { list, passed } = signed.body
-      const positions = firstPositions(list.length, passed, quorum)
+      await checkReaders(context, list, grants)
       if (positions.length < quorum) throw tooFewFree(positions.length, quorum)
       checkPasses(signed, positions)
-      leaving = await findInactive(context, chosen, namesAt(list, positions), signal)
+      leaving = left
       if (leaving === undefined) {
         // The chain's latest block may be old. A clock that is ahead would let the ICL activate members for longer.
-        const now = Math.max(await chain.time(signal), Math.min(unixSeconds(clock), signed.body.at))
+        const now = Math.max(time, Math.min(unixSeconds(clock), signed.body.at))
         const until = now + context.network.limits.job_seconds + graceSeconds
         return { signed, grants, positions, until }
       }
@@ -188,11 +194,11 @@ async function findInactive(
   nodes: readonly Address[],
   signal: AbortSignal | undefined,
 ): Promise<Address | undefined> {
-  for (const node of nodes) {
-    const { active, modelTiers } = await chain.nodeOf(node, signal)
-    if (!active || modelTiers.every((tier) => tier < terms.min_tier)) return node
-  }
-  return undefined
+  const read = await Promise.all(nodes.map((node) => chain.nodeOf(node, signal)))
+  return nodes.find((_, at) => {
+    const { active = false, modelTiers = [] } = read[at] ?? {}
+    return !active || modelTiers.every((tier) => tier < terms.min_tier)
+  })
 }
 
 const untrusted = (what: string): SvcError =>
