@@ -12,6 +12,7 @@ import type { Terms } from '../schemas/terms.ts'
 import { type Check, checkerOf, SvcError } from '../svc-error.ts'
 import { termsHash } from '../terms.ts'
 import { type ClientContext, patient } from './context.ts'
+import { publishedKeys } from './published-keys.ts'
 import type { JobWish } from './submit-job.ts'
 import { type JobOrder, listTermsOf } from './submit-job.ts'
 
@@ -68,9 +69,7 @@ export async function fetchCheckedReceipt(
     { params: { jobId: job.jobId } },
     { ...patient, readToken, signal },
   )
-  const { keys } = await api.getJwks({}, { ...patient, signal })
-  const iclKeys = keys.filter(({ kty, crv }) => kty === 'OKP' && crv === 'Ed25519')
-  await verifyReceipt(receipt, { iclKeys: iclKeys.map(({ x }) => x) })
+  await verifyReceipt(receipt, { iclKeys: await publishedKeys(context, receipt.tally.key, signal) })
   checkIdentity(receipt, job)
   await checkList(receipt.list, job)
   const chain = readChain(context, receipt, signal)

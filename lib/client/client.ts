@@ -2,7 +2,7 @@ import type { LocalAccount } from 'viem'
 import { type Api, createApi } from '../api.ts'
 import { createGatewayBlobs } from '../blobs/gateways.ts'
 import { isWalletAccount } from '../chain/wallet-account.ts'
-import type { Clock } from '../clock.ts'
+import { type Clock, elapsedSince, type MonotonicMs } from '../clock.ts'
 import { Address, type JobId } from '../codecs.ts'
 import { createCofheCoprocessor } from '../coprocessor/cofhe.ts'
 import type { Coprocessor } from '../coprocessor/coprocessor.ts'
@@ -78,7 +78,7 @@ export type Client = {
   readonly storeKeyAhead: (options: TermsOptions & CallOptions) => Promise<void>
   /** The number of keys that are stored ahead for exactly these terms. */
   readonly keysAhead: (options: TermsOptions & CallOptions) => Promise<number>
-  /** The models that are served, with the number of nodes for each. */
+  /** The models that were served at most ten seconds ago, with the number of nodes for each. */
   readonly models: (options?: CallOptions) => Promise<Models>
   /** A page of this client's jobs, newest first. */
   readonly jobs: (
@@ -147,6 +147,7 @@ function clientOf(context: ClientContext, api: Api): Client {
   const { network } = context
   const keys = createKeysAhead(context)
   const turns = createTurns(network.limits.jobs_at_once)
+  const models = keepModels(context.clock, (signal) => api.getModels({}, { signal, attempts }))
   return {
     network,
     context,
@@ -154,7 +155,7 @@ function clientOf(context: ClientContext, api: Api): Client {
     storeKeyAhead: ({ signal, ...wanted }) => told(keys.store(wishOf(wanted), signal), signal),
     keysAhead: async ({ signal, ...wanted }) =>
       keys.count(wishOf(wanted), await told(context.chain.time(signal), signal)),
-    models: async ({ signal } = {}) => (await told(api.getModels({}, { signal, attempts }))).models,
+    models: async ({ signal } = {}) => (await told(models(signal))).models,
     jobs: (query = {}, { signal } = {}) => told(api.listJobs({ query }, { signal, attempts })),
     open: (jobId, openOptions) => openJob(context, jobId, openOptions),
     job: (jobId, { signal } = {}) => told(api.getJob({ params: { jobId } }, { signal, attempts })),
@@ -162,6 +163,20 @@ function clientOf(context: ClientContext, api: Api): Client {
       told(api.cancelJob({ params: { jobId } }, { signal, attempts })),
     endList: (key, { signal } = {}) => endList(context, key, signal),
     record: (jobId, { signal } = {}) => told(getRecord({ api, network }, jobId, signal)),
+  }
+}
+
+const modelsMs = 10_000
+
+/** Asks again only after ten seconds. */
+function keepModels<T>(clock: Clock, ask: (signal?: AbortSignal) => Promise<T>) {
+  let kept: { readonly models: T; readonly at: MonotonicMs } | undefined
+  return async (signal?: AbortSignal): Promise<T> => {
+    if (elapsedSince(clock, kept?.at) >= modelsMs) {
+      const at = clock.monotonic()
+      kept = { models: await ask(signal), at }
+    }
+    return (kept as NonNullable<typeof kept>).models
   }
 }
 

@@ -24,6 +24,7 @@ import { termsHash } from '../terms.ts'
 import type { ChosenTerms } from './choose-terms.ts'
 import type { StoredPromptKey } from './client-chain.ts'
 import { type ClientContext, patient } from './context.ts'
+import { publishedKeys } from './published-keys.ts'
 import type { QueuePlace } from './turns.ts'
 
 /** The terms and the pool that a list is drawn from. */
@@ -130,14 +131,14 @@ async function listFrom(
 
 /** The list must be of this key and these terms, in this client's own order, and signed. */
 async function checkList(
-  { api, network, address }: ClientContext,
+  context: ClientContext,
   { terms, pool }: DrawnFrom,
   { highHandle, lowHandle, block }: StoredPromptKey,
   { body, key, signature }: SignedList,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const { keys } = await api.getJwks({}, { ...patient, signal })
-  const isKnown = keys.some(({ kty, crv, x }) => kty === 'OKP' && crv === 'Ed25519' && x === key)
+  const { network, address } = context
+  const isKnown = (await publishedKeys(context, key, signal)).includes(key)
   if (!isKnown || !(await verifySignature(key, signature, statementBytes(body)))) {
     throw untrusted('a list that none of its published keys has signed')
   }

@@ -9,6 +9,7 @@ import type { ClientContext } from '../../../lib/client/context.ts'
 import { decryptOutput } from '../../../lib/client/read-output.ts'
 import type { JobOrder } from '../../../lib/client/submit-job.ts'
 import { submitJob } from '../../../lib/client/submit-job.ts'
+import { monotonicMs } from '../../../lib/clock.ts'
 import type { Hash32 } from '../../../lib/codecs.ts'
 import { jobIdOf } from '../../../lib/job-id.ts'
 import { listCommitment } from '../../../lib/list-commitment.ts'
@@ -144,7 +145,7 @@ describe('a receipt', () => {
     const key = { kty: 'OKP', crv: 'Ed25519', x: iclKey, ...changes.jwk }
     const context = contextOf({
       api: { getReceipt: async () => receipt, getJwks: async () => ({ keys: [key] }) },
-      clock: { sleep: async () => {} },
+      clock: { sleep: async () => {}, monotonic: () => monotonicMs(0) },
       chain: {
         listOf: async () => ({
           commitment: listCommitment(job.committed),
