@@ -3,6 +3,7 @@ import { elapsedSince } from '../clock.ts'
 import type { Hash32, JobId } from '../codecs.ts'
 import type { JobView } from '../schemas/jobs.ts'
 import { SvcError } from '../svc-error.ts'
+import type { Bell } from './bell.ts'
 import type { ClientContext } from './context.ts'
 import { isPassing } from './outlast.ts'
 
@@ -10,7 +11,7 @@ const pollMs = 500
 const defaultTimeoutMs = 60_000
 
 /**
- * Waits until the receipt's hash is on chain and returns the transaction's hash. Retries while the ICL or the chain is unavailable. Throws
+ * Waits until the receipt's hash is on chain and returns the transaction's hash. Looks when `news` rings, and twice a second. Retries while the ICL or the chain is unavailable. Throws
  * SvcError `commit-missing` or `commit-conflict`; after `timeoutMs` it may throw the last error of the ICL or the chain instead.
  */
 export async function checkCommitment(
@@ -18,6 +19,7 @@ export async function checkCommitment(
   job: { readonly jobId: JobId; readonly readToken: string; readonly hash: Hash32 },
   timeoutMs: number = defaultTimeoutMs,
   signal?: AbortSignal,
+  news?: Pick<Bell, 'wait'>,
 ): Promise<Hash32> {
   const { jobId, readToken, hash } = job
   const beganAt = clock.monotonic()
@@ -30,6 +32,8 @@ export async function checkCommitment(
     }
     return missing(view, timeoutMs)
   }
+  const pause = () => (news ? news.wait(pollMs, signal) : clock.sleep(pollMs, signal))
+  if (news) await pause()
   for (;;) {
     const found = await look().catch((error: unknown) => {
       signal?.throwIfAborted()
@@ -38,7 +42,7 @@ export async function checkCommitment(
     })
     if (typeof found === 'string') return found
     if (elapsedSince(clock, beganAt) >= timeoutMs) throw found
-    await clock.sleep(pollMs, signal)
+    await pause()
   }
 }
 

@@ -14,6 +14,7 @@ import type { PromptDocument } from '../schemas/prompt.ts'
 import { SvcError } from '../svc-error.ts'
 import { attestedIn } from '../teacher.ts'
 import { agreedIn, deliveredAnswer, usageIn } from './agreed.ts'
+import type { Bell } from './bell.ts'
 import { checkCommitment } from './check-commitment.ts'
 import { type ExpectedJob, fetchCheckedReceipt } from './check-receipt.ts'
 import { toClientError } from './client-error.ts'
@@ -47,6 +48,8 @@ export type Collecting = {
   readonly steps: StepRunner
   readonly options: { readonly collectTimeoutMs?: number; readonly commitTimeoutMs?: number }
   readonly view: JobView
+  /** Rings once the job is on chain. Without it the ICL is asked at once. */
+  readonly news?: Pick<Bell, 'wait'>
 }
 
 type Checked = Omit<UncommittedInference, 'timingsMs'>
@@ -56,17 +59,19 @@ export async function collect(
   collecting: Collecting,
   signal: AbortSignal | undefined,
 ): Promise<AcceptedInference> {
-  const { context, jobId, readToken, steps, options } = collecting
+  const { context, jobId, readToken, steps, options, news } = collecting
   const checked = await check(collecting, signal).catch((error: unknown) => {
     signal?.throwIfAborted()
     const cause = toClientError(error)
     if (!(cause instanceof SvcError && mayPass(cause))) throw cause
-    throw new UncollectedError(cause, jobId, (later) => collect(collecting, later))
+    // By then the stream is closed.
+    const { news: _, ...again } = collecting
+    throw new UncollectedError(cause, jobId, (later) => collect(again, later))
   })
   const { receiptHash: hash } = checked
   try {
     const commitTx = await steps.run('commit', () =>
-      checkCommitment(context, { jobId, readToken, hash }, options.commitTimeoutMs, signal),
+      checkCommitment(context, { jobId, readToken, hash }, options.commitTimeoutMs, signal, news),
     )
     return { ...checked, commitTx, timingsMs: steps.timings() }
   } catch (error) {

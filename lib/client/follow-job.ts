@@ -2,7 +2,7 @@ import { type Clock, elapsedSince, type MonotonicMs } from '../clock.ts'
 import type { JobId } from '../codecs.ts'
 import type { JobEvent, JobPhase, JobView } from '../schemas/jobs.ts'
 import { SvcError } from '../svc-error.ts'
-import { createBell } from './bell.ts'
+import { type Bell, createBell } from './bell.ts'
 import { toClientError } from './client-error.ts'
 import type { ClientContext } from './context.ts'
 import { stuckJobError } from './inference.ts'
@@ -18,10 +18,17 @@ const mostOutageMs = 600_000
 
 const settledPhases: readonly JobPhase[] = ['accepted', 'disputed', 'expired', 'cancelled']
 
+/** What hears of an accepted job, and until when. */
+export type Further = { readonly bell: Pick<Bell, 'ring'>; readonly until: AbortSignal }
+
 /** Which job to follow, and when to give up. */
 export type Follow = {
   readonly jobId: JobId
   readonly readToken: string
+  /** Whether it was submitted just now, so that its events come before there is anything to look at. */
+  readonly isNew?: boolean
+  /** Listens further to an accepted job, until `until` aborts. Rings once nothing more will happen, which is when the job is on chain. */
+  readonly further?: Further
   readonly onEvent?: ((event: JobEvent) => void) | undefined
   /** Gives up after a lack of nodes has lasted this many milliseconds; never when left out. */
   readonly giveUpWhenStuckMs?: number | undefined
@@ -29,8 +36,8 @@ export type Follow = {
 }
 
 /**
- * Follows a job until it has settled, and returns it. Listens to the job's events and also polls the job: every 10 s while the stream is
- * open, every second without it or with `giveUpWhenStuckMs`. With `giveUpWhenStuckMs`, throws the cause when the job lacks nodes for that
+ * Follows a job until it has settled, and returns it. Listens to the job's events, which say when it settles, and also polls the job: every
+ * second, and while the stream is open every 10 s, or ten times in `giveUpWhenStuckMs`. With `giveUpWhenStuckMs`, throws the cause when the job lacks nodes for that
  * long, or when its list is used up. Throws SvcError `job-overdue` when the ICL does not settle the job in time.
  */
 export async function followJob(context: ClientContext, follow: Follow): Promise<JobView> {
@@ -38,46 +45,62 @@ export async function followJob(context: ClientContext, follow: Follow): Promise
   const bell = createBell(clock)
   const stop = new AbortController()
   const signal = follow.signal ? AbortSignal.any([follow.signal, stop.signal]) : stop.signal
-  let streaming = false
+  // A new job's stream is about to open, and tells all that happens. If it does not open, that rings the bell.
+  let streaming = follow.isNew ?? false
+  let isAccepted = false
   const watching = watchEvents(
     context,
     follow,
     {
       onEvent: (event) => {
         follow.onEvent?.(event)
-        bell.ring()
+        if (settledPhases.includes(event.phase)) bell.ring()
       },
       onStream: (open) => {
-        if (open !== streaming) bell.ring()
+        // What no event tells any more is looked up.
+        if (streaming && !open) {
+          bell.ring()
+          if (isAccepted) {
+            follow.further?.bell.ring()
+            stop.abort()
+          }
+        }
         streaming = open
       },
     },
     signal,
   )
   const stuckFor = stuckTimer(clock)
-  const isPatient = follow.giveUpWhenStuckMs === undefined
+  const { giveUpWhenStuckMs = Number.POSITIVE_INFINITY } = follow
+  const isPatient = giveUpWhenStuckMs === Number.POSITIVE_INFINITY
+  const streamingPollMs = Math.min(Math.max(giveUpWhenStuckMs / 10, pollMs), relaxedPollMs)
   const beganAt = clock.monotonic()
   const jobMs = context.network.limits.job_seconds * 1000
   let allowedMs = jobMs + graceMs
   try {
+    if (follow.isNew) await bell.wait(streamingPollMs, follow.signal)
     for (;;) {
       const view = await look(context, follow, beganAt, allowedMs + longestOutageMs)
       if (view !== undefined) {
         if (view.reason === 'list-used-up' && !isPatient) throw stuckJobError(view)
-        if (settledPhases.includes(view.status)) return view
-        if (stuckFor(view) >= (follow.giveUpWhenStuckMs ?? Number.POSITIVE_INFINITY)) {
-          throw stuckJobError(view)
+        if (settledPhases.includes(view.status)) {
+          isAccepted = view.status === 'accepted' && streaming
+          return view
         }
+        if (stuckFor(view) >= giveUpWhenStuckMs) throw stuckJobError(view)
         const givenMs = Math.min((view.deadline - view.created_at) * 1000, jobMs + mostOutageMs)
         allowedMs = Math.max(allowedMs, givenMs + graceMs)
         if (elapsedSince(clock, beganAt) > allowedMs) throw overdue(follow.jobId)
       }
-      const patient = streaming && isPatient
-      await bell.wait(patient ? relaxedPollMs : pollMs, follow.signal)
+      await bell.wait(streaming ? streamingPollMs : pollMs, follow.signal)
     }
   } finally {
-    stop.abort()
-    await watching
+    const until = isAccepted ? follow.further?.until : undefined
+    if (until && !until.aborted) until.addEventListener('abort', () => stop.abort())
+    else {
+      stop.abort()
+      await watching
+    }
   }
 }
 

@@ -8,6 +8,7 @@ import { needsOf } from '../prompt-needs.ts'
 import type { JobEvent, JobView } from '../schemas/jobs.ts'
 import type { PromptDocument } from '../schemas/prompt.ts'
 import { SvcError } from '../svc-error.ts'
+import { createBell } from './bell.ts'
 import { expectedJob } from './check-receipt.ts'
 import { type ChosenTerms, chooseTerms, type TermsOptions, wishOf } from './choose-terms.ts'
 import type { StoredPromptKey } from './client-chain.ts'
@@ -15,7 +16,7 @@ import { toClientError } from './client-error.ts'
 import { collect } from './collect.ts'
 import type { PoolComparison } from './compare-pool.ts'
 import type { ClientContext } from './context.ts'
-import { followJob } from './follow-job.ts'
+import { type Further, followJob } from './follow-job.ts'
 import { endedWithout, GoesOnError, type Inference, type ProofTimings } from './inference.ts'
 import type { KeysAhead } from './keys-ahead.ts'
 import { askForList, type JobList } from './own-list.ts'
@@ -67,6 +68,7 @@ type Run = {
   readonly wish: JobWish
   readonly steps: StepRunner
   readonly keys: Pick<KeysAhead, 'take'> | undefined
+  readonly further: Further
 }
 
 /** A stored key, and its list. */
@@ -94,7 +96,10 @@ export async function infer(
   checkWish(options, context.network)
   const { model, parameters, webhook } = options
   const comparator = options.comparator ?? (isStructured(document) ? 'structured/1' : undefined)
+  const listening = new AbortController()
+  const news = createBell(context.clock)
   const run: Run = {
+    further: { bell: news, until: listening.signal },
     context,
     options,
     keys,
@@ -121,10 +126,12 @@ export async function infer(
     }
     const expected = expectedJob(order, { ...run, preparedAt: job.preparedAt })
     const checks = async () => ({ expected, prompt: asked, secret })
-    return await collect({ ...run, jobId, readToken, checks, proof, view }, options.signal)
+    return await collect({ ...run, jobId, readToken, checks, proof, view, news }, options.signal)
   } catch (error) {
     if (!(error instanceof GoesOnError)) options.signal?.throwIfAborted()
     throw toClientError(error)
+  } finally {
+    listening.abort()
   }
 }
 
@@ -220,7 +227,10 @@ async function useKeyAhead(run: Run, now: number): Promise<ListedKey | undefined
   return list && { promptKey, stored, list }
 }
 
-async function follow({ context, options, steps }: Run, job: PreparedJob): Promise<JobView> {
+async function follow(
+  { context, options, steps, further }: Run,
+  job: PreparedJob,
+): Promise<JobView> {
   const { readToken, webhookSecret } = job
   const { identity } = job.order
   const jobId = jobIdOf(identity)
@@ -233,6 +243,7 @@ async function follow({ context, options, steps }: Run, job: PreparedJob): Promi
         followJob(context, {
           jobId,
           readToken,
+          ...{ isNew: true, further },
           onEvent: (event) => {
             progress(describeEvent(event))
             options.onEvent?.(event)

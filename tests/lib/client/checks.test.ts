@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest'
+import { createBell } from '../../../lib/client/bell.ts'
 import { checkCommitment } from '../../../lib/client/check-commitment.ts'
 import {
   type ExpectedJob,
@@ -67,6 +68,23 @@ describe('a commitment', () => {
     const late = await run([{}, {}, { commit_tx: tx }], [undefined, hash])
     expect(late).toEqual({ outcome: tx, tookMs: 1_500, reads: 2 })
     expect(await run([{ commit_tx: tx }], [hash])).toEqual({ outcome: tx, tookMs: 0, reads: 1 })
+  })
+
+  it('is looked for when the news comes, and after half a second without any', async () => {
+    const clock = createVirtualClock()
+    const began = clock.now()
+    const looks: number[] = []
+    const getJob = async () => {
+      looks.push(clock.now() - began)
+      return looks.length < 2 ? {} : { commit_tx: tx }
+    }
+    const chain = { receiptHashIn: async () => hash }
+    const news = createBell(clock)
+    void clock.sleep(100).then(news.ring)
+    const context = contextOf({ api: { getJob }, chain, clock })
+    const call = checkCommitment(context, job, undefined, undefined, news)
+    expect(await clock.until(call)).toBe(tx)
+    expect(looks).toEqual([100, 600])
   })
 
   it('that is of another receipt is a conflict', async () => {

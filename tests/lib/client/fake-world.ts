@@ -248,7 +248,8 @@ export async function createFakeWorld(options: FakeOptions = {}) {
     },
     followJob: async (input, callOptions) => {
       calls.push({ name: 'followJob', input, options: callOptions })
-      const all = options.streams ?? [[]]
+      const { status } = current().accepted
+      const all = options.streams ?? [[{ type: status, phase: status }]]
       const events = all[Math.min(streams, all.length - 1)] ?? []
       const stays = streams >= all.length - 1
       streams += 1

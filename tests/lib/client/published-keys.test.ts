@@ -9,7 +9,12 @@ it('the keys of an ICL are asked for once a minute, and when it signs with anoth
   let asked = 0
   const getJwks = async () => {
     asked += 1
-    return { keys: [{ kty: 'OKP', crv: 'Ed25519', x }, { kty: 'EC', crv: 'P-256', x: 'other' }] }
+    return {
+      keys: [
+        { kty: 'OKP', crv: 'Ed25519', x },
+        { kty: 'EC', crv: 'P-256', x: 'other' },
+      ],
+    }
   }
   const context = { api: { getJwks }, clock } as unknown as ClientContext
   expect(await publishedKeys(context, 'old')).toEqual(['old'])

@@ -203,14 +203,56 @@ describe('following a job', () => {
     }
   })
 
-  it('looks less often while a stream is open, unless it is to give up a stuck job', async () => {
+  it('looks less often while a stream is open, and more often to give up a stuck job', async () => {
     const views = [view({}), view({}), view({ status: 'accepted' })]
     const open = async () => endless()
     const gaps = ({ looks }: { looks: readonly number[] }) =>
       looks.slice(1).map((at, index) => at - looks[index]!)
-    expect(gaps(await follow(views, {}, open))).toEqual([0, 10_000])
-    expect(gaps(await follow(views, { giveUpWhenStuckMs: 60_000 }, open))).toEqual([0, 1_000])
+    expect(gaps(await follow(views, {}, open))).toEqual([10_000, 10_000])
+    expect(gaps(await follow(views, { giveUpWhenStuckMs: 60_000 }, open))).toEqual([6_000, 6_000])
+    expect(gaps(await follow(views, { giveUpWhenStuckMs: 3_000 }, open))).toEqual([1_000, 1_000])
     expect(Math.max(...gaps(await follow(views)))).toBeLessThanOrEqual(1_000)
+  })
+
+  it('looks at a new job only when an event says that it has settled, or a stream breaks', async () => {
+    const accepted: JobEvent = { ...event(2), type: 'accepted', phase: 'accepted' }
+    const { looks } = await follow(
+      [view({ status: 'accepted' })],
+      { isNew: true },
+      async () => new Response(written(event(1), accepted)),
+    )
+    expect(looks).toEqual([0])
+    const broken = await follow([view({}), view({ status: 'accepted' })], { isNew: true })
+    expect(broken.looks).toEqual([0, 1_000])
+  })
+
+  it('listens to an accepted job until it is on chain, or nobody needs it any more', async () => {
+    for (const ends of [true, false]) {
+      let end = () => {}
+      let signal: AbortSignal | undefined
+      const text = written({ ...event(1), type: 'accepted', phase: 'accepted' })
+      const body = new ReadableStream({
+        start: (controller) => {
+          controller.enqueue(new TextEncoder().encode(text))
+          end = () => controller.close()
+        },
+      })
+      let rings = 0
+      const until = new AbortController()
+      const further = { bell: { ring: () => void rings++ }, until: until.signal }
+      const stream = async (_: object, options: FollowCall) => {
+        signal = options.signal
+        return new Response(body)
+      }
+      const accepted = [view({ status: 'accepted' })]
+      await follow(accepted, { isNew: true, further }, stream as () => Promise<Response>)
+      expect([rings, signal?.aborted]).toEqual([0, false])
+      if (ends) end()
+      await new Promise((resolve) => setTimeout(resolve, 10))
+      expect(rings).toBe(ends ? 1 : 0)
+      until.abort()
+      expect(signal?.aborted).toBe(true)
+    }
   })
 
   it('gives up a job that lacks nodes for too long at a stretch', async () => {
