@@ -1,7 +1,7 @@
 import { bytesToHex, hashTypedData, hexToBytes } from 'viem'
 import type { Address } from './codecs.ts'
 import { fromBase64Url } from './digest.ts'
-import { isSignedByWallet, type RecoverKey } from './wallet-signature.ts'
+import { createKnown, isSignedByWallet, type RecoverKey } from './wallet-signature.ts'
 
 const types = {
   Session: [
@@ -38,15 +38,23 @@ export const sessionTypedData = (session: Session) =>
     },
   }) as const
 
-/** True when the wallet signed this session; `recover` as in `isSignedByWallet`. */
+// A node's jobs show the session of its process again and again, and a recovery takes a millisecond.
+const known = createKnown()
+
+/** True when the wallet signed this session; `recover` as in `isSignedByWallet`. A process checks a signature once. */
 export async function verifySession(
   session: Session,
   signature: `0x${string}`,
   recover?: RecoverKey,
 ): Promise<boolean> {
+  const { address, key, iclOrigin, chainId, notAfter } = session
+  const name = JSON.stringify([address, key, iclOrigin, chainId, notAfter, signature])
+  if (known.has(name)) return true
   try {
     const hash = hashTypedData(sessionTypedData(session))
-    return await isSignedByWallet(session.address, hash, hexToBytes(signature), recover)
+    const isSigned = await isSignedByWallet(address, hash, hexToBytes(signature), recover)
+    if (isSigned) known.add(name)
+    return isSigned
   } catch {
     // Text that is not hex is no signature.
     return false

@@ -31,3 +31,21 @@ export async function isSignedByWallet(
     return false
   }
 }
+
+const mostKnown = 4_096
+
+/** Remembers the last 4,096 signatures, with all that they sign, that were found valid. */
+export function createKnown(): {
+  readonly has: (name: string) => boolean
+  readonly add: (name: string) => void
+} {
+  const names = new Set<string>()
+  return {
+    has: (name) => names.has(name),
+    add: (name) => {
+      const [oldest] = names
+      if (oldest !== undefined && names.size >= mostKnown) names.delete(oldest)
+      names.add(name)
+    },
+  }
+}

@@ -14,7 +14,7 @@ import { bytesToHex, hashTypedData, hexToBytes } from 'viem'
 import type { Address } from '../codecs.ts'
 import { fromBase64Url, hkdfSha256, toBase64Url, utf8 } from '../digest.ts'
 import type { ReadingGrant } from '../schemas/reading.ts'
-import { isSignedByWallet, type RecoverKey } from '../wallet-signature.ts'
+import { createKnown, isSignedByWallet, type RecoverKey } from '../wallet-signature.ts'
 
 type Bytes = Uint8Array<ArrayBuffer>
 
@@ -103,8 +103,7 @@ export const readingTypedData = ({ node, key, chainId }: Reading) =>
   }) as const
 
 // Lists name the same nodes again and again, and a recovery takes a millisecond.
-const mostKnown = 4_096
-const known = new Set<string>()
+const known = createKnown()
 
 /** True when the node's own wallet signed its reading key for this chain. A process checks a signature once. */
 export async function verifyReading(
@@ -117,9 +116,6 @@ export async function verifyReading(
   if (known.has(name)) return true
   const hash = hashTypedData(readingTypedData({ node, key, chainId }))
   const isSigned = await isSignedByWallet(node, hash, hexToBytes(signature), recover)
-  if (!isSigned) return false
-  const [oldest] = known
-  if (oldest !== undefined && known.size >= mostKnown) known.delete(oldest)
-  known.add(name)
-  return true
+  if (isSigned) known.add(name)
+  return isSigned
 }
