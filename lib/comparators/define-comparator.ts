@@ -4,11 +4,18 @@ import type { Comparator, Explanation } from './comparator.ts'
 
 /** Completes a comparator. Its own functions get only evidence that names it, and `explain` only well-formed evidence. */
 export function defineComparator(own: Omit<Comparator, 'compare' | 'reproduces'>): Comparator {
-  const malformation = (evidence: Evidence): string | undefined => {
+  const found = new WeakMap<Evidence, { readonly wrong: string | undefined }>()
+  const look = (evidence: Evidence): string | undefined => {
     const { comparator, tokens, units } = evidence
     if (comparator !== own.id) return `it was made by ${comparator}, not ${own.id}`
     if (tokens > 0 && units === 0) return 'it has tokens and no units'
     return own.malformation(evidence)
+  }
+  // A decision compares each answer with all others, several times.
+  const malformation: Comparator['malformation'] = (evidence) => {
+    const known = found.get(evidence) ?? { wrong: look(evidence) }
+    found.set(evidence, known)
+    return known.wrong
   }
   const explain = (a: Evidence, b: Evidence): Explanation => {
     const wrong = malformation(a) ?? malformation(b)
