@@ -1,6 +1,6 @@
 import { nodeRegistryAbi } from '../abi/node-registry.ts'
 import { Address } from '../codecs.ts'
-import type { ChainReader } from './clients.ts'
+import type { ChainReader, ReadClient } from './clients.ts'
 
 /** A node's entry in NodeRegistry. */
 export type RegisteredNode = {
@@ -21,13 +21,35 @@ export async function readNode(
   const contract = { address: registry, abi: nodeRegistryAbi, ...at } as const
   const [state, minStake] = await Promise.all([
     publicClient.readContract({ ...contract, functionName: 'nodeOf', args: [node] }),
-    publicClient.readContract({ ...contract, functionName: 'minStake' }),
+    leastStake(publicClient, registry, blockNumber),
   ])
   return {
     active: state.active,
     staked: state.registeredAt > 0n && state.stake >= minStake,
     modelTiers: state.modelTiers,
   }
+}
+
+const readingStake = new WeakMap<ReadClient, Map<string, Promise<bigint>>>()
+
+/** Reads the least stake, once for all nodes that are read at the same time. */
+function leastStake(
+  client: ReadClient,
+  registry: Address,
+  blockNumber: bigint | undefined,
+): Promise<bigint> {
+  const underWay = readingStake.get(client) ?? new Map<string, Promise<bigint>>()
+  readingStake.set(client, underWay)
+  const name = `${registry} ${blockNumber}`
+  const known = underWay.get(name)
+  if (known) return known
+  const at = blockNumber === undefined ? {} : { blockNumber }
+  const contract = { address: registry, abi: nodeRegistryAbi, ...at } as const
+  const read = client
+    .readContract({ ...contract, functionName: 'minStake' })
+    .finally(() => underWay.delete(name))
+  underWay.set(name, read)
+  return read
 }
 
 /** Reads all nodes that ever registered, from events since the first block. Throws what the RPC throws: some do not search so many. */
