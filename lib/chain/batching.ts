@@ -77,7 +77,7 @@ export function batching(
   }
 }
 
-/** Sends calls as a batch. Returns the part of each; undefined when the answer is none to all of them. */
+/** Sends calls as a batch. Returns the part of each; undefined when a part is missing. */
 async function together(
   send: Send,
   calls: readonly Call[],
@@ -94,7 +94,7 @@ async function together(
   return response.ok && parts.length === calls.length ? parts : undefined
 }
 
-/** Whether an RPC responded, though with a status or a size that is no answer. */
+/** Whether an RPC responded, though with an error status or too many bytes. */
 const hasAnswered = (error: unknown): boolean =>
   error instanceof HttpRequestError &&
   (error.status !== undefined || !(error.cause instanceof AllRpcsFailed))

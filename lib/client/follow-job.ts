@@ -18,7 +18,7 @@ const mostOutageMs = 600_000
 
 const settledPhases: readonly JobPhase[] = ['accepted', 'disputed', 'expired', 'cancelled']
 
-/** What hears of an accepted job, and until when. */
+/** A listener to an accepted job, and the signal that ends it. */
 export type Further = { readonly bell: Pick<Bell, 'ring'>; readonly until: AbortSignal }
 
 /** Which job to follow, and when to give up. */
@@ -57,7 +57,7 @@ export async function followJob(context: ClientContext, follow: Follow): Promise
         if (settledPhases.includes(event.phase)) bell.ring()
       },
       onStream: (open) => {
-        // What no event tells any more is looked up.
+        // Later changes come without an event.
         if (streaming && !open) {
           bell.ring()
           if (isAccepted) {

@@ -1,6 +1,6 @@
 // Loaded before a gateway's own code (`bun --preload`). It counts the requests that leave the process, and says what they cost.
 
-/** What the process has done since it was last asked. */
+/** Requests and processor time of the process since the last look. */
 export type Counts = {
   readonly requests: number
   readonly cpuMs: number

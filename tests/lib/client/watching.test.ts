@@ -226,7 +226,7 @@ describe('following a job', () => {
     expect(broken.looks).toEqual([0, 1_000])
   })
 
-  it('listens to an accepted job until it is on chain, or nobody needs it any more', async () => {
+  it('listens to an accepted job until it is on chain, or its caller leaves', async () => {
     for (const ends of [true, false]) {
       let end = () => {}
       let signal: AbortSignal | undefined
