@@ -13,7 +13,9 @@ import { createRateLimiter } from './http/rate-limit.ts'
 import { requestContext } from './http/request-context.ts'
 import type { RequestEnv } from './http/request-env.ts'
 import { TableRouter } from './http/table-router.ts'
+import { shownPages } from './http/text-response.ts'
 import { createThrottle } from './http/throttle.ts'
+import { createProbes } from './operations/check-health.ts'
 import { createRoutes } from './routes.ts'
 
 /**
@@ -27,7 +29,11 @@ export function createApp(given: Dependencies, authenticate = bySignature) {
   const refusals = createRefusals(deps.clock)
   const fail = createFailureAnswers(refusals)
   const within = requestContext(deps, fail)
-  const routes = createRoutes(deps, refusals)
+  // Mounted after this.
+  const hasPlayground = () => app.routes.some(({ path }) => path === '/playground')
+  const shown = () => shownPages(deps.access, hasPlayground())
+  const shared = { refusals, probes: createProbes(deps), shown }
+  const routes = createRoutes(deps, shared)
   for (const id of Object.keys(endpoints) as OperationId[]) {
     mount(
       app,

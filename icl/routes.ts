@@ -18,6 +18,7 @@ import {
 } from './http/connection-limit.ts'
 import { followConsole } from './http/follow-console.ts'
 import { followJob } from './http/follow-job.ts'
+import type { Shown } from './http/front-page.ts'
 import type { RequestContext, Serve } from './http/mount.ts'
 import { consolePage, docsPage, openApiText, textResponse } from './http/text-response.ts'
 import {
@@ -28,7 +29,6 @@ import {
 } from './operations/assignments.ts'
 import { attestNode, issueChallenge } from './operations/attest-node.ts'
 import { changeJob, loadJob } from './operations/change-job.ts'
-import { createProbes } from './operations/check-health.ts'
 import { drawListOf } from './operations/draw-list.ts'
 import { createDrawQueue, type DrawQueue, drawNameOf } from './operations/draw-queue.ts'
 import { drawRoom } from './operations/draw-room.ts'
@@ -65,18 +65,18 @@ import type { Gauges } from './telemetry/metrics.ts'
 const gaugesMs = 2_000
 const overviewMs = 1_000
 
-type Probes = ReturnType<typeof createProbes>
+type Shared = Shown & { readonly refusals: Refusals }
 
 /** One handler for each endpoint: a missing one does not compile. */
 export type Routes = { [K in OperationId]: Serve<(typeof endpoints)[K]> }
 
 /** Creates the handlers of all endpoints. Each request brings its own dependencies, with a log that names the request. */
-export const createRoutes = (deps: Dependencies, refusals: Refusals): Routes => {
+export const createRoutes = (deps: Dependencies, shared: Shared): Routes => {
   const queue = createDrawQueue(deps, drawRoom(deps), (waitedMs) =>
     deps.metrics.turn(waitedMs / 1000),
   )
   return {
-    ...statusRoutes(deps, refusals, queue),
+    ...statusRoutes(deps, shared, queue),
     ...publicRoutes,
     ...clientRoutes,
     ...drawRoutes(queue),
@@ -85,18 +85,21 @@ export const createRoutes = (deps: Dependencies, refusals: Refusals): Routes => 
   }
 }
 
-const statusRoutes = (deps: Dependencies, refusals: Refusals, queue: DrawQueue) => {
-  const probes = createProbes(deps)
+const statusRoutes = (deps: Dependencies, shared: Shared, queue: DrawQueue) => {
   const gauges = cached(deps.clock, gaugesMs, () =>
-    readGauges(deps, { probes, drawsWaiting: queue.size }),
+    readGauges(deps, { probes: shared.probes, drawsWaiting: queue.size }),
   ).read
   return {
-    ...aboutRoutes(deps, probes, gauges),
-    ...consoleRoutes(deps, probes, gauges, refusals),
+    ...aboutRoutes(deps, shared, gauges),
+    ...consoleRoutes(deps, shared, gauges),
   }
 }
 
-const aboutRoutes = (deps: Dependencies, probes: Probes, gauges: () => Promise<Gauges>) => {
+const aboutRoutes = (
+  deps: Dependencies,
+  { probes, shown }: Shared,
+  gauges: () => Promise<Gauges>,
+) => {
   let made: ReturnType<typeof openApiDocument> | undefined
   // Made at the first request, because it would take a large part of the start.
   const document = () => {
@@ -110,7 +113,7 @@ const aboutRoutes = (deps: Dependencies, probes: Probes, gauges: () => Promise<G
     getMetrics: async () =>
       textResponse(endpoints.getMetrics, await deps.metrics.text(await gauges())),
     getOpenApi: openApiText(document),
-    getDocs: docsPage(document),
+    getDocs: docsPage(document, shown),
     getNetwork: () => deps.network,
     getJwks: () => deps.keys.jwks,
   } satisfies Partial<Routes>
@@ -118,9 +121,8 @@ const aboutRoutes = (deps: Dependencies, probes: Probes, gauges: () => Promise<G
 
 const consoleRoutes = (
   deps: Dependencies,
-  probes: Probes,
+  { probes, refusals, shown }: Shared,
   gauges: () => Promise<Gauges>,
-  refusals: Refusals,
 ) => {
   const recent = createRecentJobs(deps)
   const viewers = createViewers(deps.metrics)
@@ -130,7 +132,7 @@ const consoleRoutes = (
   return {
     getConsole: () => {
       checkConsole(deps)
-      return consolePage()
+      return consolePage(shown())
     },
     getConsoleOverview: () => overview(),
     getConsoleNodes: ({ query }, { deps }) => listConsoleNodes(deps, query.cursor),

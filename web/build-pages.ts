@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { pageStyle } from '../lib/page-header.ts'
 import { bundle } from './bundle.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -39,7 +40,7 @@ const literalOf = (text: string): string => {
 /** Builds the module's text: the page with its script and style inside, and the hashes that its policy has to allow. */
 export async function buildConsole(): Promise<{ readonly module: string; readonly text: string }> {
   const read = (name: string) => readFile(join(import.meta.dirname, name), 'utf8')
-  const style = smallStyle((await read('base.css')) + (await read(`${folder}/style.css`)))
+  const style = smallStyle(pageStyle + (await read(`${folder}/style.css`)))
   // A browser would take these for the end of the script or the start of a comment.
   const script = (await bundle(join(import.meta.dirname, folder, 'main.tsx')))
     .trim()

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import type { BunPlugin } from 'bun'
+import { pageNames, pageStyle, withHeader } from '../lib/page-header.ts'
 import { bundle } from './bundle.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -37,14 +38,14 @@ export async function buildPlayground(folder = playgroundFolder): Promise<readon
     coprocessorWorker: await put('coprocessor.js', await built('coprocessor-worker.ts')),
     proveWorker: await put('prove.js', await built('../../lib/coprocessor/prove-worker.ts')),
     wasm: await put('tfhe.wasm', wasm),
-    style: await put('style.css', `${await source('../base.css')}${await source('style.css')}`),
+    style: await put('style.css', `${pageStyle}${await source('style.css')}`),
     icon: await put('icon.svg', await source('icon.svg')),
   }
   const page = String(await source('index.html')).replace(
     /\{\{(\w+)\}\}/g,
     (_, part: string) => `/playground/${parts[part]}`,
   )
-  await writeFile(join(folder, 'index.html'), page)
+  await writeFile(join(folder, 'index.html'), withHeader(page, pageNames, 'playground'))
   return ['index.html', ...Object.values(parts)]
 }
 

@@ -38,8 +38,8 @@ export function renderPage(document: Document): string {
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
 <title>${document.info.title}: API reference</title><style>${raw(style)}</style></head>
 <body><a class="skip" href="#content">Skip to the operations</a>
-<header><h1>${document.info.title}</h1>
-<p>${document.info.summary}. Version ${document.info.version}, at <code>${document.servers[0]?.url ?? ''}</code>. Also as an <a href="/openapi.json">OpenAPI document</a>. <a href="/">Other pages</a>.</p></header>
+<div class="intro"><h1>${document.info.title}</h1>
+<p>${document.info.summary}. Version ${document.info.version}, at <code>${document.servers[0]?.url ?? ''}</code>. Also as an <a href="/openapi.json">OpenAPI document</a>.</p></div>
 <nav aria-label="Operations">${document.tags.map((tag) => navigation(tag.description, tagged(routes, tag.name)))}</nav>
 <main id="content" tabindex="-1">${authentication(document)}
 ${document.tags.map(

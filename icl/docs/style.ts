@@ -1,5 +1,7 @@
+import { headerStyle } from '../../lib/page-header.ts'
+
 /** How the reference page looks: one column on a phone, light or dark as the reader's system is, with a visible focus. */
-export const style = `
+export const style = `${headerStyle}
 :root{color-scheme:light dark;--ink:#1a1c20;--soft:#5a6070;--line:#d8dce4;--back:#fff;--panel:#f5f6f9;--link:#0b5cad;--get:#0a6b3b;--post:#8a4b00}
 @media (prefers-color-scheme:dark){:root{--ink:#e7e9ee;--soft:#a3aabb;--line:#353a46;--back:#14161b;--panel:#1d2028;--link:#7db8ff;--get:#6fd39b;--post:#f0b567}}
 *{box-sizing:border-box}
@@ -9,7 +11,7 @@ a{color:var(--link)}
 :focus-visible{outline:3px solid var(--link);outline-offset:2px}
 .skip{position:absolute;left:-99rem}
 .skip:focus{left:1rem;top:1rem;background:var(--back);padding:.5rem 1rem}
-header,nav,main{max-width:62rem;margin:0 auto;padding:1rem}
+body>nav,.intro,main{max-width:62rem;margin:0 auto;padding:1rem}
 h1{margin:.5rem 0 0;font-size:1.6rem}
 h2{margin:2.5rem 0 .5rem;padding-top:.5rem;border-top:1px solid var(--line)}
 h3{margin:0;font-size:1rem;overflow-wrap:anywhere}

@@ -1,10 +1,18 @@
 import type { Context, Hono } from 'hono'
 import { html, raw } from 'hono/html'
+import type { PageName } from '../../lib/page-header.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { style } from '../docs/style.ts'
+import type { createProbes } from '../operations/check-health.ts'
 import type { RequestEnv, Within } from './request-env.ts'
 import { pageHeaders } from './text-response.ts'
 import type { Throttle } from './throttle.ts'
+
+/** The health checks of an ICL, and the pages that it shows. */
+export type Shown = {
+  readonly probes: ReturnType<typeof createProbes>
+  readonly shown: () => readonly PageName[]
+}
 
 type Link = { readonly path: string; readonly name: string; readonly what: string }
 

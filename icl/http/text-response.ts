@@ -1,10 +1,12 @@
 import { sha256, sha256Hex, utf8 } from '../../lib/digest.ts'
 import type { Endpoint, textOf } from '../../lib/endpoint.ts'
 import { endpoints } from '../../lib/endpoints.ts'
+import { type PageName, pageNames, withHeader } from '../../lib/page-header.ts'
 import { page, scriptHash, styleHash } from '../console/page.generated.ts'
 import type { openApiDocument } from '../docs/openapi.ts'
 import { renderPage } from '../docs/page.ts'
 import { style } from '../docs/style.ts'
+import type { Access } from '../rules/access.ts'
 
 /** The cache-control of an endpoint: with an ETag, a cache may keep the response if it revalidates it each time. */
 export const cacheControlOf = ({ hasEtag }: Endpoint): string => (hasEtag ? 'no-cache' : 'no-store')
@@ -29,9 +31,15 @@ export const textResponse = (
     },
   })
 
+/** The pages that an ICL shows. */
+export const shownPages = (access: Pick<Access, 'console'>, hasPlayground: boolean) =>
+  pageNames.filter((name) =>
+    name === 'console' ? access.console !== 'off' : name !== 'playground' || hasPlayground,
+  )
+
 /** Serves the page. The policy lets the browser load and run only the page's own script and style, and call only this ICL. */
-export const consolePage = (): Response =>
-  textResponse(endpoints.getConsole, page, {
+export const consolePage = (shown: readonly PageName[]): Response =>
+  textResponse(endpoints.getConsole, withHeader(page, shown, 'console'), {
     'content-security-policy': [
       "default-src 'none'",
       `script-src '${scriptHash}'`,
@@ -50,10 +58,13 @@ export const consolePage = (): Response =>
 type GetDocument = () => ReturnType<typeof openApiDocument>
 
 /** Serves the API reference. */
-export function docsPage(document: GetDocument): () => Promise<Response> {
+export function docsPage(
+  document: GetDocument,
+  shown: () => readonly PageName[],
+): () => Promise<Response> {
   let page: string | undefined
   return async () => {
-    page ??= renderPage(document())
+    page ??= withHeader(renderPage(document()), shown(), 'docs')
     return textResponse(endpoints.getDocs, page, await pageHeaders(style))
   }
 }

@@ -1,9 +1,11 @@
 import { Hono } from 'hono'
+import { withHeader } from '../../lib/page-header.ts'
 import type { PlaygroundSettings } from '../../lib/schemas/playground.ts'
 import { SvcError } from '../../lib/svc-error.ts'
 import type { Dependencies } from '../dependencies.ts'
 import { createRateLimiter } from '../http/rate-limit.ts'
 import type { RequestEnv } from '../http/request-env.ts'
+import { shownPages } from '../http/text-response.ts'
 import { createThrottle } from '../http/throttle.ts'
 import type { Settings } from './settings.ts'
 
@@ -119,10 +121,9 @@ export function servePlayground(
     throttle.arrive(c, undefined)
     await next()
   })
-  app.get('/', (c) => {
-    const page = files.get(pageName)
-    return page === undefined ? c.notFound() : answer(page, 'no-cache')
-  })
+  const page = new TextDecoder().decode(files.get(pageName)?.content)
+  const html = withHeader(page, shownPages(deps.access, true), 'playground')
+  app.get('/', (c) => c.html(html, 200, { ...headers, 'cache-control': 'no-cache' }))
   app.get('/settings.json', (c) =>
     c.json(settings, 200, { ...headers, 'cache-control': 'no-store' }),
   )

@@ -78,7 +78,7 @@ describe('the playground as the ICL serves it', () => {
   it('is a page with a policy of its own, and parts that browsers keep for good', async () => {
     const page = await get('/playground')
     expect(page.status).toBe(200)
-    expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')
+    expect(page.headers.get('content-type')).toBe('text/html; charset=UTF-8')
     expect(page.headers.get('cache-control')).toBe('no-cache')
     expect(page.headers.get('content-security-policy')).toBe(playgroundPolicy(playground.settings))
     const part = await get('/playground/tfhe-0123456789abcdef.wasm')

@@ -27,11 +27,8 @@ export function App() {
       <button type="button" class="skip" onClick={skip}>
         Skip to the content
       </button>
-      <header>
-        <h1>
-          <a href="/">Inference coordination</a>
-          {live.overview && <small>{live.overview.version}</small>}
-        </h1>
+      <section class="top" aria-label="The console and its state">
+        <h1>Console{live.overview && <small>{live.overview.version}</small>}</h1>
         <nav aria-label="Views">
           {names.map(([view, name]) => (
             <a
@@ -44,7 +41,7 @@ export function App() {
           ))}
         </nav>
         <Status live={live} now={now} />
-      </header>
+      </section>
       <main id="content" tabIndex={-1}>
         {live.liveness === 'locked' ? (
           <TokenForm onToken={live.restart} />

@@ -62,16 +62,12 @@ export function App({ assets }: { readonly assets: Assets }) {
   }, [assets])
   return (
     <>
-      <header class="top">
+      <main>
         <div class="bar">
           <h1>Playground</h1>
-          <p class="motto">
-            Confidential inference, agreed on by a quorum. <a href="/">Other pages</a>
-          </p>
+          <p class="motto">Confidential inference, agreed on by a quorum.</p>
           {loaded && <NetworkNote place={loaded.place} />}
         </div>
-      </header>
-      <main>
         {failure && <FailureNote failure={failure} />}
         {!(loaded || failure) && <p class="plain">Loading the network's settings…</p>}
         {loaded && <Playground place={loaded.place} models={loaded.models} />}

@@ -30,7 +30,7 @@ describe('the page that the ICL carries in itself', () => {
   })
 
   it('may run its own script and style, and ask its own ICL, and nothing else', async () => {
-    const { headers } = consolePage()
+    const { headers } = consolePage([])
     expect(scriptHash).toBe(await hashOf(partOf('script')))
     expect(styleHash).toBe(await hashOf(partOf('style')))
     expect(headers.get('content-security-policy')?.split('; ')).toEqual([
