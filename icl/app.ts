@@ -44,7 +44,7 @@ export function createApp(given: Dependencies, authenticate = bySignature) {
       routes[id] as never,
     )
   }
-  serveFrontPage(app, deps, throttle, within)
+  serveFrontPage(app, deps, shared, throttle, within)
   // Mounted later, with handlers of its own.
   app.use('/playground/*', async (c, next) => {
     const response = await within(c, () => next().then(() => c.res))

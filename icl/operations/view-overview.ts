@@ -60,7 +60,8 @@ function oldestOpen(recent: RecentJobs): number | null {
   return open.length === 0 ? null : Math.min(...open.map(({ created_at }) => created_at))
 }
 
-async function readinessOf(probes: Sources['probes']) {
+/** Whether to send traffic here, and what is degraded. Never rejects. */
+export async function readinessOf(probes: Sources['probes']) {
   try {
     const { ready, reasons } = await probes.checkReadiness()
     return { ready, reasons }
@@ -69,7 +70,8 @@ async function readinessOf(probes: Sources['probes']) {
   }
 }
 
-async function countActive(deps: Dependencies) {
+/** Counts the nodes with a certificate, and those that can be drawn. */
+export async function countActive(deps: Dependencies) {
   const [nodes, active] = await Promise.all([deps.pool.nodes(), loadEligible(deps, { minTier: 0 })])
   return { certified: nodes.length, active: active.length }
 }
@@ -77,7 +79,7 @@ async function countActive(deps: Dependencies) {
 const readingMs = 3_000
 
 /** Returns what `read` gives, or undefined when it fails or takes more than 3 s: a scrape or the console must not fail for it. */
-const readInTime = <T>(
+export const readInTime = <T>(
   clock: Dependencies['clock'],
   read: () => Promise<T>,
 ): Promise<T | undefined> =>

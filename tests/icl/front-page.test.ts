@@ -1,48 +1,81 @@
-import { afterAll, expect, it } from 'vitest'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createApp } from '../../icl/app.ts'
-import { createTestIcl } from './test-icl.ts'
+import { jobGas } from '../../icl/operations/view-front.ts'
+import { createTestIcl, type TestIcl } from './test-icl.ts'
 
-const icl = await createTestIcl()
+const docs = join(import.meta.dirname, '..', '..', 'docs')
+
+let icl: TestIcl
+beforeAll(async () => {
+  icl = await createTestIcl()
+})
 afterAll(() => icl.stop())
 
-const ask = (app: ReturnType<typeof createApp>, accept: string, method = 'GET') =>
-  app.fetch(new Request('https://icl.test/', { method, headers: { accept } }), {
+const ask = (app: ReturnType<typeof createApp>, accept: string) =>
+  app.fetch(new Request('https://icl.test/', { headers: { accept } }), {
     peerAddress: '192.0.2.1',
   })
 
-it('names the pages of the ICL to browsers, and those only that there are', async () => {
-  const app = createApp(icl.deps)
-  const answer = await ask(app, 'text/html,application/xhtml+xml')
-  expect([answer.status, answer.headers.get('content-type')]).toEqual([
-    200,
-    'text/html; charset=UTF-8',
-  ])
-  expect(answer.headers.get('content-security-policy')).toMatch(
-    /^default-src 'none'; style-src 'sha256-/,
-  )
-  const page = await answer.text()
-  expect([...page.matchAll(/href="([^"]+)"/g)].map(([, path]) => path)).toEqual([
-    '/console',
-    '/docs',
-  ])
-  const without = createApp({ ...icl.deps, access: { ...icl.deps.access, console: 'off' } })
-  without.get('/playground', (c) => c.text('played'))
-  const other = await (await ask(without, 'text/html')).text()
-  expect([...other.matchAll(/href="([^"]+)"/g)].map(([, path]) => path)).toEqual([
-    '/playground',
-    '/docs',
-  ])
+describe('the front page', () => {
+  it('tells browsers what runs here and how to ask, without a script', async () => {
+    const answer = await ask(createApp(icl.deps), 'text/html,application/xhtml+xml,*/*;q=0.8')
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([
+      200,
+      'text/html; charset=UTF-8',
+    ])
+    expect(answer.headers.get('content-security-policy')).toMatch(
+      /^default-src 'none'; style-src 'sha256-/,
+    )
+    const page = await answer.text()
+    expect(page).toContain('Up, with restrictions')
+    expect(page).toContain('the store is in memory: a restart forgets everything')
+    expect(page).toContain('No active node serves a model now.')
+    expect(page).toContain('svc-node init --icl-endpoint https://icl.test')
+    expect(page).not.toContain('<script')
+  })
+
+  it('gives every other caller the same as JSON', async () => {
+    const app = createApp(icl.deps)
+    for (const accept of ['application/json', '*/*', 'text/html;q=0.5, application/json']) {
+      const answer = await ask(app, accept)
+      expect([answer.status, answer.headers.get('vary')]).toEqual([200, 'accept'])
+      const { version, chain_id } = icl.deps.network
+      expect(await answer.json()).toMatchObject({
+        ...{ version, chain_id, public_url: 'https://icl.test', ready: true },
+        reasons: ['the store is in memory: a restart forgets everything'],
+        ...{ nodes: { certified: 0, active: 0 }, models: [] },
+        ask: { gateway: 'SVC_ICL_ENDPOINT=https://icl.test npm run gateway' },
+      })
+    }
+  })
+
+  it('is there while the store takes no saves, and says so', async () => {
+    const status = () => ({ connected: true, writable: false, reasons: [] })
+    const app = createApp({ ...icl.deps, store: { ...icl.deps.store, status } })
+    expect(await (await ask(app, 'application/json')).json()).toMatchObject({
+      ready: false,
+      reasons: ['the store takes no saves'],
+    })
+    const page = await (await ask(app, 'text/html')).text()
+    expect(page).toContain('Not ready for jobs')
+    expect(page).toContain('the store takes no saves')
+  })
+
+  it('names the gas that docs/contracts.md measured', async () => {
+    const table = await readFile(join(docs, 'contracts.md'), 'utf8')
+    const rows = new Map(
+      [...table.matchAll(/^\| (.+?) +\| ([\d,]+) +\|$/gm)].map(([, call, gas]) => [
+        call?.replaceAll('`', ''),
+        Number(gas?.replaceAll(',', '')),
+      ]),
+    )
+    for (const { call, gas } of jobGas) expect([call, rows.get(call)]).toEqual([call, gas])
+  })
 })
 
 it('asks search engines to read no page', async () => {
   const answer = await icl.fetch(new Request('https://icl.test/robots.txt'))
   expect([answer.status, await answer.text()]).toEqual([200, 'User-agent: *\nDisallow: /\n'])
-})
-
-it('says to all others that there is nothing', async () => {
-  const app = createApp(icl.deps)
-  for (const accept of ['application/json', '*/*']) {
-    const answer = await ask(app, accept)
-    expect([answer.status, (await answer.json()).code]).toEqual([404, 'not-found'])
-  }
 })

@@ -23,7 +23,7 @@ const linksAt = async (app: ReturnType<typeof createApp>, path: string) => {
 
 it('each page has the same header, with a link to each page that there is', async () => {
   const app = createApp(icl.deps)
-  for (const path of ['/console', '/docs']) {
+  for (const path of ['/', '/console', '/docs']) {
     const { links, current } = await linksAt(app, path)
     expect([links, current]).toEqual([['/', '/console', '/docs'], path])
   }
