@@ -5,7 +5,7 @@ import { openAccess } from '../../icl/rules/access.ts'
 import { sampleJob } from '../icl/rules/sample-job.ts'
 import { browserNote, itInBrowser, startChromium } from './chromium.ts'
 import { idAt, nodeAt, seededJob, startConsoleWorld } from './console-world.ts'
-import { seriousViolations, watchPage } from './watch-page.ts'
+import { violationsOf, watchPage } from './watch-page.ts'
 
 const pictures = join(import.meta.dirname, '..', '..', 'docs', 'img')
 
@@ -43,9 +43,9 @@ const rowsOf = (page: Page, count: number) =>
 
 /** In light and, since only its colours differ, those in dark. */
 async function violations(page: Page): Promise<readonly string[]> {
-  const light = await seriousViolations(page)
+  const light = await violationsOf(page)
   await page.emulateMedia({ colorScheme: 'dark' })
-  const dark = await seriousViolations(page, ['color-contrast'])
+  const dark = await violationsOf(page, ['color-contrast'])
   await page.emulateMedia({ colorScheme: 'light' })
   return [...light, ...dark]
 }

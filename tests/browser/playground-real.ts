@@ -3,7 +3,7 @@ import type { Browser, Locator, Page } from 'playwright-core'
 import { startChromium } from './chromium.ts'
 import { longestTaskDuring } from './main-thread.ts'
 import { playgroundAnswer, startPlaygroundWorld } from './playground-world.ts'
-import { seriousViolations, watchPage } from './watch-page.ts'
+import { violationsOf, watchPage } from './watch-page.ts'
 
 const mostMs = 100
 const patienceMs = 15 * 60_000
@@ -58,7 +58,7 @@ async function checkRun(browser: Browser, url: string, origins: readonly string[
     await page.locator('[data-passed]').count(),
   ]
   check(passed === all && all > 0, `${passed} of ${all} checks of the receipt passed`)
-  const serious = await seriousViolations(page)
+  const serious = await violationsOf(page)
   check(serious.length === 0, `axe finds nothing serious ${serious.join('; ')}`)
   check(
     problems.length === 0,

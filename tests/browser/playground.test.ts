@@ -14,7 +14,7 @@ import { until } from '../eventually.ts'
 import { browserNote, itInBrowser, startChromium } from './chromium.ts'
 import { type PlaygroundWorld, playgroundAnswer, startPlaygroundWorld } from './playground-world.ts'
 import { giveStubWallet } from './stub-wallet.ts'
-import { seriousViolations, watchPage } from './watch-page.ts'
+import { violationsOf, watchPage } from './watch-page.ts'
 
 // What a page may take for one thing; a test that waits for longer says for what.
 const pageMs = 150_000
@@ -41,9 +41,9 @@ const parts = (): { readonly browser: Browser; readonly place: PlaygroundWorld }
 }
 
 /** A page of its own in a window of its own, with whatever it does wrong. */
-async function newPage(colorScheme: 'light' | 'dark' = 'light') {
+async function newPage(viewport = { width: 1280, height: 900 }) {
   const { browser: own, place: world } = parts()
-  const context = await own.newContext({ viewport: { width: 1280, height: 900 }, colorScheme })
+  const context = await own.newContext({ viewport, colorScheme: 'light' })
   const page = await context.newPage()
   page.setDefaultTimeout(pageMs)
   return { page, problems: watchPage(page, world.origins), close: () => context.close() }
@@ -58,6 +58,13 @@ const run = async (page: Page, prompt: string): Promise<void> => {
   await page.getByLabel('Prompt').fill(prompt)
   await page.getByRole('button', { name: 'Encrypt and run' }).click()
 }
+
+/** Waits until an element is there and in the upper half of the window. */
+const isInView = (page: Page, id: string) =>
+  page.waitForFunction((wanted) => {
+    const top = document.getElementById(wanted)?.getBoundingClientRect().top ?? -1
+    return top >= 0 && top < innerHeight / 2
+  }, id)
 
 const checksOf = (page: Page): Promise<(string | null)[]> =>
   page
@@ -104,7 +111,7 @@ describe(`the playground in a browser${browserNote}`, () => {
       expect(await button.isDisabled()).toBe(true)
       await page.getByLabel('Prompt').fill(question)
       await picture(page, 'start')
-      expect(await seriousViolations(page)).toEqual([])
+      expect(await violationsOf(page)).toEqual([])
       // By keyboard alone: from the prompt to the button, past model, account and options.
       await page.getByLabel('Prompt').focus()
       for (let tabs = 0; tabs < 4; tabs++) await page.keyboard.press('Tab')
@@ -128,10 +135,10 @@ describe(`the playground in a browser${browserNote}`, () => {
         'Member: checked the delivery: match',
       ])
       expect(await keptIn(page)).toEqual([])
-      expect(await seriousViolations(page)).toEqual([])
+      expect(await violationsOf(page)).toEqual([])
       await picture(page, 'done')
       await page.emulateMedia({ colorScheme: 'dark' })
-      expect(await seriousViolations(page)).toEqual([])
+      expect(await violationsOf(page)).toEqual([])
       await picture(page, 'dark')
 
       const downloading = page.waitForEvent('download')
@@ -174,6 +181,39 @@ describe(`the playground in a browser${browserNote}`, () => {
       expect(asked).toContain('personal_sign')
       const jobId = jobUrl.exec((await following).url())?.[1] ?? ''
       expect(await openedBy(await clientEnvironment(world.world), jobId)).toBe(playgroundAnswer)
+      expect(problems).toEqual([])
+      await close()
+    },
+  )
+
+  itInBrowser(
+    'shows on a phone what happens, then the answer, without being scrolled',
+    async () => {
+      const { place: world } = parts()
+      const { page, problems, close } = await newPage({ width: 390, height: 844 })
+      const connecting = Promise.withResolvers<void>()
+      await giveStubWallet(page, world.world.chain.client, world.world.chain, connecting.promise)
+      await page.goto(world.url)
+      await page.getByLabel('Account').selectOption('Stub wallet')
+      await run(page, question)
+      await isInView(page, 'steps-title')
+      const sizes = await page.locator('form .actions button').evaluateAll((buttons) =>
+        buttons.map((button) => {
+          const { width, height, bottom } = button.getBoundingClientRect()
+          return { area: width * height, isInView: bottom > 0 }
+        }),
+      )
+      const [send, cancel] = sizes
+      expect(cancel?.isInView).toBe(true)
+      expect((cancel?.area ?? 0) * 3).toBeLessThan(send?.area ?? 0)
+      connecting.resolve()
+      await isInView(page, 'answer-title')
+      expect(await page.locator('.answer').innerText()).toBe(playgroundAnswer)
+      expect(await page.locator('[data-passed]').first().isVisible()).toBe(false)
+      await page.getByText('Each check').click()
+      expect(await page.locator('[data-passed]').first().isVisible()).toBe(true)
+      expect(await violationsOf(page)).toEqual([])
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390)
       expect(problems).toEqual([])
       await close()
     },

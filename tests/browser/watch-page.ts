@@ -17,8 +17,8 @@ export function watchPage(page: Page, origins: readonly string[]): readonly stri
   return problems
 }
 
-/** What axe finds that is serious or worse, each with the elements that it is about; by all its rules, or by those given. */
-export async function seriousViolations(
+/** What axe finds, each with the elements that it is about; by all its rules, or by those given. */
+export async function violationsOf(
   page: Page,
   rules?: readonly string[],
 ): Promise<readonly string[]> {
@@ -32,7 +32,5 @@ export async function seriousViolations(
   const { violations } = await page.evaluate<AxeResults>(
     `axe.run(document, ${JSON.stringify(options)})`,
   )
-  return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`)
+  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`)
 }

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import { describeAgreed } from '../../lib/client/agreed.ts'
 import type { UncommittedInference } from '../../lib/client/inference.ts'
 import { secondsOf } from './step-list.tsx'
+import { useReveal } from './use-reveal.ts'
 
 /** Shows the answer as plain text, whatever the model wrote. */
 export function AnswerPanel({ inference }: { readonly inference: UncommittedInference }) {
@@ -13,7 +14,7 @@ export function AnswerPanel({ inference }: { readonly inference: UncommittedInfe
       () => setCopied('The browser does not allow it'),
     )
   return (
-    <section class="panel" aria-labelledby="answer-title">
+    <section ref={useReveal()} class="panel" aria-labelledby="answer-title">
       <h2 id="answer-title">Answer</h2>
       <p class="fine">
         {model}, in {secondsOf(timingsMs.total)}; {describeAgreed(agreed)}

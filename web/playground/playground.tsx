@@ -8,6 +8,7 @@ import { ReceiptPanel } from './receipt-panel.tsx'
 import { runInference, type Wish } from './run-inference.ts'
 import { afterNews, newRun, type Run, type RunNews } from './run-state.ts'
 import { StepList } from './step-list.tsx'
+import { useReveal } from './use-reveal.ts'
 import { discoverWallets, type OfferedWallet } from './wallets.ts'
 import { WhoSeesWhat } from './who-sees-what.tsx'
 
@@ -74,7 +75,7 @@ export function Playground({ place, models }: { place: Place; models: readonly s
 /** Tells before anything is paid that the wallet did not give the secret of its jobs. */
 function ClosingNote() {
   return (
-    <section class="note" role="status">
+    <section ref={useReveal()} class="note" role="status">
       <h2>Keep this page open</h2>
       <p>
         Your wallet declined to sign for the secret of your jobs, or signs differently each time.

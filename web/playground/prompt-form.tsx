@@ -100,7 +100,7 @@ export function PromptForm({ place, models, wallets, isRunning, onRun, onCancel 
         <button type="submit" disabled={isRunning || problem !== undefined}>
           Encrypt and run
         </button>
-        <button type="button" class="quiet" disabled={!isRunning} onClick={onCancel}>
+        <button type="button" class="quiet small" disabled={!isRunning} onClick={onCancel}>
           Cancel
         </button>
         {problem !== undefined && !isRunning && <p class="fine">{problem}</p>}

@@ -32,20 +32,23 @@ export function ReceiptPanel({
           {checks.length > 0 ? `${passed} of ${checks.length} checks passed` : 'not checked again'}
         </span>
       </h2>
-      <ul class="checks">
-        {checks.map(({ name, about, passed: isPassed }) => (
-          <li key={name} class={isPassed ? 'passed' : 'not-passed'} data-passed={isPassed}>
-            <span class="mark" aria-hidden="true">
-              {isPassed ? '✓' : '✕'}
-            </span>
-            <span class="words">
-              <span class="title">{name}</span>
-              <span class="unseen">, {isPassed ? 'passed' : 'failed'}</span>
-              <span class="purpose">{about}</span>
-            </span>
-          </li>
-        ))}
-      </ul>
+      <details open={!isWhole}>
+        <summary>Each check</summary>
+        <ul class="checks">
+          {checks.map(({ name, about, passed: isPassed }) => (
+            <li key={name} class={isPassed ? 'passed' : 'not-passed'} data-passed={isPassed}>
+              <span class="mark" aria-hidden="true">
+                {isPassed ? '✓' : '✕'}
+              </span>
+              <span class="words">
+                <span class="title">{name}</span>
+                <span class="unseen">, {isPassed ? 'passed' : 'failed'}</span>
+                <span class="purpose">{about}</span>
+              </span>
+            </li>
+          ))}
+        </ul>
+      </details>
       <dl class="facts">
         <dt>Hash</dt>
         <dd>

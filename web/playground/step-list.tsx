@@ -2,6 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { NodeTable } from './node-table.tsx'
 import { newRun, type Run, type StepState } from './run-state.ts'
 import { stepWords } from './step-words.ts'
+import { useReveal } from './use-reveal.ts'
 
 const frameMs = 100
 const waiting = newRun().steps
@@ -20,12 +21,16 @@ const marks = {
 /** Shows each step of the run with its status, and the nodes' progress below theirs. */
 export function StepList({ run }: { readonly run: Run | undefined }) {
   const steps = run?.steps ?? waiting
+  const isRunning = run?.status === 'running'
   return (
-    <section class="panel" aria-labelledby="steps-title">
+    <section
+      ref={useReveal(isRunning)}
+      class="panel progress"
+      aria-labelledby="steps-title"
+      aria-busy={isRunning}
+    >
       <h2 id="steps-title">What happens</h2>
-      {run?.preparing !== undefined && run.status === 'running' && (
-        <p class="preparing">{run.preparing}…</p>
-      )}
+      {run?.preparing !== undefined && isRunning && <p class="preparing">{run.preparing}…</p>}
       <ol class="steps">
         {steps.map((state) => (
           <Step key={state.step} state={state} run={run} />
