@@ -2,7 +2,7 @@
 export type PageName = 'front' | 'playground' | 'console' | 'docs'
 
 const links: Readonly<Record<PageName, readonly [path: string, name: string]>> = {
-  front: ['/', 'Inference coordination'],
+  front: ['/', 'Inference service'],
   playground: ['/playground', 'Playground'],
   console: ['/console', 'Console'],
   docs: ['/docs', 'API'],

@@ -55,7 +55,7 @@ const pageOf = (front: Front, shown: readonly PageName[]): string => {
   const { version, public_url, chain_id, nodes } = front
   const page = html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
-<title>Inference coordination</title><style>${raw(frontStyle)}</style></head>
+<title>Inference service</title><style>${raw(frontStyle)}</style></head>
 <body><main>
 <h1>Confidential inference that a quorum agrees on</h1>
 <p class="lead">Three or more attested nodes run your prompt at its provider, and agree before anyone sees the answer. This service brings them together. It sees ciphertexts, sizes and times alone. Every answer has a receipt, whose hash is on chain.</p>
