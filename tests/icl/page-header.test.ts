@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createApp } from '../../icl/app.ts'
+import { pageNames, withHeader } from '../../lib/page-header.ts'
 import { createTestIcl, type TestIcl } from './test-icl.ts'
 
 let icl: TestIcl
@@ -30,4 +31,13 @@ it('each page has the same header, with a link to each page that there is', asyn
   const other = createApp({ ...icl.deps, access: { ...icl.deps.access, console: 'off' } })
   other.get('/playground', (c) => c.text('played'))
   expect((await linksAt(other, '/docs')).links).toEqual(['/', '/playground', '/docs'])
+})
+
+it('a page that was built with the header gets the one of its ICL in place of it', () => {
+  const built = withHeader('<body><p>$&</p>', pageNames, 'playground')
+  expect(linksOf(built).links).toEqual(['/', '/playground', '/console', '/docs'])
+  const served = withHeader(built, ['front', 'playground'], 'playground')
+  expect(linksOf(served).links).toEqual(['/', '/playground'])
+  expect(served.match(/<header/g)).toHaveLength(1)
+  expect(served).toMatch(/<p>\$&<\/p>$/)
 })
