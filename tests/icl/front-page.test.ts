@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createApp } from '../../icl/app.ts'
 import { jobGas } from '../../icl/operations/view-front.ts'
+import { startConsoleWorld } from '../browser/console-world.ts'
 import { createTestIcl, type TestIcl } from './test-icl.ts'
 
 const docs = join(import.meta.dirname, '..', '..', 'docs')
@@ -61,6 +62,19 @@ describe('the front page', () => {
     const page = await (await ask(app, 'text/html')).text()
     expect(page).toContain('Not ready for jobs')
     expect(page).toContain('the store takes no saves')
+  })
+
+  it('says what is known while the chain is away', async () => {
+    const { icl: own, stop } = await startConsoleWorld({ nodes: 1, jobs: 0 })
+    own.chain.down = new Error('no chain')
+    await own.clock.advance(5_000)
+    const app = createApp(own.deps)
+    const view = await (await own.clock.until(Promise.resolve(ask(app, '*/*')))).json()
+    expect(view).toMatchObject({ ready: true, nodes: null, models: null })
+    expect(view.reasons.join()).toContain('the chain does not respond')
+    const page = await (await own.clock.until(Promise.resolve(ask(app, 'text/html')))).text()
+    expect(page).toContain('The nodes cannot be counted now')
+    await stop()
   })
 
   it('names the gas that docs/contracts.md measured', async () => {
