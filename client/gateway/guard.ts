@@ -35,13 +35,15 @@ export function checkCaller(
     )
   }
   if (request.method === 'OPTIONS' || keys.length === 0) return undefined
-  const shown = request.headers.get('authorization')?.replace(/^Bearer +/i, '') ?? ''
-  const caller = callerOf(shown, keys)
+  const { headers } = request
+  const bearer = headers.get('authorization')?.replace(/^Bearer +/i, '') ?? ''
+  // Anthropic's clients may send both, of which one can be for another server.
+  const caller = callerOf(bearer, keys) ?? callerOf(headers.get('x-api-key') ?? '', keys)
   if (caller !== undefined) return caller
   throw new OpenAiError(
     401,
     'authentication_error',
-    'The API key is missing or wrong. Send it as Authorization: Bearer KEY. It is the value of SVC_GATEWAY_KEY, or one of SVC_GATEWAY_KEYS_FILE',
+    'The API key is missing or wrong. Send it as Authorization: Bearer KEY, or as x-api-key. It is the value of SVC_GATEWAY_KEY, or one of SVC_GATEWAY_KEYS_FILE',
     {
       code: 'invalid_api_key',
     },

@@ -422,6 +422,10 @@ describe('who may call', () => {
     }
     expect(gateway.asked).toHaveLength(2)
     expect(gateway.lines.map(({ caller }) => caller).slice(0, 3)).toEqual(['ann', 'bob', undefined])
+    // Clients of Anthropic send two keys where their environment has two.
+    const headers = { authorization: 'Bearer another', 'x-api-key': key }
+    expect((await gateway.post(question(), { headers })).status).toBe(200)
+    expect(gateway.lines.at(-1)?.caller).toBe('ann')
   })
 
   it('is not a web page, unless it was allowed', async () => {
