@@ -4,7 +4,8 @@ import type { PromptMessage } from '../../lib/schemas/prompt.ts'
 /** A text; the prompt's own schema looks closer. */
 export const Text = z.string()
 
-const Part = z.object({ type: z.literal('text'), text: Text })
+/** A part that is text. Its other members change no answer. */
+export const Part = z.object({ type: z.literal('text'), text: Text })
 
 /** The words of a model that refused to answer: a text like others for the next model. */
 export const Refusal = z
@@ -12,7 +13,7 @@ export const Refusal = z
   .transform(({ refusal }) => ({ type: 'text' as const, text: refusal }))
 
 /** The text of a message, of its parts that are text. */
-const Content = z.union([Text, z.array(Part).max(256)])
+export const Content = z.union([Text, z.array(Part).max(256)])
 const SaidContent = z.union([Text, z.array(z.discriminatedUnion('type', [Part, Refusal])).max(256)])
 
 const name = z.string().max(64).nullish()

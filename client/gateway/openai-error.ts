@@ -59,10 +59,13 @@ export const streamedError = (error: OpenAiError) => {
   return { ...errorBody(error).error, message: text, status }
 }
 
-/** Makes the response of an error. Without `x-should-retry` the official clients would repeat jobs that were refused for good. */
-export function errorResponse(error: OpenAiError): Response {
-  const { status, retryable, retryAfterSeconds } = error
-  return Response.json(errorBody(error), {
+/** Makes the response of an error, in OpenAI's form when no other is given. Without `x-should-retry` the official clients would repeat jobs that were refused for good. */
+export function errorResponse(
+  error: OpenAiError,
+  { status, body } = { status: error.status, body: errorBody(error) as object },
+): Response {
+  const { retryable, retryAfterSeconds } = error
+  return Response.json(body, {
     status,
     headers: {
       'x-should-retry': String(retryable),

@@ -22,8 +22,9 @@ const FunctionTool = z.strictObject({
   parameters: JsonSchema.nullish(),
   strict: z.boolean().nullish(),
 })
-/** Tools that OpenAI's own servers carry out, and those without a schema. */
-const OtherTool = z.object({ type: z.literal('other'), given: z.string().max(64) })
+
+/** Tools that the model's own servers carry out, and those without a schema. */
+export const OtherTool = z.object({ type: z.literal('other'), given: z.string().max(64) })
 
 const Tool = z.preprocess(
   (tool) =>
@@ -132,13 +133,17 @@ export function readResponseRequest(body: unknown, reading: ReadingOptions): Res
 /** Items, tools and members that have no effect. */
 const unusedIn = ({ input, tools, reasoning }: Given): readonly string[] => [
   ...input.flatMap(({ type }, at) => (type === 'reasoning' ? [`input[${at}]`] : [])),
-  ...(tools ?? []).flatMap((tool, at) =>
-    tool.type === 'other' ? [`tools[${at}] (${tool.given})`] : [],
-  ),
+  ...otherToolsIn(tools),
   ...(['summary', 'generate_summary'] as const).flatMap((name) =>
     reasoning?.[name] ? [`reasoning.${name}`] : [],
   ),
 ]
+
+/** Names the tools that have no effect. */
+export const otherToolsIn = (
+  tools: readonly (z.output<typeof OtherTool> | { readonly type: string })[] | null | undefined,
+): readonly string[] =>
+  (tools ?? []).flatMap((tool, at) => ('given' in tool ? [`tools[${at}] (${tool.given})`] : []))
 
 /** Refuses what is in no request but on a server that keeps conversations. */
 function checkStateless(body: unknown): void {
