@@ -34,7 +34,7 @@ export type Asked = {
   readonly ignored: readonly string[]
 }
 
-/** One of OpenAI's interfaces: how its requests are read and its answers are written. */
+/** One of the interfaces: how its requests are read and its answers are written. */
 export type Interface<A extends Asked> = {
   /** Throws OpenAiError 400. */
   readonly read: (body: unknown, reading: ReadingOptions) => A

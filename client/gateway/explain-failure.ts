@@ -60,7 +60,7 @@ const meanings: Readonly<Record<string, Meaning>> = {
   'timed-out': [504, 'server_error'],
 }
 
-/** Explains a failure to a caller of OpenAI's interface at this path. Shows nothing of unknown errors. */
+/** Explains a failure to a caller at this path, in OpenAI's terms. Shows nothing of unknown errors. */
 export function explainFailure(error: unknown, path: string): OpenAiError {
   if (error instanceof OpenAiError) return error
   if (!(error instanceof SvcError)) {

@@ -1,11 +1,13 @@
 import { Hono } from 'hono'
 import { elapsedSince } from '../../lib/clock.ts'
 import { answerRequest } from './answer-request.ts'
+import { anthropicError, checkVersion, speaksAnthropic } from './anthropic-error.ts'
 import { chatCompletions } from './chat-completions.ts'
 import { explainFailure } from './explain-failure.ts'
 import type { GatewayOptions, RequestNews } from './gateway-options.ts'
 import { checkCaller, corsHeaders } from './guard.ts'
-import { findModel, listModels } from './model-names.ts'
+import { messages } from './messages.ts'
+import { describeModel, describeModels, findModel, listModels } from './model-names.ts'
 import { errorResponse, OpenAiError } from './openai-error.ts'
 import { responses } from './responses.ts'
 import { createSemaphore } from './semaphore.ts'
@@ -20,13 +22,13 @@ const unknownUrl = (method: string, path: string): OpenAiError =>
   new OpenAiError(
     404,
     'invalid_request_error',
-    `There is no ${method} ${path} here. There are GET /health, GET /v1/models, POST /v1/chat/completions and POST /v1/responses`,
+    `There is no ${method} ${path} here. There are GET /health, GET /v1/models, POST /v1/chat/completions, POST /v1/responses and POST /v1/messages`,
     {
       code: 'unknown_url',
     },
   )
 
-/** OpenAI's interface to a client of the service: every answer was agreed on by a quorum, decrypted and checked on this machine. */
+/** OpenAI's and Anthropic's interfaces to a client of the service: every answer was agreed on by a quorum, decrypted and checked on this machine. */
 export function createGateway(options: GatewayOptions): Hono<Heard> {
   const { client, clock, modelMap, onAnswered } = options
   const semaphore = createSemaphore(options.atOnce, options.maxWaiting)
@@ -65,23 +67,31 @@ export function createGateway(options: GatewayOptions): Hono<Heard> {
     const caller = checkCaller(c.req.raw, options)
     if (caller !== undefined) c.get('news').caller = caller
     if (c.req.method === 'OPTIONS') return c.body(null, 204)
+    checkVersion(c.req.raw)
     await next()
   })
   const served = () => client.models()
 
-  app.get('/v1/models', async (c) => c.json(listModels(await served(), modelMap)))
-  app.get('/v1/models/:id{.+}', async (c) =>
-    c.json(findModel(await served(), modelMap, c.req.param('id'))),
-  )
+  app.get('/v1/models', async (c) => {
+    const list = listModels(await served(), modelMap)
+    return c.json(speaksAnthropic(c.req.raw) ? describeModels(list) : list)
+  })
+  app.get('/v1/models/:id{.+}', async (c) => {
+    const model = findModel(await served(), modelMap, c.req.param('id'))
+    return c.json(speaksAnthropic(c.req.raw) ? describeModel(model) : model)
+  })
   const context = { options: { ...options, onIgnored }, semaphore, ahead }
   app.post('/v1/chat/completions', (c) =>
     answerRequest(context, chatCompletions, c.req.raw, c.get('news')),
   )
   app.post('/v1/responses', (c) => answerRequest(context, responses, c.req.raw, c.get('news')))
-  app.notFound((c) => errorResponse(unknownUrl(c.req.method, c.req.path.slice(0, 200))))
+  app.post('/v1/messages', (c) => answerRequest(context, messages, c.req.raw, c.get('news')))
+  const refuse = (request: Request, error: OpenAiError) =>
+    errorResponse(error, speaksAnthropic(request) ? anthropicError(error) : undefined)
+  app.notFound((c) => refuse(c.req.raw, unknownUrl(c.req.method, c.req.path.slice(0, 200))))
   app.onError((error, c) => {
     c.get('news').error = error
-    return errorResponse(explainFailure(error, c.req.path))
+    return refuse(c.req.raw, explainFailure(error, c.req.path))
   })
   return app
 }

@@ -1,4 +1,4 @@
-// Serves OpenAI's interface on this machine: npm run gateway
+// Serves OpenAI's and Anthropic's interfaces on this machine: npm run gateway
 import { gatewayHere } from './run-gateway.ts'
 
 await gatewayHere(process.argv.slice(2), {

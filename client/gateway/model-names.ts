@@ -38,6 +38,26 @@ export function listModels(served: ServedModels, map: ModelMap) {
   }
 }
 
+/** A model of the list in Anthropic's form. */
+export const describeModel = ({
+  id,
+  created,
+}: {
+  readonly id: string
+  readonly created: number
+}) => ({
+  id,
+  type: 'model' as const,
+  display_name: id,
+  created_at: new Date(created * 1_000).toISOString(),
+})
+
+/** The list in Anthropic's form: one page with all of it. */
+export function describeModels({ data }: ReturnType<typeof listModels>) {
+  const [first, last] = [data.at(0), data.at(-1)].map((model) => model?.id ?? null)
+  return { data: data.map(describeModel), has_more: false, first_id: first, last_id: last }
+}
+
 /** Returns one model of the list. Throws OpenAiError 404. */
 export function findModel(served: ServedModels, map: ModelMap, id: string) {
   const found = listModels(served, map).data.find((model) => model.id === id)

@@ -93,8 +93,8 @@ export const options = z.object({
 /** The help of the command as a whole. */
 export const texts = {
   typed: invocationOf('gateway'),
-  about: `POST /v1/chat/completions and /v1/responses, GET /v1/models and /health. Each request becomes a job:
-encrypted here, answered by a quorum, decrypted and checked here. Set a tool's base URL to it.`,
+  about: `POST /v1/chat/completions, /v1/responses and /v1/messages, GET /v1/models and /health.
+Each request becomes a job: encrypted here, answered by a quorum, decrypted and checked here. Set a tool's base URL to it.`,
   notes: `Ctrl-C cancels the jobs under way and ends it.
 
   SVC_GATEWAY_KEY         the API key that callers must show

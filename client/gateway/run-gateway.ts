@@ -53,7 +53,7 @@ export const gatewayProgram: Program<GatewayHost> = {
   commands: [
     command({
       name: '',
-      summary: "Serves OpenAI's interface on this machine.",
+      summary: "Serves OpenAI's and Anthropic's interfaces on this machine.",
       options,
       run: async (given, host: GatewayHost) => {
         try {

@@ -5,7 +5,7 @@ declare const SVC_PACKAGE: string
 
 const commands: Readonly<Record<string, string>> = {
   infer: 'sends one prompt and prints its answer',
-  gateway: "serves OpenAI's interface on this machine",
+  gateway: "serves OpenAI's and Anthropic's interfaces on this machine",
   receipt: 'checks a receipt',
 }
 
