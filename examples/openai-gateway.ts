@@ -1,4 +1,4 @@
-// Any tool that speaks OpenAI's protocol, pointed at the gateway: `npm run gateway` serves it, and OPENAI_BASE_URL says where.
+// Any tool of OpenAI's protocol: OPENAI_BASE_URL says where the gateway is.
 
 import OpenAI from 'openai'
 

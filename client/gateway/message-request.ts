@@ -16,7 +16,7 @@ const CustomTool = z.strictObject({
   description: Text.nullish(),
   input_schema: JsonSchema,
   strict: z.boolean().nullish(),
-  cache_control: CacheControl,
+  ...{ cache_control: CacheControl, eager_input_streaming: z.unknown().optional() },
 })
 
 // A tool of the caller may leave out what it is.

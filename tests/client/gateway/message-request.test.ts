@@ -20,6 +20,7 @@ const refusalOf = (more: object, isStrict = false) => {
 }
 
 const cache_control = { type: 'ephemeral' }
+const quiet = { cache_control, eager_input_streaming: true }
 const look = { name: 'look', input_schema: { type: 'object' } }
 const text = (words: string) => ({ type: 'text', text: words, cache_control })
 const call = { type: 'tool_use', id: 'toolu_1', name: 'look', input: { at: 1 } }
@@ -74,7 +75,7 @@ describe('the prompt of a message', () => {
   it('has tools, the choice among them, the form of the answer and where it ends', () => {
     const schema = { type: 'object', properties: { b: {}, a: {} } }
     const more = {
-      tools: [{ ...look, type: 'custom', description: 'Looks.', strict: true, cache_control }],
+      tools: [{ ...look, type: 'custom', description: 'Looks.', strict: true, ...quiet }],
       tool_choice: { type: 'tool', name: 'look', disable_parallel_tool_use: true },
       output_config: { effort: 'low', format: { type: 'json_schema', schema } },
       stop_sequences: ['END'],
