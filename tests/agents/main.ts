@@ -21,7 +21,8 @@ const installMs = 1_200_000
 
 const npmPackages = [
   ...['openai', '@langchain/openai', '@langchain/core', 'ai', '@ai-sdk/openai'],
-  ...['@ai-sdk/openai-compatible', '@mariozechner/pi-coding-agent'],
+  ...['@ai-sdk/openai-compatible', '@anthropic-ai/sdk'],
+  ...['@mariozechner/pi-coding-agent', '@anthropic-ai/claude-code'],
 ]
 const pipPackages = ['openai', 'langchain-openai', 'litellm[mcp]', 'pydantic-ai-slim', 'instructor']
 
@@ -48,6 +49,7 @@ async function askAll(): Promise<number> {
   const rows: Row[] = [{ client: 'curl', cells: await curlCells(baseURL, model, how) }]
   for (const [client, program, file] of [
     ['openai (npm)', node, 'openai.mjs'],
+    ['@anthropic-ai/sdk (npm)', node, 'anthropic.mjs'],
     ['openai (PyPI)', python, 'openai_client.py'],
     ['@langchain/openai (npm)', node, 'langchain.mjs'],
     ['langchain-openai (PyPI)', python, 'langchain_client.py'],
@@ -61,6 +63,8 @@ async function askAll(): Promise<number> {
   }
   tell('asking with pi')
   rows.push({ client: 'pi-coding-agent (npm)', cells: await agentCells(baseURL, node, how) })
+  tell('asking with Claude Code')
+  rows.push({ client: 'claude-code (npm)', cells: await claudeCells(baseURL, node, how) })
   return tellTable(rows)
 }
 
@@ -109,39 +113,63 @@ async function cellsOf(program: string, file: string, how: ExecFileOptions): Pro
   return failed ? [...cells, { column: 'plain', result: `FAIL: ${failed.message}` }] : cells
 }
 
-/** Has a coding agent correct a file, through both interfaces. */
+/** Has a coding agent correct a file, through each interface. */
 async function agentCells(baseUrl: string, node: string, how: ExecFileOptions): Promise<Cell[]> {
   const home = join(folder, 'agent-home')
   await mkdir(home)
   const provider = (api: string) => ({ baseUrl, api, apiKey: 'any', models: [{ id: model }] })
-  const providers = { chat: provider('openai-completions'), whole: provider('openai-responses') }
+  const providers = {
+    ...{ chat: provider('openai-completions'), whole: provider('openai-responses') },
+    messages: { ...provider('anthropic-messages'), baseUrl: new URL(baseUrl).origin },
+  }
   await writeFile(join(home, 'models.json'), JSON.stringify({ providers }))
   const agent = join(folder, 'node_modules', '@mariozechner', 'pi-coding-agent', 'dist', 'cli.js')
-  const correct = async (name: keyof typeof providers): Promise<string> => {
-    const cwd = join(folder, `project-${name}`)
-    await mkdir(cwd)
-    await writeFile(join(cwd, 'greeting.txt'), 'Helo, world\n')
+  const env = { ...how.env, PI_CODING_AGENT_DIR: home, PI_OFFLINE: '1' }
+  const correct = (name: keyof typeof providers) => {
     const asked = ['-p', 'Correct the spelling in greeting.txt']
-    const env = { ...how.env, PI_CODING_AGENT_DIR: home, PI_OFFLINE: '1' }
-    const pending = run(node, [agent, '--model', `${name}/${model}`, ...asked], {
-      ...how,
-      cwd,
-      env,
-    })
-    pending.child.stdin?.end()
-    const said = await pending.then(
-      ({ stdout, stderr }) => `${stdout}${stderr}`,
-      (error: Error) => error.message,
-    )
-    const file = await readFile(join(cwd, 'greeting.txt'), 'utf8')
-    return file === 'Hello, world\n' ? 'ok' : `FAIL: the file is as it was: ${said}`
+    return correctedBy(node, [agent, '--model', `${name}/${model}`, ...asked], { ...how, env })
   }
   const tools = await correct('chat')
   return [
     { column: 'tools', result: tools },
     { column: 'stream', result: tools },
     { column: 'responses, tools', result: await correct('whole') },
+    { column: 'messages, tools', result: await correct('messages') },
   ]
+}
+
+/** Has Claude Code correct a file; it knows no other interface than Anthropic's. */
+async function claudeCells(baseUrl: string, node: string, how: ExecFileOptions): Promise<Cell[]> {
+  const agent = join(folder, 'node_modules', '@anthropic-ai', 'claude-code', 'cli-wrapper.cjs')
+  const home = join(folder, 'claude-home')
+  const env = {
+    ...{ ...how.env, CLAUDE_CONFIG_DIR: home, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1' },
+    ...{ ANTHROPIC_BASE_URL: new URL(baseUrl).origin, ANTHROPIC_API_KEY: 'any' },
+  }
+  // The tools have other names and arguments than those of pi.
+  const asked = ['-p', 'Correct the spelling in greeting.txt by Edit']
+  const given = [agent, '--model', model, '--allowedTools', 'Read,Edit', ...asked]
+  const result = await correctedBy(node, given, { ...how, env })
+  return [{ column: 'messages, tools', result }]
+}
+
+/** Has an agent correct a file in a folder of its own. */
+async function correctedBy(
+  node: string,
+  agent: readonly string[],
+  how: ExecFileOptions,
+): Promise<string> {
+  const cwd = await mkdtemp(join(folder, 'project-'))
+  const file = join(cwd, 'greeting.txt')
+  await writeFile(file, 'Helo, world\n')
+  const pending = run(node, agent, { ...how, cwd })
+  pending.child.stdin?.end()
+  const said = await pending.then(
+    ({ stdout, stderr }) => `${stdout}${stderr}`,
+    (error: Error) => error.message,
+  )
+  const isCorrect = (await readFile(file, 'utf8')) === 'Hello, world\n'
+  return isCorrect ? 'ok' : `FAIL: the file is as it was: ${said}`
 }
 
 /** Prints the table, and what failed beneath it; gives how many failed. */
@@ -167,7 +195,7 @@ function tellTable(rows: readonly Row[]): number {
 
 await runOnly('npm run test:agents --', {
   summary:
-    "Try clients of OpenAI's protocol, each of its own package, at a gateway with default settings. Print a table; ends with 1 when a cell fails.",
+    "Try clients of OpenAI's and Anthropic's protocols, each of its own package, at a gateway with default settings. Print a table; ends with 1 when a cell fails.",
   options: z.object({ real: flag('One client sends prompts to a real model instead') }),
   notes: 'The clients are installed into a temporary folder, by npm and pip as these are set up.',
   run: async ({ real }) => {
