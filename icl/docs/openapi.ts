@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { type Auth, type Endpoint, eventStream, rawBytes } from '../../lib/endpoint.ts'
-import { commonProblems, endpoints } from '../../lib/endpoints.ts'
+import { commonProblems as anyProblems, endpoints } from '../../lib/endpoints.ts'
 import { Problem } from '../../lib/problem.ts'
 import { type ProblemCode, problemCodes } from '../../lib/problem-codes.ts'
 
@@ -20,6 +20,7 @@ export function openApiDocument(version: string, serverUrl: string) {
     info: {
       title: 'Inference coordination service',
       summary: 'Confidential LLM inference, agreed on by a quorum of attested nodes',
+      description: about,
       version,
     },
     servers: [{ url: serverUrl }],
@@ -32,9 +33,15 @@ export function openApiDocument(version: string, serverUrl: string) {
       { name: 'node', description: 'What nodes call' },
     ],
     paths,
-    components: { schemas, securitySchemes },
+    components: { schemas, securitySchemes, responses: { CommonProblem: commonProblem(schemas) } },
   }
 }
+
+const about = `Every error is \`application/problem+json\` (RFC 9457) with \`code\`, \`retryable\` and \`request_id\`.
+An operation lists the problems of its own. Each can also answer with those under \`default\`.
+\`RateLimit\` and \`RateLimit-Policy\` say how much a caller may still ask. HEAD works wherever GET does.
+
+The examples show the form of a request. A real one has values and signatures of its own.`
 
 const securitySchemes = {
   wallet: {
@@ -116,20 +123,17 @@ const rateHeaders = {
   'RateLimit-Policy': { description: 'A limit: q requests in w seconds', schema: text },
   RateLimit: { description: 'What it leaves: r requests, whole again in t seconds', schema: text },
 }
+const retryAfter = {
+  'Retry-After': {
+    description: 'With 429 and 503: when to try again, in seconds',
+    schema: { type: 'integer', minimum: 0 },
+  },
+}
 const statusHeaders: Readonly<Record<number, Json>> = {
   401: { 'WWW-Authenticate': { description: 'How to authenticate', schema: text } },
   405: { Allow: { description: 'The methods that the address takes', schema: text } },
-  429: { ...retryHeaders('When the limit lets the caller in again'), ...rateHeaders },
-  503: retryHeaders('When to try again'),
-}
-
-function retryHeaders(description: string): Json {
-  return {
-    'Retry-After': {
-      description: `${description}, in seconds`,
-      schema: { type: 'integer', minimum: 0 },
-    },
-  }
+  429: { ...retryAfter, ...rateHeaders },
+  503: retryAfter,
 }
 
 // Version 3.1 can say no more of the events of a stream.
@@ -180,26 +184,54 @@ function content(body: Endpoint['response'], schemas: Record<string, Json>): Jso
   return { 'application/json': { schema: schemaOf(body as z.ZodType, schemas) } }
 }
 
+// The last two come from operations with a body alone.
+const commonProblems: readonly ProblemCode[] = [
+  ...anyProblems,
+  'body-too-large',
+  'unsupported-media-type',
+]
+
+/** The problems that an operation lists: all but the common ones, with `unavailable` where it means something of its own. */
+const ownProblems = ({ problems, isUnavailable }: Endpoint): readonly ProblemCode[] => [
+  ...problems.filter((code) => code === 'unavailable' || !commonProblems.includes(code)),
+  ...(isUnavailable ? (['unavailable'] as const) : []),
+]
+
+function commonProblem(schemas: Record<string, Json>): Json {
+  const lines = commonProblems.map((code) => {
+    const { status, title } = problemCodes[code]
+    return `- ${status} \`${code}\`: ${title}`
+  })
+  return {
+    description: `A problem that every operation can have\n\n${lines.join('\n')}`,
+    'x-problem-codes': commonProblems,
+    headers: { 'X-Request-Id': requestId, ...rateHeaders, ...retryAfter },
+    content: { 'application/problem+json': { schema: schemaOf(Problem, schemas) } },
+  }
+}
+
 function problemResponses(endpoint: Endpoint, schemas: Record<string, Json>): Json {
   const byStatus = new Map<number, ProblemCode[]>()
-  for (const code of new Set<ProblemCode>([...endpoint.problems, ...commonProblems])) {
+  for (const code of ownProblems(endpoint)) {
     const { status } = problemCodes[code]
     byStatus.set(status, [...(byStatus.get(status) ?? []), code])
   }
-  return Object.fromEntries(
-    [...byStatus].map(([status, codes]) => [
-      status,
-      {
-        description: codes.map((code) => `${code}: ${problemCodes[code].title}`).join('. '),
-        'x-problem-codes': codes,
-        headers: { 'X-Request-Id': requestId, ...statusHeaders[status] },
-        content: {
-          ...(status === 503 && endpoint.isUnavailable && content(endpoint.response, schemas)),
-          'application/problem+json': { schema: schemaOf(Problem, schemas) },
-        },
+  const own = [...byStatus].map(([status, codes]) => [
+    status,
+    {
+      description: codes.map((code) => `${code}: ${problemCodes[code].title}`).join('. '),
+      'x-problem-codes': codes,
+      headers: { 'X-Request-Id': requestId, ...statusHeaders[status] },
+      content: {
+        ...(status === 503 && endpoint.isUnavailable && content(endpoint.response, schemas)),
+        'application/problem+json': { schema: schemaOf(Problem, schemas) },
       },
-    ]),
-  )
+    },
+  ])
+  return {
+    ...Object.fromEntries(own),
+    default: { $ref: '#/components/responses/CommonProblem' },
+  }
 }
 
 /** The JSON Schema of what travels; named schemas go to the components and are referred to. */

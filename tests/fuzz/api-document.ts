@@ -35,6 +35,8 @@ export type Operation = {
 export type ApiDocument = {
   readonly operations: readonly Operation[]
   readonly schemas: Readonly<Record<string, JsonSchema>>
+  /** Codes of problems that every operation can have. */
+  readonly common: readonly string[]
 }
 
 const Schema = z.record(z.string(), z.unknown())
@@ -54,13 +56,16 @@ const OperationObject = z.object({
   ),
   requestBody: z.object({ content: Content }).optional(),
   responses: z.record(
-    z.string(),
+    z.string().regex(/^([2-5]\d\d|default)$/),
     z.object({ content: Content.optional(), 'x-problem-codes': z.array(z.string()).optional() }),
   ),
 })
 const OpenApi = z.object({
   paths: z.record(z.string(), z.record(z.string(), OperationObject)),
-  components: z.object({ schemas: z.record(z.string(), Schema) }),
+  components: z.object({
+    schemas: z.record(z.string(), Schema),
+    responses: z.object({ CommonProblem: z.object({ 'x-problem-codes': z.array(z.string()) }) }),
+  }),
 })
 
 /** Reads a served document; throws where it has a form that this does not know. */
@@ -78,20 +83,23 @@ export function readApiDocument(json: unknown): ApiDocument {
         parameters: operation.parameters,
         body: body && { type: body[0], schema: body[1].schema },
         answers: new Map(
-          Object.entries(operation.responses).map(([status, answer]) => [
-            Number(status),
-            {
-              content: Object.fromEntries(
-                Object.entries(answer.content ?? {}).map(([type, { schema }]) => [type, schema]),
-              ),
-              codes: answer['x-problem-codes'] ?? [],
-            },
-          ]),
+          Object.entries(operation.responses)
+            .filter(([status]) => status !== 'default')
+            .map(([status, answer]) => [
+              Number(status),
+              {
+                content: Object.fromEntries(
+                  Object.entries(answer.content ?? {}).map(([type, { schema }]) => [type, schema]),
+                ),
+                codes: answer['x-problem-codes'] ?? [],
+              },
+            ]),
         ),
       }
     }),
   )
-  return { operations, schemas: components.schemas }
+  const common = components.responses.CommonProblem['x-problem-codes']
+  return { operations, schemas: components.schemas, common }
 }
 
 const patternOf = (path: string): RegExp =>

@@ -93,10 +93,9 @@ function problemFaults(
   if ((status === 429 || status === 503) && !headers.has('retry-after'))
     wrong.push('no retry-after')
   if (operation) {
-    const documented = operation.answers.get(status)
-    if (!documented) wrong.push(`status ${status} (${problem.code}) is not documented`)
-    else if (!documented.codes.includes(problem.code ?? '')) {
-      wrong.push(`code ${problem.code} is not documented`)
+    const documented = [...(operation.answers.get(status)?.codes ?? []), ...document.common]
+    if (!documented.includes(problem.code ?? '')) {
+      wrong.push(`status ${status} (${problem.code}) is not documented`)
     }
   } else if (
     ![

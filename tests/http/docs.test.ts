@@ -3,7 +3,7 @@ import { openApiDocument } from '../../icl/docs/openapi.ts'
 import { renderPage } from '../../icl/docs/page.ts'
 import { sha256, utf8 } from '../../lib/digest.ts'
 import type { Endpoint } from '../../lib/endpoint.ts'
-import { commonProblems, endpoints } from '../../lib/endpoints.ts'
+import { endpoints } from '../../lib/endpoints.ts'
 import { createTestIcl, origin } from '../icl/test-icl.ts'
 
 const icl = await createTestIcl()
@@ -21,9 +21,6 @@ describe('the reference page', () => {
       const section = sectionOf(id)
       expect(section).toContain(endpoint.path)
       expect(section).toContain(endpoint.method)
-      for (const code of [...endpoint.problems, ...commonProblems]) {
-        expect([id, section.includes(`<code>${code}</code>`)]).toEqual([id, true])
-      }
       const names = [endpoint.params, endpoint.query].flatMap((part) =>
         Object.keys(part?.shape ?? {}),
       )

@@ -272,6 +272,11 @@ it('every answer carries its request id, and no error shows what failed inside',
   expect(response.headers.get('x-request-id')).toMatch(/^[A-Za-z0-9_-]{12}$/)
 })
 
+type OperationObject = {
+  readonly operationId: keyof typeof endpoints
+  readonly responses: Readonly<Record<string, { readonly 'x-problem-codes'?: readonly string[] }>>
+}
+
 describe('the OpenAPI document', () => {
   const document = openApiDocument('1.2.3', origin)
 
@@ -292,6 +297,23 @@ describe('the OpenAPI document', () => {
     expect(names.length).toBeGreaterThan(20)
     for (const name of names) expect(document.components.schemas).toHaveProperty(name)
     expect(text).not.toContain('#/$defs/')
+  })
+
+  it('names each problem of an operation, those of all operations once', () => {
+    const { 'x-problem-codes': common } = document.components.responses.CommonProblem as {
+      'x-problem-codes': readonly string[]
+    }
+    expect(common).toEqual(expect.arrayContaining([...commonProblems]))
+    for (const operations of Object.values(document.paths)) {
+      for (const { operationId, responses } of Object.values(operations) as OperationObject[]) {
+        const { default: others, ...own } = responses
+        expect(others).toEqual({ $ref: '#/components/responses/CommonProblem' })
+        const listed = Object.values(own).flatMap((answer) => answer['x-problem-codes'] ?? [])
+        expect(listed.filter((code) => code !== 'unavailable' && common.includes(code))).toEqual([])
+        const { problems } = endpoints[operationId]
+        expect([...listed, ...common]).toEqual(expect.arrayContaining([...problems]))
+      }
+    }
   })
 
   it('is served as it is rendered', async () => {
