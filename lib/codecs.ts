@@ -9,7 +9,12 @@ const hexString = (digits: number) =>
 type Branded<Kind extends string> = `0x${string}` & { readonly '(kind)': Kind }
 
 const branded = <Kind extends string>(digits: number, id: Kind) =>
-  hexString(digits).toLowerCase().meta({ id }) as unknown as z.ZodType<Branded<Kind>, string>
+  hexString(digits)
+    .toLowerCase()
+    .meta({ id, examples: [`0x${'5a'.repeat(digits / 2)}`] }) as unknown as z.ZodType<
+    Branded<Kind>,
+    string
+  >
 
 /** A chain address: 20 bytes as 0x and hex, any case in, lower case out. */
 export const Address = branded(40, 'Address')
@@ -28,11 +33,14 @@ export const Visible = (maxLength: number) =>
   z.string().regex(new RegExp(`^[\\x21-\\x7e]{1,${maxLength}}$`), 'must be visible ASCII')
 
 /** The origin of an ICL, as URLs spell it. */
-export const IclOrigin = Visible(512)
+export const IclOrigin = Visible(512).meta({ examples: ['https://icl.example'] })
 
 /** A uint256: decimal or 0x text in, decimal text out, because JSON numbers lose precision above 2^53. */
 export const Uint256 = z.codec(
-  z.string().regex(/^(0x[0-9a-fA-F]{1,64}|0|[1-9][0-9]{0,77})$/),
+  z
+    .string()
+    .regex(/^(0x[0-9a-fA-F]{1,64}|0|[1-9][0-9]{0,77})$/)
+    .meta({ examples: ['1000'] }),
   z
     .bigint()
     .min(0n)
@@ -62,7 +70,7 @@ const cid = /^bafkrei[a-h][a-z2-7]{50}[aeimquy4]$/
 export const Cid = z
   .string()
   .regex(cid, 'must be a CIDv1 of a raw sha2-256 block (bafkrei...)')
-  .meta({ id: 'Cid' })
+  .meta({ id: 'Cid', examples: [`bafkreia${'a'.repeat(51)}`] })
 
 // The last character of base64url has bits that no byte uses. They must be zero, or a value would have several spellings.
 const lastOfTwo = '[AQgw]'
@@ -76,16 +84,24 @@ export const Base64Url = (maxBytes: number) =>
     .string()
     .max(Math.ceil((maxBytes * 4) / 3))
     .regex(new RegExp(`^${base64Url('*')}$`), 'must be base64url')
+    .meta({ examples: ['AAECAwQFBgcICQoLDA0ODw'] })
 
 const base64Url32 = new RegExp(`^[A-Za-z0-9_-]{42}${lastOfThree}$`)
 /** 32 bytes in base64url. */
-export const Base64Url32 = z.string().regex(base64Url32, 'must be 32 bytes in base64url')
+export const Base64Url32 = z
+  .string()
+  .regex(base64Url32, 'must be 32 bytes in base64url')
+  .meta({ examples: ['AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8'] })
 
 /** The cursor of a list's next page; null after the last one. */
 export const NextCursor = Base64Url(256).nullable()
 
 /** Seconds since the Unix epoch. */
-export const UnixSeconds = z.int().min(0).max(99_999_999_999)
+export const UnixSeconds = z
+  .int()
+  .min(0)
+  .max(99_999_999_999)
+  .meta({ examples: [1_800_000_000] })
 
 /** The longest wait that a node names: a day. */
 export const longestRetrySeconds = 86_400
@@ -97,7 +113,7 @@ export const RetryAfter = z.int().min(1).max(longestRetrySeconds)
 export const ModelId = z
   .string()
   .regex(/^[a-z0-9][a-z0-9-]{0,31}:[A-Za-z0-9._:/@+-]{1,96}$/, 'must be <provider>:<model_name>')
-  .meta({ id: 'ModelId' })
+  .meta({ id: 'ModelId', examples: ['openai:gpt-4o'] })
 
 /** Decides whether two pieces of evidence show the same answer; versioned. */
 export const ComparatorId = z
@@ -128,12 +144,14 @@ export const WalletSignature = z
   })
   .refine((text) => BigInt(`0x${text.slice(66, 130)}`) <= halfCurveOrder, {
     message: 'must have the lower s',
-  }) as unknown as z.ZodType<`0x${string}`, string>
+  })
+  .meta({ examples: [`0x${'5a'.repeat(64)}1b`] }) as unknown as z.ZodType<`0x${string}`, string>
 
 /** An Ed25519 signature, 64 bytes in base64url. */
 export const SessionSignature = z
   .string()
   .regex(new RegExp(`^[A-Za-z0-9_-]{85}${lastOfTwo}$`), 'must be 64 bytes in base64url')
+  .meta({ examples: ['A'.repeat(86)] })
 
 /** An Ed25519 public key that `isStrongKey` accepts, 32 bytes in base64url. */
 export const SessionPublicKey = z
@@ -142,4 +160,4 @@ export const SessionPublicKey = z
   .refine((text) => isStrongKey(base64url.decode(text)), {
     message: 'must be canonical and not of small order',
   })
-  .meta({ id: 'SessionPublicKey' })
+  .meta({ id: 'SessionPublicKey', examples: ['1UIH2hlJd9z0atv-wrwudbUtWopCGE_t_cAAJPDj6No'] })

@@ -3,6 +3,7 @@ import { type Auth, type Endpoint, eventStream, rawBytes } from '../../lib/endpo
 import { commonProblems as anyProblems, endpoints } from '../../lib/endpoints.ts'
 import { Problem } from '../../lib/problem.ts'
 import { type ProblemCode, problemCodes } from '../../lib/problem-codes.ts'
+import { curlOf, type ExampleRequest, exampleOf } from './example.ts'
 
 type Json = Record<string, unknown>
 
@@ -13,7 +14,7 @@ export function openApiDocument(version: string, serverUrl: string) {
   for (const [operationId, endpoint] of Object.entries(endpoints) as [string, Endpoint][]) {
     const path = paths[endpoint.path] ?? {}
     paths[endpoint.path] = path
-    path[endpoint.method.toLowerCase()] = operation(operationId, endpoint, schemas)
+    path[endpoint.method.toLowerCase()] = operation(operationId, endpoint, schemas, serverUrl)
   }
   return {
     openapi: '3.1.0',
@@ -85,15 +86,22 @@ function tagOf(path: string): string {
   return path.startsWith('/v1/blobs') || path.startsWith('/ipfs') ? 'blobs' : 'service'
 }
 
-function operation(operationId: string, endpoint: Endpoint, schemas: Record<string, Json>): Json {
+function operation(
+  operationId: string,
+  endpoint: Endpoint,
+  schemas: Record<string, Json>,
+  serverUrl: string,
+): Json {
+  const example = exampleRequest(endpoint, schemas)
   return {
     operationId,
     summary: endpoint.summary,
     tags: [tagOf(endpoint.path)],
     security: securityOf[endpoint.auth],
-    parameters: [...parameters(endpoint, schemas), ...headerParameters(endpoint)],
+    parameters: [...parameters(endpoint, schemas, example), ...headerParameters(endpoint)],
+    'x-codeSamples': [{ lang: 'curl', source: curlOf(endpoint, example, serverUrl) }],
     ...(endpoint.body && {
-      requestBody: { required: true, content: content(endpoint.body, schemas) },
+      requestBody: { required: true, content: bodyContent(endpoint.body, schemas, example) },
     }),
     responses: {
       200: {
@@ -163,15 +171,48 @@ function headerParameters(endpoint: Endpoint): Json[] {
   ]
 }
 
-function parameters(endpoint: Endpoint, schemas: Record<string, Json>): Json[] {
-  const list = (location: 'path' | 'query', object: z.ZodObject | undefined) =>
+/** The request that the reference shows for an operation, made of the examples of its schemas. */
+export function exampleRequest(endpoint: Endpoint, schemas: Record<string, Json>): ExampleRequest {
+  const { params, query, body } = endpoint
+  const of = (type: z.ZodType | undefined) => type && exampleOf(schemaOf(type, schemas), schemas)
+  return {
+    params: (of(params) ?? {}) as Json,
+    query: (of(query) ?? {}) as Json,
+    ...(body && body !== rawBytes && { body: of(body as z.ZodType) }),
+  }
+}
+
+const bodyContent = (
+  body: NonNullable<Endpoint['body']>,
+  schemas: Record<string, Json>,
+  example: ExampleRequest,
+): Json =>
+  body === rawBytes
+    ? content(body, schemas)
+    : {
+        'application/json': {
+          schema: schemaOf(body as z.ZodType, schemas),
+          examples: { request: { value: example.body } },
+        },
+      }
+
+function parameters(
+  endpoint: Endpoint,
+  schemas: Record<string, Json>,
+  example: ExampleRequest,
+): Json[] {
+  const list = (location: 'path' | 'query', object: z.ZodObject | undefined, examples: Json) =>
     Object.entries(object?.shape ?? {}).map(([name, type]) => ({
       name,
       in: location,
       required: location === 'path' || !z.safeParse(type as z.ZodType, undefined).success,
       schema: schemaOf(type as z.ZodType, schemas),
+      ...(name in examples && { example: examples[name] }),
     }))
-  return [...list('path', endpoint.params), ...list('query', endpoint.query)]
+  return [
+    ...list('path', endpoint.params, example.params),
+    ...list('query', endpoint.query, example.query),
+  ]
 }
 
 function content(body: Endpoint['response'], schemas: Record<string, Json>): Json {

@@ -8,13 +8,15 @@ import { JobRecord } from '../schemas/record.ts'
 import { bodyProblems, Cursor, JobPath, readerProblems, signatureProblems } from './parts.ts'
 
 /** What a blob is stored for: a wallet's stored key of its prompt, or a node's turn to deliver. */
-const BlobQuery = z.object({
-  kpHighHandle: Uint256.optional().describe('With the next two: the stored key of the prompt'),
-  kpLowHandle: Uint256.optional(),
-  block_number: BlockNumber.optional().describe('The block that stored the key'),
-  jobId: JobId.optional().describe('With fence: the turn to deliver of a node'),
-  fence: QueryInt(1, 1_000_000).optional(),
-})
+const BlobQuery = z
+  .object({
+    kpHighHandle: Uint256.optional().describe('With the next two: the stored key of the prompt'),
+    kpLowHandle: Uint256.optional(),
+    block_number: BlockNumber.optional().describe('The block that stored the key'),
+    jobId: JobId.optional().describe('With fence: the turn to deliver of a node'),
+    fence: QueryInt(1, 1_000_000).optional(),
+  })
+  .meta({ example: { kpHighHandle: '1000', kpLowHandle: '1001', block_number: '1000' } })
 
 /** Operations on jobs, for their clients, and on their blobs. */
 export const clientEndpoints = {

@@ -22,7 +22,7 @@ import { AgreementRule } from './terms.ts'
 export const JobRef = z
   .string()
   .regex(/^[0-9a-f]{16}$/)
-  .meta({ id: 'JobRef' })
+  .meta({ id: 'JobRef', examples: ['5a5a5a5a5a5a5a5a'] })
 
 /** The public view of a job: nothing of its client, and its id only once it has settled. */
 export const ConsoleJob = named('ConsoleJob', {

@@ -16,13 +16,15 @@ import { ReadingGrant } from './reading.ts'
 import { maxListLength, minListLength, Terms } from './terms.ts'
 
 /** Query of the quorum preview. */
-export const QuorumPreviewQuery = z.object({
-  /** The model that most nodes serve when left out. */
-  model_id: ModelId.optional(),
-  comparator: ComparatorId.optional(),
-  min_tier: QueryInt(0, 255).default(0),
-  verifier_count: QueryInt(2, 5).default(2),
-})
+export const QuorumPreviewQuery = z
+  .object({
+    /** The model that most nodes serve when left out. */
+    model_id: ModelId.optional(),
+    comparator: ComparatorId.optional(),
+    min_tier: QueryInt(0, 255).default(0),
+    verifier_count: QueryInt(2, 5).default(2),
+  })
+  .meta({ example: { model_id: 'openai:gpt-4o' } })
 
 /** The pool that a list would be drawn from now. It does not show who will be on the list. */
 export const QuorumPreview = named('QuorumPreview', {

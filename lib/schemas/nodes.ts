@@ -104,7 +104,10 @@ export const Heartbeat = named('Heartbeat', {
   timestamp: UnixSeconds.describe(
     'By the clock of the node. A heartbeat that is no later than the last is ignored',
   ),
-  version: z.string().max(64),
+  version: z
+    .string()
+    .max(64)
+    .meta({ examples: ['0.1.0'] }),
   free_slots: z
     .int()
     .min(0)
