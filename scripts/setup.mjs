@@ -1,6 +1,8 @@
+import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { describeMissingBun, findBun, linkBun, root } from './bun-binary.mjs'
 import { isInstalled, isLinked, markInstalled } from './installed.mjs'
+import { runBun } from './run-bun.mjs'
 import { runProcess } from './run-process.mjs'
 import { lockPathOf, withLock } from './setup-lock.mjs'
 
@@ -19,13 +21,23 @@ const npmCi = () => {
     : runProcess('npm', args, { ...options, shell: process.platform === 'win32' })
 }
 
+// What the ICL serves at /docs comes from a package.
+const buildDocs = () => {
+  const bun = findBun()
+  const file = join(root, 'web', 'build-docs.ts')
+  return bun === undefined ? 0 : runBun(bun, [file], { cwd: root, stdio: ['ignore', 2, 2] })
+}
+
 /** Installs unless another command has just done so. Returns the exit code. */
 const install = async () => {
   if (isInstalled(root)) return 0
   const code = await npmCi()
-  if (code === 0) markInstalled(root)
-  else console.error(`npm ci failed (exit code ${code}); its output above says why.`)
-  return code
+  if (code !== 0) {
+    console.error(`npm ci failed (exit code ${code}); its output above says why.`)
+    return code
+  }
+  markInstalled(root)
+  return buildDocs()
 }
 
 /** Installs the packages unless they are those of package-lock.json. Resolves with the path of the Bun binary. */

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pageStyle } from '../lib/page-header.ts'
+import { buildDocs } from './build-docs.ts'
 import { bundle } from './bundle.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -60,4 +61,5 @@ if (import.meta.main) {
   const { text } = await buildConsole()
   await writeFile(join(root, module), text)
   console.log(`${module}: ${Buffer.byteLength(text)} bytes`)
+  console.log(await buildDocs())
 }
