@@ -86,10 +86,13 @@ function denoArgs(env: Readonly<Record<string, string>>, folder: string): readon
     '--allow-env=SVC_ICL_*,HOME',
     '--ignore-env',
     '--allow-sys=homedir',
-    `--allow-read=${[folder, webAssembly, ...filesIn(env), ...filesOf(env.SVC_ICL_PLAYGROUND)].join(',')}`,
+    `--allow-read=${[folder, webAssembly, docs, ...filesIn(env), ...filesOf(env.SVC_ICL_PLAYGROUND)].join(',')}`,
     `--allow-write=${folder}`,
   ]
 }
+
+/** The script of the API reference. */
+const docs = join(root, 'dist', 'docs')
 
 /** The WebAssembly that checks wallet signatures. */
 const webAssembly = join(root, 'node_modules', 'tiny-secp256k1', 'lib')

@@ -52,6 +52,8 @@ export type Dependencies = {
   readonly revocations: Revocations
   /** Recovers wallets' keys faster than viem; undefined where the host cannot. */
   readonly recover?: RecoverKey | undefined
+  /** Reads the script of the API reference; undefined where it is not built. */
+  readonly readDocsScript?: (() => string | undefined) | undefined
   /** Sends webhooks for settled jobs; undefined when webhooks are off. */
   readonly webhooks?: Webhooks | undefined
 }

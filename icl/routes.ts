@@ -20,7 +20,7 @@ import { followConsole } from './http/follow-console.ts'
 import { followJob } from './http/follow-job.ts'
 import type { Shown } from './http/front-page.ts'
 import type { RequestContext, Serve } from './http/mount.ts'
-import { consolePage, docsPage, openApiText, textResponse } from './http/text-response.ts'
+import { consolePage, docsRoutes, openApiText, textResponse } from './http/text-response.ts'
 import {
   claimAssignment,
   listAssignments,
@@ -113,7 +113,7 @@ const aboutRoutes = (
     getMetrics: async () =>
       textResponse(endpoints.getMetrics, await deps.metrics.text(await gauges())),
     getOpenApi: openApiText(document),
-    getDocs: docsPage(document, shown),
+    ...docsRoutes(document, deps.readDocsScript, shown),
     getNetwork: () => deps.network,
     getJwks: () => deps.keys.jwks,
   } satisfies Partial<Routes>

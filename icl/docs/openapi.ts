@@ -38,11 +38,21 @@ export function openApiDocument(version: string, serverUrl: string) {
   }
 }
 
+// 413 and 415 come from operations with a body alone.
+const commonProblems = [
+  ...anyProblems,
+  ...(['body-too-large', 'unsupported-media-type'] as const),
+].sort((a, b) => problemCodes[a].status - problemCodes[b].status)
+
 const about = `Every error is \`application/problem+json\` (RFC 9457) with \`code\`, \`retryable\` and \`request_id\`.
-An operation lists the problems of its own. Each can also answer with those under \`default\`.
+An operation lists the problems of its own. Under \`default\` each also has these:
+
+${commonProblems.map((code) => `- ${problemCodes[code].status} \`${code}\`: ${problemCodes[code].title}`).join('\n')}
+
 \`RateLimit\` and \`RateLimit-Policy\` say how much a caller may still ask. HEAD works wherever GET does.
 
-The examples show the form of a request. A real one has values and signatures of its own.`
+The examples show the form of a request. A real one has values and signatures of its own.
+`
 
 const securitySchemes = {
   wallet: {
@@ -225,31 +235,20 @@ function content(body: Endpoint['response'], schemas: Record<string, Json>): Jso
   return { 'application/json': { schema: schemaOf(body as z.ZodType, schemas) } }
 }
 
-// The last two come from operations with a body alone.
-const commonProblems: readonly ProblemCode[] = [
-  ...anyProblems,
-  'body-too-large',
-  'unsupported-media-type',
-]
+const isCommon = (code: ProblemCode): boolean => commonProblems.some((one) => one === code)
 
 /** The problems that an operation lists: all but the common ones, with `unavailable` where it means something of its own. */
 const ownProblems = ({ problems, isUnavailable }: Endpoint): readonly ProblemCode[] => [
-  ...problems.filter((code) => code === 'unavailable' || !commonProblems.includes(code)),
+  ...problems.filter((code) => code === 'unavailable' || !isCommon(code)),
   ...(isUnavailable ? (['unavailable'] as const) : []),
 ]
 
-function commonProblem(schemas: Record<string, Json>): Json {
-  const lines = commonProblems.map((code) => {
-    const { status, title } = problemCodes[code]
-    return `- ${status} \`${code}\`: ${title}`
-  })
-  return {
-    description: `A problem that every operation can have\n\n${lines.join('\n')}`,
-    'x-problem-codes': commonProblems,
-    headers: { 'X-Request-Id': requestId, ...rateHeaders, ...retryAfter },
-    content: { 'application/problem+json': { schema: schemaOf(Problem, schemas) } },
-  }
-}
+const commonProblem = (schemas: Record<string, Json>): Json => ({
+  description: 'A problem that every operation can have: the introduction lists them',
+  'x-problem-codes': commonProblems,
+  headers: { 'X-Request-Id': requestId, ...rateHeaders, ...retryAfter },
+  content: { 'application/problem+json': { schema: schemaOf(Problem, schemas) } },
+})
 
 function problemResponses(endpoint: Endpoint, schemas: Record<string, Json>): Json {
   const byStatus = new Map<number, ProblemCode[]>()

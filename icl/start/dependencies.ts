@@ -106,6 +106,7 @@ export async function createDependencies(settings: Settings, host: Host): Promis
     tpm,
     revocations: createRevocations({ store, clock }, revokedTpms),
     recover: await recoveryOf(host, log),
+    readDocsScript: host.readDocsScript,
     webhooks,
   }
 }

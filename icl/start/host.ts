@@ -32,6 +32,8 @@ export type Host = {
   readonly loadRecovery?: () => Promise<RecoverKey>
   /** Calls back once the input that has already arrived is handled. Undefined when the host cannot tell. */
   readonly defer?: Defer
+  /** Reads the script of the API reference. Undefined where it is not built, or where the host has no room for it. */
+  readonly readDocsScript?: () => string | undefined
   /** Undefined when the host provides none. */
   readonly figures?: ProcessFigures
 }

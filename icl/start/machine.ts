@@ -27,6 +27,18 @@ export const readFileText: ReadText = (file) => readFileSync(file, 'utf8')
 /** Where Kubo has its RPC by default. */
 export const localKubo = 'http://127.0.0.1:5001'
 
+/** The script that `npm run build:pages` makes. */
+const docsScript = join(import.meta.dirname, '..', '..', 'dist', 'docs', 'redoc.js')
+
+/** Returns undefined where the script is not built, or where Deno may not read it: the page then says how to build it. */
+function readDocsScript(): string | undefined {
+  try {
+    return readFileText(docsScript)
+  } catch {
+    return undefined
+  }
+}
+
 /** This machine as the host of an ICL, in the same way for Bun, Node and Deno. */
 export const createMachine = (write: Host['write']): Host => ({
   write: together(write),
@@ -35,6 +47,7 @@ export const createMachine = (write: Host['write']): Host => ({
   localKubo,
   openWebhooks: createWebhookSender,
   loadRecovery,
+  readDocsScript,
   defer: setImmediate,
   figures: figuresOf(process),
 })

@@ -41,6 +41,12 @@ export const publicEndpoints = {
     response: textOf('text/html; charset=utf-8'),
     problems: [],
   }),
+  getDocsScript: get('/docs/redoc.js', 'none', {
+    summary: 'The script of that page, where the ICL has it',
+    response: textOf('text/javascript; charset=utf-8'),
+    hasEtag: true,
+    problems: ['not-found'],
+  }),
   getNetwork: get('/v1/network', 'none', {
     summary: 'Chain, contracts and limits of this deployment',
     response: Network,

@@ -61,6 +61,7 @@ export const expected: Readonly<Record<OperationId, Row>> = {
   ),
   getOpenApi: open,
   getDocs: open,
+  getDocsScript: open,
   getNetwork: open,
   getJwks: open,
   getActiveNodes: open,

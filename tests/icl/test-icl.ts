@@ -109,6 +109,7 @@ export async function createReplica(
     network: sampleNetwork({ public_url: origin, chain_id: chainId, coordinator }),
     limits: defaultJobLimits,
     access: openAccess,
+    readDocsScript: () => 'export {}',
     mockAttestationKey: mockKey,
     revocations: createRevocations(own, new Set()),
     ...own,
