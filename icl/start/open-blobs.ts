@@ -55,20 +55,23 @@ export async function openBlobs(settings: Settings, parts: Parts): Promise<Opene
 async function open(settings: Settings, { localKubo, ...parts }: Parts): Promise<Opened> {
   const { SVC_ICL_BLOBS: location } = settings
   const { store, clock } = parts
-  const kuboAt = (urls: Pick<KuboOptions, 'rpcUrl' | 'gatewayUrl'>): KuboOptions => ({
-    ...urls,
+  const kuboAt = (
+    at: Pick<KuboOptions, 'rpcUrl' | 'gatewayUrl' | 'authorization'>,
+  ): KuboOptions => ({
+    ...at,
     ...parts,
-    authorization: settings.SVC_ICL_KUBO_AUTHORIZATION,
     pinName: `svc-icl ${new URL(settings.SVC_ICL_PUBLIC_URL).origin}`,
     fetch: systemFetch,
   })
   const named = 'SVC_ICL_BLOBS names it'
   if (typeof location === 'object') {
-    return { blobs: createKuboBlobs(kuboAt(location)), place: 'ipfs', why: named }
+    const kubo = kuboAt({ ...location, authorization: settings.SVC_ICL_KUBO_AUTHORIZATION })
+    return { blobs: createKuboBlobs(kubo), place: 'ipfs', why: named }
   }
   const stored = { blobs: createStoredBlobs(store, roomBytes, clock), place: 'store' } as const
   if (location === 'store') return { ...stored, why: named }
   if (localKubo === undefined) return { ...stored, why: 'this host has no local network' }
+  // Without the secret: while Kubo is away, any user of this machine may listen there.
   const kubo = kuboAt({ rpcUrl: localKubo })
   const why = await whyNotKubo(settings, kubo)
   if (why === undefined) {

@@ -138,7 +138,7 @@ export const Settings = z.object({
     'Where blobs go: store, kubo:RPC_URL[,GATEWAY_URL], or auto: Kubo at 127.0.0.1:5001 if it takes blobs at the start, else the store',
   ),
   SVC_ICL_KUBO_AUTHORIZATION: KuboAuthorization.optional().describe(
-    "What Kubo's RPC asks for as the header authorization",
+    'What the RPC of the Kubo that SVC_ICL_BLOBS names asks for as the header authorization',
   ),
   SVC_ICL_RPC_URL: RpcUrls.describe(
     "The chain's JSON-RPC, or several with commas: the next is used when one fails",

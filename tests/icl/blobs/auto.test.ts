@@ -133,9 +133,10 @@ describe(`blobs that no setting gives a place${kuboNote}`, () => {
     })
   }
 
-  it('are written to no program but Kubo', async () => {
+  it('are written to no program but Kubo, which gets no secret', async () => {
     const server = await standIn((response) => answerJson(response, 200, {}))
-    await start(server.url)
+    await start(server.url, { more: { SVC_ICL_KUBO_AUTHORIZATION: 'Bearer secret' } })
+    expect(server.seen[0]?.headers).not.toHaveProperty('authorization')
     expect(server.seen.map(({ path }) => path.split('?')[0])).toEqual(['/api/v0/version'])
   })
 
