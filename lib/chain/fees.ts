@@ -35,6 +35,11 @@ const mostTimesCurrent = 10n
 // Chains accept a replacement that pays an eighth more. Half more gets there within a lease.
 const leastRaise = (wei: bigint): bigint => (wei * 9n) / 8n + 1n
 const raised = (wei: bigint): bigint => (wei * 3n) / 2n + 1n
+
+/** The lower of two limits in wei, of which each may be absent. */
+export const lowerLimit = (a: bigint | undefined, b: bigint | undefined): bigint | undefined =>
+  a === undefined || b === undefined ? (a ?? b) : lesser(a, b)
+
 const greater = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 const lesser = (a: bigint, b: bigint): bigint => (a < b ? a : b)
 

@@ -16,6 +16,8 @@ export type KeptFlight = {
   }
   /** Of the last version. */
   readonly fees: Fees
+  /** The most that a unit of its gas may cost, in wei, where its caller set a limit. */
+  readonly mostWei?: bigint | undefined
   /** Every version that makes the call, signed, and every empty transfer in its place. A block may include any of them. */
   readonly versions: readonly Hex[]
   readonly cancels: readonly Hex[]

@@ -4,7 +4,7 @@ import { SvcError } from '../svc-error.ts'
 import { type Broadcast, broadcast, retryAfterMs } from './broadcast.ts'
 import { isFeeTooLow, isNonceTaken } from './chain-error.ts'
 import type { ChainWriter } from './clients.ts'
-import { bumpedFees, currentFees, type Fees, signWith } from './fees.ts'
+import { bumpedFees, currentFees, type Fees, lowerLimit, signWith } from './fees.ts'
 import {
   type Flight,
   type KeptFlight,
@@ -265,11 +265,8 @@ export async function signedVersion(
 /** Sends a flight again with higher fees. */
 export async function replace(state: SenderState, flight: Flight): Promise<void> {
   const { writer, patience } = state
-  const fees = bumpedFees(
-    flight.kept.fees,
-    await currentFees(writer, patience.mostWei),
-    patience.mostWei,
-  )
+  const most = lowerLimit(patience.mostWei, flight.kept.mostWei)
+  const fees = bumpedFees(flight.kept.fees, await currentFees(writer, most), most)
   if (fees) flight.kept = await signedVersion(state, flight.kept, fees)
   const rises = flight.kept.isGivenUp ? 'cancelled' : 'replaced'
   patience.onNews?.({ kind: fees ? rises : 'limit', flight: flight.kept })

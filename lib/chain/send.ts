@@ -24,6 +24,8 @@ export type ContractCall = {
   readonly functionName: string
   /** Wei to send along; none when left out. */
   readonly value?: bigint
+  /** The most that a sender may pay for a unit of gas, in wei, also after a restart. */
+  readonly mostWei?: bigint
   /** Whether the call is of no use after its caller's signal: a sender may then put an empty transfer in its place. */
   readonly isOnlyForNow?: boolean
 }

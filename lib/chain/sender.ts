@@ -33,7 +33,7 @@ import { SvcError } from '../svc-error.ts'
 import { abortable } from './abortable.ts'
 import { isFeeTooLow, isRateLimited, isUnreachable } from './chain-error.ts'
 import type { ChainWriter } from './clients.ts'
-import { currentFees } from './fees.ts'
+import { currentFees, lowerLimit } from './fees.ts'
 import {
   type Flight,
   type FlightStore,
@@ -129,6 +129,8 @@ export function createSender(
       const fees = await currentFees(writer, patience.mostWei)
       const flight = state.flights.get(nonce) ?? flightOf(clock, unknownAt(state, nonce, fees))
       addFlight(state, flight)
+      // The operator's own wish lifts the limit of the caller.
+      flight.kept = { ...flight.kept, mostWei: undefined }
       if (to === 'cancel') flight.kept = { ...flight.kept, isGivenUp: true }
       await replace(state, flight)
       void watch(state)
@@ -176,15 +178,15 @@ async function launch(
   const { writer, clock, flights, patience } = state
   // A call that would revert fails here. It costs nothing and uses no nonce.
   const gas = await estimateCall(writer, call, signal)
-  const { to, data, value, functionName } = call
+  const { to, data, value, functionName, mostWei } = call
   const request = { to, data, gas, ...(value !== undefined && { value }) }
   for (let attempt = 1; ; attempt++) {
     await adopt(state)
     const nonce = await nextNonce(state)
-    const fees = await currentFees(writer, patience.mostWei)
+    const fees = await currentFees(writer, lowerLimit(patience.mostWei, mostWei))
     signal?.throwIfAborted()
     const empty = { versions: [], cancels: [], firstSentAt: clock.now(), isGivenUp: false }
-    const made = { nonce, call: functionName, request, fees, ...empty }
+    const made = { nonce, call: functionName, request, fees, mostWei, ...empty }
     const flight = flightOf(clock, await signedVersion(state, made, fees))
     addFlight(state, flight)
     void watch(state)

@@ -164,12 +164,12 @@ export function createRegistryReader(place: RegistryEndpoint) {
 
 const landMs = 120_000
 
-/** Sends steps from the node's wallet, and waits 2 minutes for each. Throws SvcError `no-funds`, `registry-refused`, `transaction-pending` or a chain error. */
+/** Sends steps from the node's wallet, for at most `mostWei` for a unit of gas, and waits 2 minutes for each. Throws SvcError `no-funds`, `registry-refused`, `transaction-pending` or a chain error. */
 export function createRegistrySender(
   place: RegistryEndpoint & { readonly account: LocalAccount },
   sending: Omit<SendOptions, 'signal'>,
-): (step: RegistryStep) => Promise<Hex> {
-  return async (step) => {
+): (step: RegistryStep, mostWei?: bigint) => Promise<Hex> {
+  return async (step, mostWei) => {
     const over = new AbortController()
     const late = () =>
       over.abort(
@@ -180,8 +180,13 @@ export function createRegistrySender(
     const chain = sendingWith(createChainWriter(place), { ...sending, signal, settleMs: 0 })
     const call = { to: place.nodeRegistry, data: dataOf(step), abi: nodeRegistryAbi }
     const value = 'value' in step ? { value: step.value } : {}
+    const limit = mostWei === undefined ? {} : { mostWei }
     try {
-      const sent = await sendCall(chain, { ...call, ...value, functionName: step.call }, signal)
+      const sent = await sendCall(
+        chain,
+        { ...call, ...value, ...limit, functionName: step.call },
+        signal,
+      )
       return sent.transactionHash
     } catch (error) {
       signal.throwIfAborted()

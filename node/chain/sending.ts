@@ -77,7 +77,7 @@ function textOf({ kind, flight, why }: FlightNews): string {
   if (kind === 'cancelled')
     return `${name} is in no block and not needed: replaced by an empty transfer with a fee of up to ${fee}`
   if (kind === 'limit')
-    return `${name} is in no block, and its fee of up to ${fee} is at the limit: it waits. max_fee_gwei sets the limit`
+    return `${name} is in no block, and its fee of up to ${fee} is at the limit: it waits. ${flight.mostWei === undefined ? '' : 'register_up_to or '}max_fee_gwei sets the limit`
   if (kind === 'removed')
     return `A reorganisation of the chain removed transaction ${flight.nonce} (${flight.call}) from its block: sent again`
   if (kind === 'refused') return `${name} cannot be sent again: ${whyText(why)}`

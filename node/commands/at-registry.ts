@@ -28,8 +28,8 @@ export type AtRegistry = {
   /** Reads the state to plan with. Throws SvcError `transactions-pending` while transactions of the wallet may still change it. */
   readonly readSettled: () => Promise<RegistryState>
   readonly read: () => Promise<RegistryState>
-  /** `mostGwei` limits the fee further than the configuration does. */
-  readonly send: (step: RegistryStep, mostGwei?: number) => Promise<Hex>
+  /** `mostWei` limits the fee for a unit of gas further than the configuration does, also after a restart. */
+  readonly send: (step: RegistryStep, mostWei?: bigint) => Promise<Hex>
 }
 
 /** A node whose configuration and wallet are open, and the network of its ICL. */
@@ -73,11 +73,7 @@ export async function withRegistry<T>(
     return await read()
   }
   const store = openTransactions(loaded.configPath, { chainId: place.chainId, address })
-  const send: AtRegistry['send'] = (step, mostGwei = Number.POSITIVE_INFINITY) => {
-    const most = Math.min(mostGwei, max_fee_gwei ?? Number.POSITIVE_INFINITY)
-    const maxFeeGwei = Number.isFinite(most) ? most : undefined
-    return createRegistrySender({ ...place, account }, { store, maxFeeGwei, log })(step)
-  }
+  const send = createRegistrySender({ ...place, account }, { store, maxFeeGwei: max_fee_gwei, log })
   const lockPath = join(dirname(loaded.configPath), 'register.lock')
   return await locked(lockPath, () => work({ address, backend, place, readSettled, read, send }))
 }

@@ -1,4 +1,3 @@
-import { formatGwei } from 'viem'
 import { SvcError } from '../../lib/svc-error.ts'
 import { registerGas } from '../chain/registry.ts'
 import { type Allowance, allowanceOf } from './allowance.ts'
@@ -15,7 +14,7 @@ import { untilReached } from './until-reached.ts'
  * fee that a transaction may reach, or while a transaction of the wallet is pending, perhaps of an earlier run. NodeRegistry refuses a
  * second registration. The lock excludes `svc-node register`.
  * Failure cases: without the money, the chain or the lock the daemon starts all the same, and tries again after 2 s, then up to each
- * minute. A transaction that is in no block after two minutes is left to the daemon's sender, which raises fees up to max_fee_gwei.
+ * minute. A transaction that is in no block after two minutes keeps its limit: it waits, as `svc-node transactions` shows.
  */
 
 /** Registers the node if it is not registered and the operator allowed the cost. Resolves after the first try. Others follow until `stop`. */
@@ -54,9 +53,7 @@ async function registerOnce(
   if (forGas < registerGas * gasPrice) throw tooDear(minStake, registerGas * gasPrice, wei)
   const step = { call: 'register', tiers: [0], value: minStake } as const
   checkBalance(address, state, [step])
-  // The smallest limit that can be configured.
-  const mostGwei = Math.max(Number(formatGwei(forGas / registerGas)), 0.000001)
-  const tx = await send(step, mostGwei)
+  const tx = await send(step, forGas / registerGas)
   say(`Done: ${stepText(step)}, transaction ${tx}`)
 }
 

@@ -17,6 +17,11 @@ const KeptFile = z.object({
   call: z.string().max(100),
   versions: Raws,
   cancels: Raws,
+  most_wei: z
+    .string()
+    .regex(/^\d{1,30}$/)
+    .transform(BigInt)
+    .optional(),
   first_sent_at: z.int().min(0),
   is_given_up: z.boolean(),
 })
@@ -48,9 +53,10 @@ export function openTransactions(configPath: string, of: TransactionsOf): Flight
       const kept = await Promise.all(own.map(read))
       return kept.filter((one) => one !== undefined).toSorted((a, b) => a.nonce - b.nonce)
     },
-    save: ({ nonce, call, versions, cancels, firstSentAt, isGivenUp }) => {
+    save: ({ nonce, call, versions, cancels, mostWei, firstSentAt, isGivenUp }) => {
       const times = { first_sent_at: firstSentAt, is_given_up: isGivenUp }
-      return writePrivateJson(pathOf(nonce), { call, versions, cancels, ...times })
+      const most = mostWei === undefined ? {} : { most_wei: String(mostWei) }
+      return writePrivateJson(pathOf(nonce), { call, versions, cancels, ...most, ...times })
     },
     remove: (nonce) => rm(pathOf(nonce), { force: true }),
   }
@@ -58,7 +64,7 @@ export function openTransactions(configPath: string, of: TransactionsOf): Flight
 
 async function keptOf(
   of: TransactionsOf,
-  { call, versions, cancels, first_sent_at, is_given_up }: z.output<typeof KeptFile>,
+  { call, versions, cancels, most_wei, first_sent_at, is_given_up }: z.output<typeof KeptFile>,
 ): Promise<KeptFlight | undefined> {
   const signed = await Promise.all([...versions, ...cancels].map((raw) => signedBy(of, raw)))
   const [first, last] = [signed[0], signed.at(-1)]
@@ -67,6 +73,7 @@ async function keptOf(
   if (signed.some((one) => one.nonce !== first.nonce)) return undefined
   return {
     ...{ nonce, call, versions, cancels, firstSentAt: first_sent_at, isGivenUp: is_given_up },
+    mostWei: most_wei,
     request: { to, data, gas, ...(value !== undefined && { value }) },
     fees:
       last.type === 'eip1559'

@@ -105,6 +105,22 @@ describe('a transaction that pays too little', () => {
     await expect(sent).rejects.toThrow('the lease is over')
   })
 
+  it('costs no more than its caller allowed, also after a restart without max_fee_gwei', async () => {
+    await makeDear(20n)
+    const mostWei = pool.leastFee / 10n
+    const stop = new AbortController()
+    const sent = sendCall(startNode(), { ...call, mostWei }, stop.signal)
+    await until(() => pool.held.length > 0)
+    stop.abort(new Error('over'))
+    await expect(sent).rejects.toThrow('over')
+    running.abort()
+    running = new AbortController()
+    startNode()
+    await until(() => lines.some((line) => line.includes('register_up_to')))
+    const fees = pool.sent.map((raw) => parseTransaction(raw).maxFeePerGas ?? 0n)
+    expect(Math.max(...fees.map(Number))).toBeLessThanOrEqual(Number(mostWei))
+  })
+
   it('is cancelled, once its call is of no use, by the process after a restart, which sends its own next', async () => {
     await makeDear(20n)
     const lease = new AbortController()
