@@ -17,6 +17,7 @@ import { type LoadedConfig, loadConfig } from '../config-file.ts'
 import { locked } from '../journal/lock.ts'
 import { openTransactions } from '../journal/transactions.ts'
 import { openWallet, type Wallet } from '../wallet.ts'
+import { allowanceOf } from './allowance.ts'
 import { type CommandContext, warnOf } from './context.ts'
 import { ownNetworkOf, registryEndpoint, rpcName, withTimeout } from './reach.ts'
 
@@ -25,6 +26,8 @@ export type AtRegistry = {
   readonly address: Address
   readonly backend: AttestationBackend
   readonly place: RegistryEndpoint
+  /** Whether `run` pays to register a wallet that is not registered. */
+  readonly registersItself: boolean
   /** Reads the state to plan with. Throws SvcError `transactions-pending` while transactions of the wallet may still change it. */
   readonly readSettled: () => Promise<RegistryState>
   readonly read: () => Promise<RegistryState>
@@ -75,7 +78,9 @@ export async function withRegistry<T>(
   const store = openTransactions(loaded.configPath, { chainId: place.chainId, address })
   const send = createRegistrySender({ ...place, account }, { store, maxFeeGwei: max_fee_gwei, log })
   const lockPath = join(dirname(loaded.configPath), 'register.lock')
-  return await locked(lockPath, () => work({ address, backend, place, readSettled, read, send }))
+  const registersItself = allowanceOf(loaded.config, network.chain_id) !== undefined
+  const at = { address, backend, place, registersItself, readSettled, read, send }
+  return await locked(lockPath, () => work(at))
 }
 
 /** Refuses to send again, because stake that is sent twice is paid twice. */

@@ -2,7 +2,7 @@ import { SvcError } from '../../lib/svc-error.ts'
 import { freeAt, type RegistryState } from '../chain/registry.ts'
 import { durationText, etherText, timeText } from './amounts.ts'
 import { type AtRegistry, atRegistry } from './at-registry.ts'
-import type { CommandContext } from './context.ts'
+import { type CommandContext, warnOf } from './context.ts'
 import type { Given } from './options.ts'
 import { confirmed } from './prompts.ts'
 import { stepText } from './register.ts'
@@ -18,7 +18,7 @@ export async function unregister(
 }
 
 async function leave(
-  { address, place, readSettled, read, send }: AtRegistry,
+  { address, place, registersItself, readSettled, read, send }: AtRegistry,
   flags: Given<'unregister'>,
   context: CommandContext,
 ): Promise<void> {
@@ -40,6 +40,10 @@ async function leave(
   }
   const now = step === undefined ? state : await read()
   report(address, now, tx, flags, context)
+  if (registersItself)
+    warnOf(context)(
+      'once the stake is withdrawn, the next start of `svc-node run` registers the wallet again: set register_up_to (SVC_REGISTER_UP_TO) to 0 first',
+    )
 }
 
 /** Returns the transaction to send now, undefined for none. Throws SvcError when the wanted one is not possible. */
