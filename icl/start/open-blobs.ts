@@ -94,6 +94,9 @@ async function open(settings: Settings, { localKubo, ...parts }: Parts): Promise
 async function whyNotKubo(settings: Settings, kubo: KuboOptions): Promise<string | undefined> {
   // Each would look on its own machine, and find another Kubo.
   if (settings.SVC_ICL_REPLICAS > 1) return 'several replicas need a Kubo that SVC_ICL_BLOBS names'
+  // It would leave its blocks there, and remove as unknown those of an ICL with the same public URL.
+  if (settings.SVC_ICL_DATABASE_URL === 'memory:')
+    return 'a store in memory keeps no list of blocks'
   try {
     await tryKubo(kubo)
     return undefined

@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { hasBlock } from '../../../demo/kubo-process.ts'
 import { createApp } from '../../../icl/app.ts'
@@ -15,7 +18,9 @@ import { storedKey } from '../test-client.ts'
 import { createTestIcl, walletOf } from '../test-icl.ts'
 
 const hourMs = 3_600_000
-const unset = { ...sampleSettings, SVC_ICL_BLOBS: '', SVC_ICL_DATABASE_URL: 'memory:' }
+const folder = await mkdtemp(join(tmpdir(), 'svc-auto-'))
+const database = { SVC_ICL_DATABASE_URL: `sqlite:${join(folder, 'icl.db')}` }
+const unset = { ...sampleSettings, ...database, SVC_ICL_BLOBS: '' }
 const nowhere = 'http://127.0.0.1:1'
 const servers: LocalServer[] = []
 const tried = await startTestKubo()
@@ -24,7 +29,10 @@ const noKubo = tried === undefined
 afterEach(async () => {
   await Promise.all(servers.splice(0).map((server) => server.close()))
 })
-afterAll(() => tried?.stop())
+afterAll(async () => {
+  await tried?.stop()
+  await rm(folder, { recursive: true })
+})
 
 async function standIn(...args: Parameters<typeof startServer>): Promise<LocalServer> {
   const server = await startServer(...args)
@@ -140,10 +148,12 @@ describe(`blobs that no setting gives a place${kuboNote}`, () => {
     expect(server.seen.map(({ path }) => path.split('?')[0])).toEqual(['/api/v0/version'])
   })
 
-  it('are in the store without a look at Kubo for several replicas, and on an edge host', async () => {
+  it('are in the store without a look at Kubo for several replicas, in memory, and on an edge host', async () => {
     const server = await standIn((response) => answerJson(response, 200, {}))
     const more = { SVC_ICL_REPLICAS: '2', SVC_ICL_DATABASE_URL: 'mongodb://127.0.0.1:1/svc' }
     expect((await start(server.url, { more })).place).toBe('store')
+    const inMemory = { SVC_ICL_DATABASE_URL: 'memory:' }
+    expect((await start(server.url, { more: inMemory })).place).toBe('store')
     expect((await start(undefined)).place).toBe('store')
     expect(server.seen).toEqual([])
   })
