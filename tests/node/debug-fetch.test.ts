@@ -35,6 +35,8 @@ describe('requests at DEBUG', () => {
     const log = recordingLog()
     const fetch = debuggingFetch(async () => Response.json({ certificate: 'x.y.z' }), log, { icl })
     await fetch(post('/internal/attestation/verify', '{"evidence":"hmac"}'))
+    const key = debuggingFetch(async () => Response.json({ key: 'x.y.z' }), log, { icl })
+    await key(new Request(`${icl}/internal/attestation/mock-key`))
     const bytes = debuggingFetch(async () => new Response('blob'), log, { icl })
     await bytes(new Request(`${icl}/ipfs/x`))
     await bytes(new Request('http://gateway.example/ipfs/x'))
@@ -44,6 +46,8 @@ describe('requests at DEBUG', () => {
       'DEBUG POST /internal/attestation/verify -> 200 [secret, 23 bytes]',
     ])
     expect(log.lines.slice(3)).toEqual([
+      'DEBUG GET /internal/attestation/mock-key -> 200 [secret, 15 bytes]',
+      'DEBUG GET /ipfs/x ',
       'DEBUG GET /ipfs/x -> 200 [4 bytes]',
       'DEBUG GET http://gateway.example/ipfs/x ',
       'DEBUG GET http://gateway.example/ipfs/x -> 200 [4 bytes]',

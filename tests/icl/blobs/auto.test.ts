@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { hasBlock } from '../../../demo/kubo-process.ts'
 import { createApp } from '../../../icl/app.ts'
+import { kuboRowOf } from '../../../icl/blobs/kubo.ts'
 import { createDependencies } from '../../../icl/start/dependencies.ts'
 import { createMachine } from '../../../icl/start/machine.ts'
 import { openBlobs } from '../../../icl/start/open-blobs.ts'
@@ -186,5 +187,7 @@ describe(`blobs that no setting gives a place${kuboNote}`, () => {
       expect(await blobs.get(later.cid)).toEqual(later.bytes)
       expect(warning === undefined).toBe(blobs !== second.blobs)
     }
+    await store.erase({ kind: 'blob', cid: kuboRowOf(earlier.cid) })
+    expect(await second.blobs.prune(() => true)).toBe(1)
   })
 })
