@@ -25,7 +25,10 @@ export async function registerItself(
 ): Promise<void> {
   const { log, loaded, network } = node
   const allowance = allowanceOf(loaded.config, network.chain_id)
-  if (allowance === undefined) return
+  if (allowance === undefined) {
+    if (loaded.config.register_up_to) log.warning(contractMissing)
+    return
+  }
   const first = Promise.withResolvers<void>()
   stop.addEventListener('abort', () => first.resolve(), { once: true })
   let told: string | undefined
@@ -56,6 +59,9 @@ async function registerOnce(
   const tx = await send(step, forGas / registerGas)
   say(`Done: ${stepText(step)}, transaction ${tx}`)
 }
+
+const contractMissing =
+  'register_up_to has no effect, because the ICL could name a contract of its own: set node_registry (SVC_NODE_REGISTRY), or deployment'
 
 const tooDear = (stake: bigint, gas: bigint, allowed: bigint): SvcError =>
   new SvcError(

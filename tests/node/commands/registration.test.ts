@@ -293,6 +293,7 @@ describe('svc-node run registers', () => {
     { env, address }: Operator,
     clock: Clock = systemClock,
     changes: Record<string, string> = {},
+    chainId = commands.world.chain.chainId,
   ) {
     const environment = { ...env, ...changes }
     const loaded = await loadConfig(environment, () => {})
@@ -306,7 +307,8 @@ describe('svc-node run registers', () => {
     const network = await ownNetworkOf(loaded.config, context)
     const stop = new AbortController()
     const log = { info: say, warning: say }
-    await registerItself({ loaded, wallet, network, log }, context, stop.signal)
+    const at = { ...network, chain_id: chainId }
+    await registerItself({ loaded, wallet, network: at, log }, context, stop.signal)
     const registry = createRegistryReader(registryEndpoint(network, env.SVC_COFHE_ENDPOINT ?? ''))
     return { lines, stop, registration: () => registry.registrationOf(address) }
   }
@@ -353,6 +355,13 @@ describe('svc-node run registers', () => {
     stop.abort()
     expect(lines).toHaveLength(told.length)
     for (const [at, pattern] of told.entries()) expect(lines[at]).toMatch(pattern)
+    expect(await registration()).toBeUndefined()
+  })
+
+  it('nothing on another chain until the operator names the contract, and says so', async () => {
+    const allowed = { SVC_REGISTER_UP_TO: '2' }
+    const { lines, registration } = await start(await newFunded(), systemClock, allowed, 5)
+    expect(lines).toEqual([expect.stringContaining('set node_registry (SVC_NODE_REGISTRY)')])
     expect(await registration()).toBeUndefined()
   })
 
