@@ -105,7 +105,7 @@ describe('a transaction that pays too little', () => {
     await expect(sent).rejects.toThrow('the lease is over')
   })
 
-  it('costs no more than its caller allowed, also after a restart without max_fee_gwei', async () => {
+  it('costs no more than its caller allowed, also after a restart, until the operator raises it', async () => {
     await makeDear(20n)
     const mostWei = pool.leastFee / 10n
     const stop = new AbortController()
@@ -117,8 +117,14 @@ describe('a transaction that pays too little', () => {
     running = new AbortController()
     startNode()
     await until(() => lines.some((line) => line.includes('register_up_to')))
-    const fees = pool.sent.map((raw) => parseTransaction(raw).maxFeePerGas ?? 0n)
-    expect(Math.max(...fees.map(Number))).toBeLessThanOrEqual(Number(mostWei))
+    const highest = () =>
+      Math.max(...pool.sent.map((raw) => Number(parseTransaction(raw).maxFeePerGas)))
+    expect(highest()).toBeLessThanOrEqual(Number(mostWei))
+    const over = new AbortController()
+    const raised = startNode().sender.raise(await used(), 'replace', over.signal)
+    await until(() => highest() > mostWei)
+    over.abort()
+    await expect(raised).rejects.toThrow()
   })
 
   it('is cancelled, once its call is of no use, by the process after a restart, which sends its own next', async () => {
