@@ -112,8 +112,8 @@ export async function tellGuide(
   }
   say(`Add a node (${others.map(({ name }) => name).join(', ')} likewise):`)
   say(addNode(added?.file ?? '', 'npm run -s svc-node --', ' --scrypt-n 4096'))
-  say('Add one with the executable alone (docs/build.md):')
-  say(addNode(others[0]?.file ?? '', 'svc-node', ''))
+  say('Add one with the executable alone, in its folder (docs/build.md):')
+  say(addNode(others[0]?.file ?? '', './svc-node', ''))
   if (!provider.standIn) say('  The node also needs the key of the provider in its environment.')
   // On an edge host the store is out of reach.
   if (world.icl.databaseUrl !== '') {

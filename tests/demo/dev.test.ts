@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -125,6 +125,17 @@ describe('npm run dev', () => {
       const [, addNode = ''] = /^Add a node.*\n {2}(.*)$/m.exec(told) ?? []
       const node = start('sh', ['-c', addNode])
       await node.printed(/The ICL considers this node for jobs/)
+
+      const [, alone = ''] = /^Add one with the executable alone.*\n {2}(.*)$/m.exec(told) ?? []
+      const folder = await mkdtemp(join(tmpdir(), 'svc-alone-'))
+      const program = '#!/bin/sh\necho "$1 $SVC_ICL_ENDPOINT"\n'
+      await writeFile(join(folder, 'svc-node'), program, { mode: 0o755 })
+      const inFolder = start('sh', ['-c', `cd '${folder}' && ${alone}`])
+      expect([await inFolder.code, inFolder.told()]).toEqual([
+        0,
+        ['init', 'attest', 'run'].map((name) => `${name} http://127.0.0.1:${port}\n`).join(''),
+      ])
+      await rm(folder, { recursive: true })
 
       const [, register = ''] = /^Register a webhook.*\n {2}(.*)$/m.exec(told) ?? []
       const client = start('sh', ['-c', register])
