@@ -10,7 +10,7 @@ const maxFileBytes = 262_144
 export async function readSecretFile(path: string, what: string, setting: string): Promise<string> {
   const unreadable = (why: string): SvcError =>
     new SvcError(`${what}-unreadable`, `the key file ${path} cannot be used: ${why}`, {
-      hint: `Correct ${setting}, or the owner and the mode of the file.`,
+      hint: `Correct ${setting}, or make the file yours, with mode 600 and the key in it.`,
     })
   try {
     const stats = await stat(path)
