@@ -6,11 +6,13 @@
  *
  * Invariants: a call alone travels as it is. A batch has at most 20 calls. A part belongs to the call that has its id.
  *
- * Failure cases: an RPC refuses batches, limits them, or leaves a call out. Then each call is sent alone, and so are all later ones once an
- * RPC has answered one of these: signed transactions are safe to repeat. Without any answer each call fails as the batch did.
+ * Failure cases: an RPC refuses batches, limits their size, or leaves a call out. Then each call is sent alone: signed transactions are safe
+ * to repeat. Once an RPC has answered one of these, all calls of the next ten minutes are sent alone. Without any answer, or with HTTP 429,
+ * each call fails as the batch did: calls alone would press a busy RPC harder.
  */
 import { HttpRequestError } from 'viem'
 import { z } from 'zod'
+import { elapsedSince, type MonotonicMs } from '../clock.ts'
 import { parseJson } from '../parse-json.ts'
 import { systemClock } from '../system.ts'
 import { AllRpcsFailed } from './rpc-list.ts'
@@ -26,6 +28,8 @@ type Call = {
 }
 
 const mostCalls = 20
+const refusedMs = 600_000
+const tooManyRequests = 429
 
 const Id = z.union([z.number(), z.string()])
 const Asked = z.object({ id: Id })
@@ -34,16 +38,17 @@ const Parts = z.array(z.looseObject({ id: Id })).max(mostCalls)
 /** Makes a fetch for viem that sends calls together. `send` must give whole answers. */
 export function batching(
   send: Send,
+  clock = systemClock,
 ): (url: string | URL | Request, init?: RequestInit) => Promise<Response> {
   let waiting: Call[] = []
-  let isRefused = false
+  let refusedAt: MonotonicMs | undefined
 
   const alone = (calls: readonly Call[]) => {
     for (const { url, init, resolve } of calls) {
       const sent = send(url, init)
       sent.then(
         ({ ok }) => {
-          isRefused ||= ok
+          if (ok) refusedAt = clock.monotonic()
         },
         () => {},
       )
@@ -57,8 +62,8 @@ export function batching(
     if (!first) return
     if (calls.length === 1) return first.resolve(send(first.url, first.init))
     try {
-      const parts = await together(send, calls)
-      if (parts) for (const [at, { resolve }] of calls.entries()) resolve(Response.json(parts[at]))
+      const responses = await together(send, calls)
+      if (responses) for (const [at, response] of responses.entries()) calls[at]?.resolve(response)
       else alone(calls)
     } catch (error) {
       if (hasAnswered(error)) alone(calls)
@@ -68,33 +73,37 @@ export function batching(
   return (to, init = {}) => {
     const url = to instanceof Request ? to.url : String(to)
     const { body } = init
-    if (isRefused || typeof body !== 'string') return send(url, init)
+    if (elapsedSince(clock, refusedAt) < refusedMs || typeof body !== 'string')
+      return send(url, init)
     return new Promise((resolve, reject) => {
       waiting.push({ url, init, body, resolve, reject })
-      if (waiting.length === 1) void systemClock.sleep(0).then(flush)
+      if (waiting.length === 1) void clock.sleep(0).then(flush)
       if (waiting.length === mostCalls) void flush()
     })
   }
 }
 
-/** Sends calls as a batch. Returns the part of each; undefined when a part is missing. */
+/** Sends calls as a batch. Returns the response to each; undefined when the answer lacks one. */
 async function together(
   send: Send,
   calls: readonly Call[],
-): Promise<readonly object[] | undefined> {
+): Promise<readonly Response[] | undefined> {
   const last = calls.at(-1)
   // All have the same time limit, and the last one's ends last.
   const response = await send(last?.url ?? '', {
     ...last?.init,
     body: `[${calls.map(({ body }) => body).join()}]`,
   })
+  if (response.status === tooManyRequests) return calls.map(() => response.clone())
   const answered = Parts.safeParse(parseJson(await response.text())).data ?? []
   const byId = new Map(answered.map((part) => [part.id, part]))
   const parts = calls.flatMap(({ body }) => byId.get(Asked.parse(parseJson(body)).id) ?? [])
-  return response.ok && parts.length === calls.length ? parts : undefined
+  if (!response.ok || parts.length < calls.length) return undefined
+  return parts.map((part) => Response.json(part))
 }
 
-/** Whether an RPC responded, though with an error status or too many bytes. */
+/** Whether an RPC responded, though with an error status or too many bytes, so that it may answer each call alone. */
 const hasAnswered = (error: unknown): boolean =>
   error instanceof HttpRequestError &&
+  error.status !== tooManyRequests &&
   (error.status !== undefined || !(error.cause instanceof AllRpcsFailed))

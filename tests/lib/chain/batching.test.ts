@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { batching } from '../../../lib/chain/batching.ts'
 import { createChainReader } from '../../../lib/chain/clients.ts'
 import { answerJson, type LocalServer, type Seen, startServer } from '../../local-server.ts'
+import { createVirtualClock } from '../../virtual-clock.ts'
 
 type Call = { readonly id: number; readonly method: string }
 
@@ -93,6 +95,55 @@ describe('calls of a chain that are made at once', () => {
       }
     })
   }
+
+  it('travel together again ten minutes after an answer to one of them', async () => {
+    const clock = createVirtualClock()
+    let isDown = true
+    const sizes: number[] = []
+    const fetch = batching(async (_, { body }) => {
+      const calls = [JSON.parse(String(body))].flat() as Call[]
+      sizes.push(calls.length)
+      if (calls.length > 1 && isDown) return new Response(null, { status: 500 })
+      const answers = calls.map(answerTo)
+      return Response.json(answers.length > 1 ? answers : answers[0])
+    }, clock)
+    const body = (id: number) => JSON.stringify({ id, method: 'eth_chainId' })
+    const read = async () => {
+      const answers = [
+        fetch('http://rpc', { body: body(1) }),
+        fetch('http://rpc', { body: body(2) }),
+      ]
+      const both = Promise.all(answers).then((all) => Promise.all(all.map((one) => one.json())))
+      expect(await clock.until(both)).toMatchObject([{ id: 1 }, { id: 2 }])
+      return sizes.splice(0)
+    }
+    expect(await read()).toEqual([2, 1, 1])
+    isDown = false
+    await clock.advance(599_000)
+    expect(await read()).toEqual([1, 1])
+    await clock.advance(1_000)
+    expect(await read()).toEqual([2])
+  })
+
+  it('wait together when an RPC has had too many requests', async () => {
+    let batches = 0
+    const busy = await rpc((response, calls) => {
+      batches += 1
+      if (batches === 1) answerJson(response, 429, {})
+      else inOrder(response, calls)
+    })
+    const other = await rpc((response) => answerJson(response, 429, {}))
+    for (const rpcs of [[busy], [busy, other]]) {
+      batches = 0
+      busy.seen.length = 0
+      const reader = readerOf(...rpcs)
+      expect(await Promise.all([reader.getBlockNumber(), reader.getChainId()])).toEqual([
+        5n,
+        31_337,
+      ])
+      expect(countsOf(busy.seen).filter((count) => count > 1)).toEqual([2, 2])
+    }
+  })
 
   it('fail each when nothing answers', async () => {
     const server = await rpc(inOrder)
