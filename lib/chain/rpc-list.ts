@@ -37,10 +37,13 @@ const isOfRpc = (status: number): boolean =>
 /** The parts of an answer that are read here; viem checks the whole. */
 const AnyAnswer = z
   .object({
+    id: z.unknown().optional(),
     result: z.unknown().optional(),
     error: z.object({ code: z.number(), message: z.string() }).optional().catch(undefined),
   })
   .catch({ result: undefined })
+
+const Calls = z.array(z.object({ id: z.unknown(), method: z.string() }))
 
 /** Sends one request to one RPC, and gives the whole answer. */
 type Send = (url: string, init: RequestInit) => Promise<Response>
@@ -124,8 +127,9 @@ export function inTurn(
     if (list.inUse !== at || !list.isProven) await prove(list, url, chainId, send, init)
     if (list.inUse === at) list.isProven = true
     const response = await answerOf(url, send, init)
-    if (String(init.body).includes('"eth_blockNumber"'))
-      notice(list, await blockOf(response.clone()))
+    const body = String(init.body)
+    if (body.includes('"eth_blockNumber"'))
+      for (const newest of await blocksIn(body, response.clone())) notice(list, newest)
     return response
   }
   const tell = (at: number, url: string) => {
@@ -202,8 +206,15 @@ function notice(list: RpcList, newest: bigint | undefined): void {
 const resultOf = async (response: Response): Promise<unknown> =>
   AnyAnswer.parse(parseJson(await response.text())).result
 
-async function blockOf(response: Response): Promise<bigint | undefined> {
-  const result = await resultOf(response)
+/** The newest blocks that the answer to one call, or to a batch, shows. */
+async function blocksIn(body: string, response: Response) {
+  const asked = Calls.parse([parseJson(body)].flat())
+  const ids = asked.filter(({ method }) => method === 'eth_blockNumber').map(({ id }) => id)
+  const answers = [parseJson(await response.text())].flat().map((one) => AnyAnswer.parse(one))
+  return answers.filter(({ id }) => ids.includes(id)).map(({ result }) => blockOf(result))
+}
+
+function blockOf(result: unknown): bigint | undefined {
   return typeof result === 'string' && /^0x[0-9a-f]{1,16}$/i.test(result)
     ? BigInt(result)
     : undefined
@@ -224,7 +235,7 @@ async function prove(
   const [chain, block] = await Promise.all([asking('eth_chainId'), asking('eth_blockNumber')])
   if ((await resultOf(chain)) !== toHex(chainId))
     throw new NotThisOne(`does not say that it is for chain ${chainId}`, chain)
-  const newest = await blockOf(block)
+  const newest = blockOf(await resultOf(block))
   if (newest === undefined) throw new NotThisOne('does not say its newest block', block)
   if (newest + maxBlocksBehind < list.highest) throw new Behind(newest, list.highest, block)
   notice(list, newest)

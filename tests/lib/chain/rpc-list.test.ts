@@ -154,6 +154,17 @@ describe('a list of RPCs', () => {
     expect(news[0]).toContain(`the chain RPC at ${host(old)} is 21 blocks behind: using`)
   })
 
+  it('notices the newest block in the answer to a batch, too', async () => {
+    const answers = at('0x2')
+    const rpcs = [await rpc(1, answers), await rpc(2), await rpc(3, at('0x40'))] as const
+    const { publicClient } = createChainReader({ ...settingOf(...rpcs), batches: true })
+    expect(await publicClient.getGasPrice()).toBe(parseGwei('1'))
+    Object.assign(answers, at('0x40'))
+    await Promise.all([publicClient.getBlockNumber(), publicClient.getGasPrice()])
+    await rpcs[0].close()
+    expect(await publicClient.getGasPrice()).toBe(parseGwei('3'))
+  })
+
   it('uses RPCs that are all behind what one of them has shown', async () => {
     const answers = at('0x40')
     const [first, second] = [await rpc(1, answers), await rpc(2, at('0x1'))]

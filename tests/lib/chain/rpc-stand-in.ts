@@ -23,9 +23,14 @@ export function startRpcStandIn(
   answers: Readonly<Record<string, RpcAnswer>>,
 ): Promise<LocalServer> {
   return startServer((response, { body }) => {
-    const { id, method } = JSON.parse(body) as { id: number; method: string }
-    const unknown: RpcAnswer = { error: { code: -32_601, message: `no ${method}` } }
-    const answer = answers[method] ?? usual[method] ?? unknown
-    if (answer !== 'silence') answerJson(response, 200, { jsonrpc: '2.0', id, ...answer })
+    type Call = { readonly id: number; readonly method: string }
+    const answerTo = ({ id, method }: Call) => {
+      const unknown: RpcAnswer = { error: { code: -32_601, message: `no ${method}` } }
+      const answer = answers[method] ?? usual[method] ?? unknown
+      return answer === 'silence' ? answer : { jsonrpc: '2.0', id, ...answer }
+    }
+    const asked = JSON.parse(body) as Call | Call[]
+    const answer = Array.isArray(asked) ? asked.map(answerTo) : answerTo(asked)
+    if (answer !== 'silence') answerJson(response, 200, answer)
   })
 }
