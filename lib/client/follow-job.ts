@@ -27,7 +27,7 @@ export type Follow = {
   readonly readToken: string
   /** Whether it was submitted just now, so that its events come before there is anything to look at. */
   readonly isNew?: boolean
-  /** Listens further to an accepted job, until `until` aborts. Rings once nothing more will happen, which is when the job is on chain. */
+  /** Listens further to an accepted job, until `until` aborts. Rings once nothing more will be heard: when the job is on chain, or without a stream. */
   readonly further?: Further
   readonly onEvent?: ((event: JobEvent) => void) | undefined
   /** Gives up after a lack of nodes has lasted this many milliseconds; never when left out. */
@@ -98,6 +98,7 @@ export async function followJob(context: ClientContext, follow: Follow): Promise
     const until = isAccepted ? follow.further?.until : undefined
     if (until && !until.aborted) until.addEventListener('abort', () => stop.abort())
     else {
+      follow.further?.bell.ring()
       stop.abort()
       await watching
     }

@@ -255,6 +255,13 @@ describe('following a job', () => {
     }
   })
 
+  it('rings at once for an accepted job whose stream has ended before', async () => {
+    let rings = 0
+    const further = { bell: { ring: () => void rings++ }, until: new AbortController().signal }
+    await follow([view({ status: 'accepted' })], { isNew: true, further })
+    expect(rings).toBe(1)
+  })
+
   it('gives up a job that lacks nodes for too long at a stretch', async () => {
     const { outcome, tookMs } = await follow([view({}), stuck], { giveUpWhenStuckMs: 5_000 })
     expect(outcome).toMatchObject({ code: 'not-enough-nodes' })
