@@ -84,7 +84,7 @@ export async function fetchCheckedReceipt(
     'it claims to have settled at another time',
   )
   await checkNodes(context, receipt, chain.nodes, signal)
-  await checkReaders(chain, receipt, job.granted)
+  await checkReaders(context, receipt, chain, job.granted, signal)
   return { receipt, hash }
 }
 
@@ -92,16 +92,18 @@ export async function fetchCheckedReceipt(
 function readChain(context: ClientContext, receipt: Receipt, signal: AbortSignal | undefined) {
   const { chain } = context
   const { answers, list, kpHighHandle, kpLowHandle } = receipt
+  const { outHighHandle, outLowHandle } = receipt.delivery.body
+  const look = () => chain.outputKeyOf(outHighHandle, outLowHandle, list.block.number, signal)
   const reads = {
     stored: chain.storedKeyAt(kpHighHandle, kpLowHandle, list.block.number, signal),
     bound: chain.listOf(kpHighHandle, kpLowHandle, signal),
     now: chain.time(signal),
     nodes: Promise.all(answers.map(({ body }) => chain.nodeOf(body.address, signal))),
-    output: outputKeyOf(context, receipt, signal),
+    output: look(),
   }
   // A check before may fail first.
   for (const read of Object.values(reads)) read.catch(() => {})
-  return reads
+  return { ...reads, look }
 }
 
 type ChainReads = ReturnType<typeof readChain>
@@ -180,9 +182,11 @@ async function checkNodes(
 
 /** Only this client and the nodes that the receipt names as seated may read prompt and output. */
 async function checkReaders(
-  reads: ChainReads,
+  context: ClientContext,
   { answers, over, list, delivery, client, kpHighHandle }: Receipt,
+  reads: ChainReads,
   granted: number,
+  signal: AbortSignal | undefined,
 ): Promise<void> {
   const positions = [
     ...answers.map(({ body }) => body.position),
@@ -195,7 +199,7 @@ async function checkReaders(
     throw readerUnknown('prompt', unknown)
   }
   const { address } = delivery.body
-  const output = await reads.output
+  const output = await outputKeyOf(context, reads, signal)
   if (output?.promptHighHandle !== kpHighHandle || list.members[output.self] !== address) {
     throw differs('holds no such output key of the node that delivered')
   }
@@ -206,16 +210,16 @@ async function checkReaders(
 
 /** Returns the delivered output key. It may be newer than the latest block of this client's chain RPC, so this retries. */
 async function outputKeyOf(
-  { chain, clock }: ClientContext,
-  { delivery, list }: Receipt,
+  { clock }: ClientContext,
+  { output, look }: ChainReads,
   signal: AbortSignal | undefined,
 ): Promise<OutputKey | undefined> {
-  const { outHighHandle, outLowHandle } = delivery.body
-  for (let look = 1; ; look++) {
-    const key = await chain.outputKeyOf(outHighHandle, outLowHandle, list.block.number, signal)
-    if (key !== undefined || look === keyLooks) return key
+  let key = await output
+  for (let looks = 1; key === undefined && looks < keyLooks; looks++) {
     await clock.sleep(keyPauseMs, signal)
+    key = await look()
   }
+  return key
 }
 
 const hint = 'Do not rely on this answer. Run the job again or use another ICL.'

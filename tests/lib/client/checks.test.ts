@@ -147,6 +147,7 @@ describe('a receipt', () => {
     } as unknown as JobView
   })
 
+  let looks = 0
   const fetched = async (
     changes: {
       job?: Partial<ExpectedJob>
@@ -160,6 +161,7 @@ describe('a receipt', () => {
       output?: object | null
     } = {},
   ) => {
+    looks = 0
     const key = { kty: 'OKP', crv: 'Ed25519', x: iclKey, ...changes.jwk }
     const context = contextOf({
       api: { getReceipt: async () => receipt, getJwks: async () => ({ keys: [key] }) },
@@ -177,6 +179,7 @@ describe('a receipt', () => {
           return changes.key === null ? undefined : { ...key, ...changes.key }
         },
         outputKeyOf: async (high: bigint, low: bigint, from: bigint) => {
+          looks += 1
           const { body } = receipt.delivery
           expect([high, low, from]).toEqual([
             ...[body.outHighHandle, body.outLowHandle],
@@ -294,6 +297,14 @@ describe('a receipt', () => {
     for (const output of [null, { promptHighHandle: 1n }, { self: 5 }]) {
       expect(await fetched({ output })).toBe('holds no such output key of the node that delivered')
     }
+  })
+
+  it('has an output key, which is looked for four times, but once where another check fails', async () => {
+    await fetched({ output: null })
+    expect(looks).toBe(4)
+    await fetched({ output: null, key: null })
+    await new Promise((resolve) => setTimeout(resolve, 10))
+    expect(looks).toBe(1)
   })
 
   it('is signed by a key of the ICL that can sign', async () => {
