@@ -6,7 +6,9 @@ import { promptKeyStoreAbi } from '../../../lib/abi/prompt-key-store.ts'
 import { resultRegistryAbi } from '../../../lib/abi/result-registry.ts'
 import { createClient } from '../../../lib/client/client.ts'
 import { createClientChain } from '../../../lib/client/client-chain.ts'
+import { monotonicMs } from '../../../lib/clock.ts'
 import { ProblemError } from '../../../lib/problem.ts'
+import { systemClock } from '../../../lib/system.ts'
 import { aHash, aJobId } from '../../branded.ts'
 import { nodeAddress } from '../../icl/rules/sample-job.ts'
 import { answerJson, type LocalServer, startServer } from '../../local-server.ts'
@@ -161,6 +163,18 @@ describe('what a client reads of a node', () => {
     return node
   }
 
+  it('has the least stake of its own block, however many are read at once', async () => {
+    const { chain, seen } = await clientChain({ eth_call: '0x' })
+    const reads = [undefined, undefined, 7n, 8n].map((block) =>
+      chain.nodeOf(nodeAddress('a'), undefined, block),
+    )
+    await Promise.allSettled(reads)
+    const minStake = encodeFunctionData({ abi: nodeRegistryAbi, functionName: 'minStake' })
+    const calls = seen.flatMap(({ body }) => JSON.parse(body)).map(({ params }) => params)
+    const asked = calls.filter(([{ data }]) => data === minStake).map(([, tag]) => tag)
+    expect(asked.toSorted()).toEqual(['0x7', '0x8', 'latest'])
+  })
+
   it('is whether it is active and has its stake, and for which tiers', async () => {
     expect(await read({})).toEqual({ staked: true, active: true, modelTiers: [1, 3] })
     expect(await read({}, 7n)).toMatchObject({ modelTiers: [1, 3] })
@@ -261,6 +275,20 @@ describe('a client', () => {
     expect(jobs?.headers.get('signature-input')).toContain(
       `erc8128:31337:${account.address.toLowerCase()}`,
     )
+  })
+
+  it('asks for the models again after ten seconds', async () => {
+    let ms = 0
+    const clock = { ...systemClock, monotonic: () => monotonicMs(ms) }
+    const { client, requests } = await connect(undefined, undefined, { clock }, () => {
+      const models = [{ model_id: 'a:b', nodes: requests.length }]
+      return new Response(JSON.stringify({ models }))
+    })
+    const first = await client.models()
+    ms = 9_999
+    expect(await client.models()).toEqual(first)
+    ms = 10_000
+    expect(await client.models()).not.toEqual(first)
   })
 
   it('tells what the ICL refuses as an error with a hint', async () => {
