@@ -4,6 +4,7 @@ import type { Asked } from './answer-request.ts'
 import { Content, Text } from './chat-messages.ts'
 import { longestAnswer, sampling, TokenLimit } from './chat-request.ts'
 import { CacheControl, Message, promptMessagesOf, systemOf, unusedIn } from './message-blocks.ts'
+import { badRequest } from './openai-error.ts'
 import { JsonSchema, promptOf } from './prompt-request.ts'
 import { cannotHonour, type ReadingOptions, readParameters } from './read-request.ts'
 import { OtherTool, otherToolsIn } from './response-request.ts'
@@ -70,6 +71,7 @@ type Given = z.output<typeof whole>
 
 /** Reads the body of a request for a message; throws OpenAiError 400 that names what is wrong, or with `isStrict` what the service cannot honour. */
 export function readMessageRequest(body: unknown, reading: ReadingOptions): Asked {
+  checkQuestion(body)
   const parameters = {
     ...{ whole, supported, asItIs, quiet },
     sampling: wording,
@@ -89,6 +91,23 @@ export function readMessageRequest(body: unknown, reading: ReadingOptions): Aske
     stream: data.stream === true,
     maxOutputTokens,
     ignored: [...ignored, ...unused],
+  }
+}
+
+const others = {
+  // At this code the tool runner of the official client sends all messages, without a thread.
+  thread: [
+    'thread_unsupported_request',
+    'keeps no conversations. Send all messages, and no thread',
+  ],
+  compaction: ['unsupported_value', 'shortens no conversations. Send fewer messages'],
+} as const
+
+/** Refuses what only a server that keeps or shortens conversations can do: the messages alone are another question. */
+function checkQuestion(body: unknown): void {
+  for (const [name, [code, remedy]] of Object.entries(others)) {
+    if ((Object(body)[name] ?? null) === null) continue
+    throw badRequest(`${name}: the gateway ${remedy}`, name, code)
   }
 }
 

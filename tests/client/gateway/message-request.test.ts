@@ -132,7 +132,7 @@ describe('the prompt of a message', () => {
     expect(refusalOf({ ...same, metadata: {}, service_tier: 'auto' }, true)).toBeUndefined()
   })
 
-  it('refuses images, documents and wrong values, and names the place', () => {
+  it('refuses images, documents, threads and wrong values, and names the place', () => {
     const image = { type: 'image', source: { type: 'url', url: 'https://a' } }
     const ask = (...content: object[]) => ({ messages: [{ role: 'user', content }] })
     const called = [
@@ -160,6 +160,8 @@ describe('the prompt of a message', () => {
       [{ tool_choice: { type: 'any' } }, ['tool_choice', 'invalid_value']],
       [{ stop_sequences: ['x'.repeat(257)] }, ['stop_sequences[0]', 'invalid_value']],
       [{ max_tokens: 0 }, ['max_tokens', 'invalid_value']],
+      [{ thread: { type: 'create' } }, ['thread', 'thread_unsupported_request']],
+      [{ compaction: { type: 'summarize' } }, ['compaction', 'unsupported_value']],
     ]
     for (const [more, refusal] of cases) expect([more, refusalOf(more)]).toEqual([more, refusal])
   })

@@ -23,6 +23,9 @@ const calling = (written: string, ended: 'length' | 'tool_calls'): AcceptedInfer
   },
 })
 
+const messagesOf = (prompt: Fake['asked'][number]['prompt']) =>
+  typeof prompt === 'string' ? [] : prompt.messages
+
 const failing = (code: string) =>
   fakeGateway(() => Promise.reject(new SvcError(code, 'Why', { hint: 'What to do.' })))
 
@@ -107,6 +110,29 @@ describe('a message', () => {
       ...{ content: [{ input: { at: 'x' } }], stop_reason: 'max_tokens' },
     })
   })
+
+  it.each(['whole', 'streamed'])(
+    'answers the tool runner of the official client, %s',
+    async (how) => {
+      const seen: unknown[] = []
+      const gateway = fakeGateway((prompt) =>
+        messagesOf(prompt).length > 1
+          ? acceptedAs('A gull.', 'openai:one')
+          : calling('{"at":1}', 'tool_calls'),
+      )
+      const run = (input: unknown) => {
+        seen.push(input)
+        return 'A bird.'
+      }
+      const tool = { ...look, type: 'custom' as const, description: 'Looks.', run, parse: Object }
+      const stream = how === 'streamed'
+      const runner = clientOf(gateway).beta.messages.toolRunner({ ...asked, stream, tools: [tool] })
+      expect(await runner.runUntilDone()).toMatchObject({ content: [{ text: 'A gull.' }] })
+      expect(seen).toEqual([{ at: 1 }])
+      const roles = gateway.asked.map(({ prompt }) => messagesOf(prompt).map(({ role }) => role))
+      expect(roles).toEqual([['user'], ['user', 'assistant', 'tool']])
+    },
+  )
 
   it.each(['ends', 'fails'])('that takes long has pings before it %s', async (how) => {
     const gateway = fakeGateway(
