@@ -63,7 +63,7 @@ const usageWith = (input_tokens: number, output_tokens: number) => ({
 
 type Block = {
   readonly block: { readonly type: 'text' | 'tool_use'; readonly [member: string]: unknown }
-  readonly written: string
+  readonly pieces: readonly string[]
 }
 
 function tokensOf(answered: Answered) {
@@ -71,14 +71,20 @@ function tokensOf(answered: Answered) {
   return usageWith(asked, said)
 }
 
-/** The blocks of an answer, its text or its calls, each with the text that the model wrote. */
+/** The blocks of an answer, its text or its calls, each with its pieces in a stream. */
 function blocksOf(answered: Answered): readonly Block[] {
   const { content, calls } = saidIn(answered)
-  if (content !== null) return [{ block: { type: 'text', text: content }, written: content }]
-  return calls.map(({ id, name, arguments: written }) => ({
-    block: { type: 'tool_use', id, name, input: inputOf(written) },
-    written,
-  }))
+  if (content !== null) {
+    return [{ block: { type: 'text', text: content }, pieces: piecesOf(content) }]
+  }
+  return calls.map(({ id, name, arguments: written }) => {
+    const input = inputOf(written)
+    return {
+      block: { type: 'tool_use', id, name, input },
+      // The official client parses all pieces so far, and fails at what is not the start of an object.
+      pieces: input === written ? [JSON.stringify(written)] : piecesOf(written),
+    }
+  })
 }
 
 /** Reads the arguments of a call. Those that do not parse as a JSON object, as in a cut answer, stay a text. */
@@ -87,7 +93,7 @@ function inputOf(written: string): unknown {
   return isContainer(input) && !Array.isArray(input) ? input : written
 }
 
-function blockEvents({ block, written }: Block, index: number): string {
+function blockEvents({ block, pieces }: Block, index: number): string {
   const isText = block.type === 'text'
   const deltaOf = (piece: string) =>
     isText ? { type: 'text_delta', text: piece } : { type: 'input_json_delta', partial_json: piece }
@@ -96,9 +102,7 @@ function blockEvents({ block, written }: Block, index: number): string {
       index,
       content_block: { ...block, ...(isText ? { text: '' } : { input: {} }) },
     }),
-    ...piecesOf(written).map((piece) =>
-      write('content_block_delta', { index, delta: deltaOf(piece) }),
-    ),
+    ...pieces.map((piece) => write('content_block_delta', { index, delta: deltaOf(piece) })),
     write('content_block_stop', { index }),
   ].join('')
 }

@@ -97,7 +97,7 @@ describe('a message', () => {
     })
   })
 
-  it('streams calls as pieces of JSON, also of a cut one', async () => {
+  it('streams calls as pieces of JSON, and as a text what is no object, such as a cut one', async () => {
     const at = 'x'.repeat(150)
     const client = clientOf(fakeGateway(() => calling(JSON.stringify({ at }), 'tool_calls')))
     const { content, stop_reason } = await client.messages.stream(asked).finalMessage()
@@ -105,10 +105,12 @@ describe('a message', () => {
       [{ type: 'tool_use', name: 'look', input: { at } }],
       'tool_use',
     ])
-    const cut = clientOf(fakeGateway(() => calling('{"at":"x","b', 'length')))
-    expect(await cut.messages.stream(asked).finalMessage()).toMatchObject({
-      ...{ content: [{ input: { at: 'x' } }], stop_reason: 'max_tokens' },
-    })
+    for (const written of ['[1]', '5', '"x"', 'look at it', '{"at":"x","b', `{"at":1}}`]) {
+      const odd = clientOf(fakeGateway(() => calling(written, 'length')))
+      const stream = odd.messages.stream(asked).on('inputJson', () => {})
+      const message = { content: [{ input: written }], stop_reason: 'max_tokens' }
+      expect(await stream.finalMessage()).toMatchObject(message)
+    }
   })
 
   it.each(['whole', 'streamed'])(
