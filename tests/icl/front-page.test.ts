@@ -53,28 +53,45 @@ describe('the front page', () => {
   })
 
   it('is there while the store takes no saves, and says so', async () => {
-    const status = () => ({ connected: true, writable: false, reasons: [] })
+    const status = () => ({ connected: true, writable: false, reasons: ['<b>no</b> room'] })
     const app = createApp({ ...icl.deps, store: { ...icl.deps.store, status } })
     expect(await (await ask(app, 'application/json')).json()).toMatchObject({
       ready: false,
-      reasons: ['the store takes no saves'],
+      reasons: ['the store takes no saves', '<b>no</b> room'],
     })
     const page = await (await ask(app, 'text/html')).text()
     expect(page).toContain('Not ready for jobs')
-    expect(page).toContain('the store takes no saves')
+    expect(page).toContain('<li>the store takes no saves</li><li>&lt;b&gt;no&lt;/b&gt; room</li>')
   })
 
-  it('says what is known while the chain is away', async () => {
-    const { icl: own, stop } = await startConsoleWorld({ nodes: 1, jobs: 0 })
+  it('names the models, those that too few nodes serve, and what is known while the chain is away', async () => {
+    const { icl: own, stop } = await startConsoleWorld({ nodes: 5, jobs: 0 })
+    const app = createApp(own.deps)
+    const read = async (accept: string) =>
+      (await own.clock.until(Promise.resolve(ask(app, accept)))).text()
+    const page = await read('text/html')
+    expect(page).toContain('5 <small>active of 5</small>')
+    expect(page).toContain('<code>openai:gpt-5-mini</code></td><td>5</td>')
+    expect(page).toContain('<code>openai:gpt-5</code></td><td>1 <small>a job needs 3</small></td>')
+    expect(page.match(/a job needs 3/g)).toHaveLength(1)
+    expect(page).toContain('--model openai:gpt-5-mini ')
     own.chain.down = new Error('no chain')
     await own.clock.advance(5_000)
-    const app = createApp(own.deps)
-    const view = await (await own.clock.until(Promise.resolve(ask(app, '*/*')))).json()
+    const view = JSON.parse(await read('*/*'))
     expect(view).toMatchObject({ ready: true, nodes: null, models: null })
     expect(view.reasons.join()).toContain('the chain does not respond')
-    const page = await (await own.clock.until(Promise.resolve(ask(app, 'text/html')))).text()
-    expect(page).toContain('The nodes cannot be counted now')
+    expect(await read('text/html')).toContain('The nodes cannot be counted now')
     await stop()
+  })
+
+  it('says whether only some clients may submit jobs, and counts towards the limit of an address', async () => {
+    const rates = { address: { requests: 1, seconds: 60 } }
+    const network = { ...icl.deps.network, client_allow_list: true }
+    const app = createApp({ ...icl.deps, network, access: { ...icl.deps.access, rates } })
+    const limited = 'Only clients that the operator named may submit jobs.'
+    expect(await (await ask(app, 'text/html')).text()).toContain(limited)
+    expect((await ask(app, 'text/html')).status).toBe(429)
+    expect(await (await ask(createApp(icl.deps), 'text/html')).text()).not.toContain(limited)
   })
 
   it('names the gas that docs/contracts.md measured', async () => {
