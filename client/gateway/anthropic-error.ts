@@ -1,3 +1,4 @@
+import type { HonoRequest } from 'hono'
 import { badRequest, type OpenAiError, streamedError } from './openai-error.ts'
 
 /*
@@ -9,9 +10,9 @@ import { badRequest, type OpenAiError, streamedError } from './openai-error.ts'
 const versions = ['2023-06-01', '2026-10-21']
 const versionHeader = 'anthropic-version'
 
-/** True for a request of Anthropic's interface: by its header or by its path. */
-export const speaksAnthropic = (request: Request): boolean =>
-  request.headers.has(versionHeader) || /^\/v1\/messages(\/|$)/.test(new URL(request.url).pathname)
+/** True for a request of Anthropic's interface: by its header or by its path. Its URL may be the path alone, if its host is none. */
+export const speaksAnthropic = ({ raw, path }: Pick<HonoRequest, 'raw' | 'path'>): boolean =>
+  raw.headers.has(versionHeader) || /^\/v1\/messages(\/|$)/.test(path)
 
 /** Throws OpenAiError 400 for another version of Anthropic's interface. */
 export function checkVersion(request: Request): void {

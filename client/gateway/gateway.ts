@@ -1,4 +1,4 @@
-import { Hono } from 'hono'
+import { Hono, type HonoRequest } from 'hono'
 import { elapsedSince } from '../../lib/clock.ts'
 import { answerRequest } from './answer-request.ts'
 import { anthropicError, checkVersion, speaksAnthropic } from './anthropic-error.ts'
@@ -74,11 +74,11 @@ export function createGateway(options: GatewayOptions): Hono<Heard> {
 
   app.get('/v1/models', async (c) => {
     const list = listModels(await served(), modelMap)
-    return c.json(speaksAnthropic(c.req.raw) ? describeModels(list) : list)
+    return c.json(speaksAnthropic(c.req) ? describeModels(list) : list)
   })
   app.get('/v1/models/:id{.+}', async (c) => {
     const model = findModel(await served(), modelMap, c.req.param('id'))
-    return c.json(speaksAnthropic(c.req.raw) ? describeModel(model) : model)
+    return c.json(speaksAnthropic(c.req) ? describeModel(model) : model)
   })
   const context = { options: { ...options, onIgnored }, semaphore, ahead }
   app.post('/v1/chat/completions', (c) =>
@@ -86,12 +86,12 @@ export function createGateway(options: GatewayOptions): Hono<Heard> {
   )
   app.post('/v1/responses', (c) => answerRequest(context, responses, c.req.raw, c.get('news')))
   app.post('/v1/messages', (c) => answerRequest(context, messages, c.req.raw, c.get('news')))
-  const refuse = (request: Request, error: OpenAiError) =>
+  const refuse = (request: HonoRequest, error: OpenAiError) =>
     errorResponse(error, speaksAnthropic(request) ? anthropicError(error) : undefined)
-  app.notFound((c) => refuse(c.req.raw, unknownUrl(c.req.method, c.req.path.slice(0, 200))))
+  app.notFound((c) => refuse(c.req, unknownUrl(c.req.method, c.req.path.slice(0, 200))))
   app.onError((error, c) => {
     c.get('news').error = error
-    return refuse(c.req.raw, explainFailure(error, c.req.path))
+    return refuse(c.req, explainFailure(error, c.req.path))
   })
   return app
 }

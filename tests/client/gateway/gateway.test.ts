@@ -480,6 +480,10 @@ describe('who may call', () => {
     }
     const refused = await gateway.call('/v1/models', { headers: { host: 'rebound.example' } })
     expect((await refused.json()).error.message).toContain('start it with --allow-host')
+    // Bun gives the path alone as the URL when the host is none.
+    const hostless = new Request('http://a/v1/models', { headers: { host: 'a b' } })
+    Object.defineProperty(hostless, 'url', { value: '/v1/models' })
+    expect((await gateway.app.fetch(hostless)).status).toBe(403)
   })
 })
 
