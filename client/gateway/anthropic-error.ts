@@ -38,6 +38,7 @@ const types: Readonly<Record<number, string>> = {
 const overloaded: readonly string[] = [
   'server_is_overloaded',
   'not_enough_nodes',
+  'not_enough_serving',
   'model_withdrawn',
 ]
 

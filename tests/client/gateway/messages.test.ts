@@ -180,6 +180,7 @@ describe('a failure in the form of Anthropic', () => {
     ['chain-unavailable', 503, Anthropic.InternalServerError, 'api_error'],
     ['job-expired', 504, Anthropic.InternalServerError, 'timeout_error'],
     ['not-enough-nodes', 529, Anthropic.InternalServerError, 'overloaded_error'],
+    ['not-enough-serving', 529, Anthropic.InternalServerError, 'overloaded_error'],
     ['provider-unavailable', 529, Anthropic.InternalServerError, 'overloaded_error'],
   ] as const)('%s is %i, and makes no other job', async (code, status, kind, type) => {
     const gateway = failing(code)
