@@ -160,8 +160,8 @@ function answeredBy(
   return revealed(bound, given, at)
 }
 
-/** An ICL over HTTP with 50 nodes and 500 jobs, on a clock that a test moves. */
-export async function startConsoleWorld({ nodes = 50, jobs = 500, access = openAccess } = {}) {
+/** An ICL with 50 nodes and 500 jobs, on a clock that a test moves. */
+export async function createConsoleIcl({ nodes = 50, jobs = 500, access = openAccess } = {}) {
   const icl = await createTestIcl({ access })
   const { store } = icl.deps
   const now = icl.clock.now()
@@ -179,6 +179,12 @@ export async function startConsoleWorld({ nodes = 50, jobs = 500, access = openA
     const job = seededJob(index, Math.floor(now - (isRunning ? index * 900 + 500 : ago)), isRunning)
     await store.save({ kind: 'job', job, base: 0 })
   }
+  return icl
+}
+
+/** The same over HTTP. */
+export async function startConsoleWorld(options: Parameters<typeof createConsoleIcl>[0] = {}) {
+  const icl = await createConsoleIcl(options)
   const server = listen(createApp(icl.deps), { hostname: '127.0.0.1', port: 0 })
   return {
     icl,

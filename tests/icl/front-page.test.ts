@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createApp } from '../../icl/app.ts'
 import { jobGas } from '../../icl/operations/view-front.ts'
-import { startConsoleWorld } from '../browser/console-world.ts'
+import { createConsoleIcl } from '../browser/console-world.ts'
 import { createTestIcl, type TestIcl } from './test-icl.ts'
 
 const docs = join(import.meta.dirname, '..', '..', 'docs')
@@ -65,7 +65,7 @@ describe('the front page', () => {
   })
 
   it('names the models, those that too few nodes serve, and what is known while the chain is away', async () => {
-    const { icl: own, stop } = await startConsoleWorld({ nodes: 5, jobs: 0 })
+    const own = await createConsoleIcl({ nodes: 5, jobs: 0 })
     const app = createApp(own.deps)
     const read = async (accept: string) =>
       (await own.clock.until(Promise.resolve(ask(app, accept)))).text()
@@ -81,7 +81,7 @@ describe('the front page', () => {
     expect(view).toMatchObject({ ready: true, nodes: null, models: null })
     expect(view.reasons.join()).toContain('the chain does not respond')
     expect(await read('text/html')).toContain('The nodes cannot be counted now')
-    await stop()
+    await own.stop()
   })
 
   it('says whether only some clients may submit jobs, and counts towards the limit of an address', async () => {
