@@ -269,7 +269,7 @@ itInBrowser(
     await fetch(`${world.origin}/v1/inference/quorum-preview?${unserved}`)
     const { page, problems, close } = await open('', { width: 320, height: 640 })
     await page.getByText('for 3 min').waitFor()
-    await page.getByText('1 not enough nodes').waitFor()
+    await page.getByText('1 not enough serving').waitFor()
     const isWithin = () =>
       page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth)
     await rowsOf(page, 8)

@@ -18,7 +18,7 @@ const fragments: readonly (readonly [string, string, RegExp])[] = [
   [
     '6',
     'INFO',
-    /address 0x[0-9a-f]{40}, tier 0, models openai:gpt-4o-mini, certificate valid for \d+ s/,
+    /address 0x[0-9a-f]{40}, tier 0, models openai:gpt-4o-mini \(gpt-4o-mini\), certificate valid for \d+ s/,
   ],
   ['6', 'INFO', /Heartbeat sent to ICL/],
   ['6', 'WARNING', /Heartbeat failed/],

@@ -6,7 +6,8 @@ import { type RealIcl, startRealIcl } from './real-icl.ts'
 
 // Two daemons with one wallet, as after a node's folder was copied; real daemons, the real ICL.
 
-const restartMs = 15_000
+/** No multiple of the polls' 5 s: a run that signs in the second in which it is superseded is not seen alive. */
+const restartMs = 16_500
 const jobMs = 25_000
 
 let icl: RealIcl
@@ -23,7 +24,7 @@ afterEach(async () => {
   await icl.stop()
 })
 
-/** Starts a machine's daemon of wallet `a`, which answers in its own words, and again 15 s after it ended where `restarts` wants it. */
+/** Starts a machine's daemon of wallet `a`, which answers in its own words, and again 16.5 s after it ended where `restarts` wants it. */
 function supervise(answer: string, restarts: (exitCode: number) => boolean) {
   const ends: unknown[] = []
   const lines: string[] = []
