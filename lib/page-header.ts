@@ -25,7 +25,7 @@ export function withHeader(html: string, shown: readonly PageName[], current: Pa
 }
 
 /** The header's style, which needs no other. */
-export const headerStyle = `
+const headerStyle = `
 .site{color-scheme:light dark;max-width:none;margin:0;padding:0 1.25rem;border-bottom:1px solid light-dark(#dddedb,#2c3038);background:light-dark(#fff,#191c21)}
 .site nav{display:flex;flex-wrap:wrap;gap:0 1.1rem;max-width:none;margin:0;padding:0;font:14px/1.45 system-ui,sans-serif}
 .site a{padding:.75rem 0 .6rem;border-bottom:2px solid transparent;color:light-dark(#5b606b,#a4abb8);text-decoration:none;white-space:nowrap}

@@ -19,7 +19,7 @@ import { violationsOf, watchPage } from './watch-page.ts'
 // What a page may take for one thing; a test that waits for longer says for what.
 const pageMs = 150_000
 const pictures = join(import.meta.dirname, '..', '..', 'docs', 'img')
-const jobUrl = /\/v1\/inference\/(0x[0-9a-f]{64})$/
+const jobUrl = /\/v1\/inference\/(0x[0-9a-f]{64})(?:\/events)?$/
 const question = 'Explain in two sentences why lighthouses rotate their light.'
 
 let browser: Browser | undefined
